@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A shape: which rank lives on which node. Everything that plans depend on of the machine, and nothing else.
+ *
+ *   ranks 0 1 2 3 4 5   nodes 3,1,2 in block placement:   node 0: 0 1 2   node 1: 3   node 2: 4 5
+ *                                  cyclic placement:      node 0: 0 3 5   node 1: 1   node 2: 2 4
+ *
+ * Any number of ranks on any node in any placement order. Nodes are numbered by their lowest rank; the local rank is
+ * the position among the node's ranks in rank order. Pure data: no hardware is looked at here.
+ */
+#ifndef HX_SHAPE_H
+#define HX_SHAPE_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct hx_shape {
+    int nranks, nnodes;
+    int max_local;   /* ranks on the fullest node */
+    int min_local;   /* ranks on the emptiest node */
+    int *node_of;    /* [nranks] node of rank */
+    int *local_of;   /* [nranks] local rank of rank */
+    int *node_start; /* [nnodes + 1] first index into members of each node */
+    int *members;    /* [nranks] ranks, node by node, in rank order within a node */
+    uint64_t hash;   /* equal for equal shapes */
+};
+
+#define HX_TOPO_ERROR_BYTES 256
+
+/* From the node id of each rank (any ids). NULL only when memory is exhausted or nranks < 1. */
+struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks);
+
+/* From text: "4,4,3" (ranks per node), "33x1" (33 nodes of 1), "4x96,2x95"; optional suffix ":block" (default) or
+ * ":cyclic" placement. NULL with a message in error naming the text and what is expected. */
+struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES]);
+
+/* The shortest text that hx_shape_parse reads back to the same node sizes ("3,1,2", "4x96"); returns as snprintf. */
+int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_bytes);
+
+/* The shape of a sub-group (ranks[i] of parent becomes rank i); without parent (ranks unused): of one node, n ranks.
+ * NULL when memory is exhausted, n < 1, or a rank is not one of the parent's. */
+struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n);
+
+void hx_shape_free(struct hx_shape *shape);
+
+static inline int hx_shape_node_size(const struct hx_shape *s, int node)
+{
+    return s->node_start[node + 1] - s->node_start[node];
+}
+
+static inline int hx_shape_member(const struct hx_shape *s, int node, int local)
+{
+    return s->members[s->node_start[node] + local];
+}
+
+#endif
