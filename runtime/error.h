@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Errors: the function that first decides an error calls hx_fail once; callers pass the status on in silence. */
+#ifndef HX_ERROR_H
+#define HX_ERROR_H
+#include "hierax.h"
+
+#define HX_DETAIL_BYTES 1024
+
+/* Record the detail text of an error in this thread, log it once at level "error", and return status. The text is
+ * lower case and holds exact values and, for a bad choice, the choices. */
+hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* This thread's last detail text; never NULL. */
+const char *hx_last_detail(void);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hierax: hierarchical collective communication for jobs that run many ranks per node.
+ *
+ * Conventions, for every function below:
+ *  - A function that can fail returns hx_status_t: HX_SUCCESS (0), or an HX_ERR_* code. The text with the exact
+ *    values is in hx_error_detail(comm), or hx_error_detail(NULL) where there is no communicator (start-up).
+ *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
+ *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
+ *  - Meanings follow the MPI standard where it has the operation.
+ *  - One communicator is driven by one thread at a time.
+ */
+#ifndef HIERAX_H
+#define HIERAX_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HX_PUBLIC __attribute__((visibility("default")))
+#else
+#define HX_PUBLIC
+#endif
+
+typedef enum hx_status {
+    HX_SUCCESS = 0,
+    HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
+    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, or on a failed communicator */
+    HX_ERR_ENV = 3,       /* an HX_* setting or the launcher's environment is wrong */
+    HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
+    HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
+    HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
+    HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT; the detail names the ranks that have not arrived */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it */
+    HX_ERR_INTERNAL = 9   /* a fault of Hierax itself */
+} hx_status_t;
+
+/* Element types. Values are stable. */
+typedef enum hx_dtype {
+    HX_INT8 = 0,
+    HX_INT16,
+    HX_INT32,
+    HX_INT64,
+    HX_UINT8,
+    HX_UINT16,
+    HX_UINT32,
+    HX_UINT64,
+    HX_FLOAT16,   /* IEEE binary16; sums accumulate in 32 bits and round once per reduce step */
+    HX_BFLOAT16,  /* upper half of binary32; accumulates as HX_FLOAT16 does */
+    HX_FLOAT32,
+    HX_FLOAT64,
+    HX_COMPLEX64,  /* two binary32: real, imaginary */
+    HX_COMPLEX128, /* two binary64: real, imaginary */
+    HX_BYTE        /* raw bytes: bit-wise operations only */
+} hx_dtype_t;
+
+/* Reduction operations. Values are stable. All are commutative. */
+typedef enum hx_op {
+    HX_SUM = 0,
+    HX_PROD,
+    HX_MIN,  /* a NaN operand gives NaN */
+    HX_MAX,  /* a NaN operand gives NaN */
+    HX_AVG,  /* sum divided by the number of ranks; floating and complex types only */
+    HX_BAND, /* bit-wise: integer types and HX_BYTE */
+    HX_BOR,
+    HX_BXOR,
+    HX_LAND, /* logical, result 0 or 1: integer types */
+    HX_LOR,
+    HX_LXOR
+} hx_op_t;
+
+/* As `in`: the input is already in `out` (all-reduce), in this rank's block of `out` (all-gather), or in the full
+ * vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As MPI_IN_PLACE. */
+#define HX_IN_PLACE ((const void *)-1)
+
+typedef struct hx_comm hx_comm_t; /* a group of ranks with a private context */
+
+/* How this process reaches the other ranks before Hierax connects them. Every callback returns 0 on success and is
+ * called from the thread inside hx_init_with; keys and values are text without white space. */
+typedef struct hx_bootstrap {
+    int rank, size;
+    int (*put)(void *ctx, const char *key, const char *value);
+    int (*fence)(void *ctx); /* returns when every rank has called it; values put before are then visible to all */
+    int (*get)(void *ctx, const char *key, char *value, size_t capacity_bytes); /* value is NUL-terminated */
+    void *ctx;
+} hx_bootstrap_t;
+
+/* Arguments of hx_init_with; zero-initialise, then set what is needed. */
+typedef struct hx_config {
+    const hx_bootstrap_t *bootstrap; /* NULL: detect the launcher */
+    const char *const *settings;     /* NULL-terminated "HX_NAME=value" strings; they win over the environment */
+} hx_config_t;
+
+/* Start Hierax; *world becomes the communicator of all ranks of the job. Blocking, collective, once per process. The
+ * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMIx, PMI-1 (PMI_FD), else a job of one rank;
+ * HX_BOOTSTRAP forces one. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE. */
+HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
+
+/* As hx_init, with the caller's own bootstrap callbacks or settings. */
+HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
+
+/* Stop Hierax and release everything, the world communicator included. Blocking, collective. */
+HX_PUBLIC hx_status_t hx_finalize(void);
+
+/* This process's rank in comm, 0 .. size-1; -1 if comm is NULL. */
+HX_PUBLIC int hx_rank(const hx_comm_t *comm);
+
+/* The number of ranks in comm; -1 if comm is NULL. */
+HX_PUBLIC int hx_size(const hx_comm_t *comm);
+
+/* Return when every rank of comm has entered the call. Blocking. */
+HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
+
+/* out[i] on every rank = in[i] of all ranks combined with op. in, out: count elements each; in may be HX_IN_PLACE.
+ * Results are bitwise equal on all ranks. Blocking. Errors: HX_ERR_ARG, HX_ERR_TIMEOUT, HX_ERR_TRANSPORT. */
+HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                   hx_comm_t *comm);
+
+/* out on rank r = elements r*recvcount .. (r+1)*recvcount-1 of all ranks' in, combined with op. in: size*recvcount
+ * elements; out: recvcount elements (HX_IN_PLACE: see there). Blocking. Errors as hx_allreduce. */
+HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype,
+                                              hx_op_t op, hx_comm_t *comm);
+
+/* out on every rank = the in of rank 0, then that of rank 1, ... in: count elements; out: size*count elements.
+ * Blocking. Errors as hx_allreduce. */
+HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+
+/* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
+HX_PUBLIC const char *hx_strerror(hx_status_t status);
+
+/* The text of the last error on comm, or, with NULL, of this thread's last call without a communicator. "" if none.
+ * Valid until the next failing call. */
+HX_PUBLIC const char *hx_error_detail(const hx_comm_t *comm);
+
+/* The library's version, e.g. "0.1.0". */
+HX_PUBLIC const char *hx_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
