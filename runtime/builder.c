@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The plan builder: turns an algorithm's calls into steps. Errors are sticky, so algorithms need no error ladders. */
+#include "error.h"
+#include "plan.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void builder_fault(struct hx_builder *b, const char *what)
+{
+    if (b->status == HX_SUCCESS)
+        b->status = hx_fail(HX_ERR_INTERNAL, "building %s for %d members, member %d: %s", b->stage->algorithm, b->p, b->me,
+                            what);
+}
+
+static struct hx_step *step_append(struct hx_builder *b, enum hx_opcode op)
+{
+    static struct hx_step discarded;
+    struct hx_stage *stage = b->stage;
+
+    if (stage->nsteps == b->capacity) {
+        uint32_t capacity = b->capacity ? 2 * b->capacity : 16;
+        struct hx_step *steps = realloc(stage->steps, capacity * sizeof(*steps));
+        if (!steps) {
+            if (b->status == HX_SUCCESS)
+                b->status = hx_fail(HX_ERR_NOMEM, "no memory for a plan of %u steps", capacity);
+            return &discarded;
+        }
+        stage->steps = steps;
+        b->capacity = capacity;
+    }
+    struct hx_step *step = &stage->steps[stage->nsteps++];
+    *step = (struct hx_step){.op = (uint8_t)op};
+    return step;
+}
+
+/* Wrap an index that an algorithm wrote as arithmetic on ranks (r - i, r + 1) into 0 .. n-1. */
+static uint32_t wrap(uint32_t index, uint32_t n)
+{
+    int64_t i = (int32_t)index % (int64_t)n;
+    return (uint32_t)(i < 0 ? i + (int64_t)n : i);
+}
+
+static void range_set(struct hx_builder *b, struct hx_step *step, struct hx_ref ref)
+{
+    if (ref.nblocks == 0 || ref.nblocks > b->stage->nblocks)
+        builder_fault(b, "a range of no blocks, or of more than there are");
+    step->block = wrap(ref.block, b->stage->nblocks);
+    step->nblocks = ref.nblocks;
+}
+
+static void rows_use(struct hx_builder *b, uint32_t end)
+{
+    if (end > b->stage->scratch_rows)
+        b->stage->scratch_rows = end;
+}
+
+static void operand_use(struct hx_builder *b, enum hx_space space, uint32_t end_row)
+{
+    if (space == HX_SCRATCH)
+        rows_use(b, end_row);
+    if (space == HX_SLOT)
+        b->stage->uses_slot = 1;
+}
+
+static uint32_t member_wrap(const struct hx_builder *b, int member)
+{
+    return wrap((uint32_t)member, (uint32_t)b->p);
+}
+
+void hx_split(struct hx_builder *b, int nblocks)
+{
+    b->stage->split = 1;
+    b->stage->nblocks = (uint32_t)nblocks;
+}
+
+int hx_block_is_empty(const struct hx_builder *b, int block)
+{
+    const struct hx_stage *stage = b->stage;
+    uint32_t i = wrap((uint32_t)block, stage->nblocks);
+    return !stage->split && stage->list_start && stage->list_start[i] == stage->list_start[i + 1];
+}
+
+void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
+{
+    if (dst.space == src.space && dst.space != HX_SCRATCH)
+        return; /* in place: it is there already */
+    struct hx_step *step = step_append(b, HX_OP_COPY);
+    range_set(b, step, dst);
+    step->dst = (uint8_t)dst.space;
+    step->src = (uint8_t)src.space;
+    step->peer = (uint32_t)b->me;
+    step->row = dst.space == HX_SCRATCH ? dst.row : src.row;
+    operand_use(b, dst.space, step->row + dst.nblocks);
+    operand_use(b, src.space, step->row + dst.nblocks);
+    if (dst.nblocks != src.nblocks || wrap(dst.block, b->stage->nblocks) != wrap(src.block, b->stage->nblocks))
+        builder_fault(b, "a copy between different blocks");
+}
+
+void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member)
+{
+    struct hx_step *step = step_append(b, HX_OP_COPY);
+    range_set(b, step, dst);
+    step->dst = (uint8_t)dst.space;
+    step->src = HX_SLOT;
+    step->peer = member_wrap(b, member);
+    step->row = dst.row;
+    operand_use(b, dst.space, dst.row + dst.nblocks);
+    b->stage->uses_slot = 1;
+}
+
+static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, enum hx_space src, enum hx_space own)
+{
+    struct hx_step *step = step_append(b, HX_OP_REDUCE);
+    range_set(b, step, dst);
+    step->dst = (uint8_t)dst.space;
+    step->src = (uint8_t)src;
+    step->own = (uint8_t)own;
+    return step;
+}
+
+void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, enum hx_space own)
+{
+    struct hx_step *step = reduce_append(b, dst, src.space, own);
+    step->n = 2;
+    step->row = src.row;
+    step->tag = 1; /* own comes second */
+    rows_use(b, src.row + src.nblocks);
+    if (src.space != HX_SCRATCH || (dst.space == HX_SCRATCH && dst.row != src.row))
+        builder_fault(b, "a reduce whose source is not the scratch row of its destination");
+}
+
+void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own)
+{
+    struct hx_step *step = reduce_append(b, dst, HX_SLOT, own == HX_SLOT ? HX_NOWHERE : own);
+    step->n = (uint32_t)b->p;
+    step->tag = (uint32_t)b->me;
+    b->stage->uses_slot = 1;
+}
+
+void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position)
+{
+    struct hx_step *step = reduce_append(b, dst, HX_SCRATCH, own);
+    step->n = (uint32_t)n;
+    step->row = (uint32_t)first_row;
+    step->tag = (uint32_t)own_position;
+    rows_use(b, (uint32_t)first_row + (uint32_t)(n - 1) * dst.nblocks);
+    if (n < 2 || own_position < 0 || own_position >= n)
+        builder_fault(b, "a reduce of fewer than two sources, or with its own contribution outside of them");
+}
+
+static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, int member, struct hx_ref ref)
+{
+    struct hx_step *step = step_append(b, op);
+    range_set(b, step, ref);
+    if (op == HX_OP_SEND)
+        step->src = (uint8_t)ref.space;
+    else
+        step->dst = (uint8_t)ref.space;
+    step->peer = member_wrap(b, member);
+    step->row = ref.row;
+    step->tag = (uint32_t)round;
+    step->handle = b->stage->ntransfers++;
+    operand_use(b, ref.space, ref.row + ref.nblocks);
+    if (step->peer == (uint32_t)b->me)
+        builder_fault(b, "a transfer to itself");
+    if (ref.space == HX_SLOT)
+        builder_fault(b, "a transfer from or to a slot");
+    return (int)step->handle;
+}
+
+int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src)
+{
+    return transfer_append(b, HX_OP_SEND, round, member, src);
+}
+
+int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst)
+{
+    return transfer_append(b, HX_OP_RECV, round, member, dst);
+}
+
+static void join_append(struct hx_builder *b, uint32_t handle, uint32_t n)
+{
+    if (n == 0)
+        return;
+    struct hx_step *step = step_append(b, HX_OP_JOIN);
+    step->handle = handle;
+    step->n = n;
+    if (handle + n > b->stage->ntransfers)
+        builder_fault(b, "a join of a transfer that was not started");
+}
+
+void hx_join(struct hx_builder *b, int handle)
+{
+    join_append(b, (uint32_t)handle, 1);
+}
+
+void hx_join_all(struct hx_builder *b)
+{
+    join_append(b, 0, b->stage->ntransfers);
+}
+
+static struct hx_step *flag_append(struct hx_builder *b, enum hx_opcode op, int flag, uint32_t first, uint32_t n)
+{
+    struct hx_step *step = step_append(b, op);
+    step->tag = (uint32_t)flag;
+    step->peer = first;
+    step->n = n;
+    if (flag < 0 || flag >= HX_MAX_FLAGS)
+        builder_fault(b, "a flag beyond the flags of a stage");
+    else if ((uint32_t)flag >= b->stage->nflags)
+        b->stage->nflags = (uint32_t)flag + 1;
+    return step;
+}
+
+void hx_publish(struct hx_builder *b, int flag)
+{
+    flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p);
+}
+
+void hx_await(struct hx_builder *b, int flag, int member)
+{
+    flag_append(b, HX_OP_AWAIT, flag, member_wrap(b, member), 1);
+}
+
+void hx_await_all(struct hx_builder *b, int flag)
+{
+    flag_append(b, HX_OP_AWAIT, flag, 0, (uint32_t)b->p);
+}
+
+void hx_await_lag(struct hx_builder *b, int flag, int member, int n)
+{
+    flag_append(b, HX_OP_AWAIT, flag, member_wrap(b, member), (uint32_t)n)->own = 1;
+}
+
+hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name,
+                           void (*build)(struct hx_builder *))
+{
+    struct hx_builder b = {.p = stage->n, .me = stage->me, .in = stage->in, .out = stage->out, .stage = stage};
+
+    (void)plan;
+    stage->algorithm = name;
+    build(&b);
+    if (b.status == HX_SUCCESS && stage->ntransfers)
+        hx_join_all(&b); /* a slice is done when all of its transfers are */
+    return b.status;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Layout: block arithmetic. Every cut of n elements into m parts puts part i at floor(i n / m). */
+#include "layout.h"
+
+#define HX_ROW_ALIGN 64u
+
+static size_t align_up(size_t bytes)
+{
+    return (bytes + HX_ROW_ALIGN - 1) & ~(size_t)(HX_ROW_ALIGN - 1);
+}
+
+struct extent { /* elements */
+    uint64_t start, length;
+};
+
+static struct extent cut(struct extent whole, uint64_t i, uint64_t m)
+{
+    if (m == 1)
+        return whole;
+    uint64_t low = i * whole.length / m, high = (i + 1) * whole.length / m;
+    return (struct extent){whole.start + low, high - low};
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static struct extent plan_block(const struct hx_plan *plan, uint64_t count, uint32_t x)
+{
+    if (plan->partition == HX_PARTITION_PER_RANK)
+        return (struct extent){x * count, count};
+    return cut((struct extent){0, count}, x, plan->nblocks);
+}
+
+static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
+{
+    return plan->partition == HX_PARTITION_PER_RANK ? count : ceil_div(count, plan->nblocks);
+}
+
+static uint32_t list_start(const struct hx_stage *stage, uint32_t b)
+{
+    return stage->list_start ? stage->list_start[b] : b;
+}
+
+static uint32_t list_item(const struct hx_stage *stage, uint32_t i)
+{
+    return stage->list ? stage->list[i] : i;
+}
+
+void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
+                    const struct hx_sizes *sizes)
+{
+    uint64_t block_max = plan_block_max(plan, sizes->count), piece_max;
+
+    *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes};
+    layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
+    piece_max = ceil_div(block_max, layout->nslices);
+    if (stage->split) {
+        layout->row_bytes = align_up(ceil_div(piece_max, stage->nblocks) * sizes->elem_bytes);
+        layout->slot_bytes = stage->uses_slot ? align_up(piece_max * sizes->elem_bytes) : 0;
+    } else {
+        uint32_t longest = 1;
+        for (uint32_t b = 0; stage->list_start && b < stage->nblocks; b++) {
+            uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
+            longest = length > longest ? length : longest;
+        }
+        layout->row_bytes = align_up(longest * piece_max * sizes->elem_bytes);
+        layout->slot_bytes = stage->uses_slot ? stage->nblocks * layout->row_bytes : 0;
+    }
+    layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
+}
+
+size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space)
+{
+    uint32_t first = space == HX_IN ? plan->in_block : plan->out_block;
+    uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
+
+    if (space == HX_WORK)
+        return plan->nwork * plan_block_max(plan, sizes->count) * sizes->elem_bytes;
+    if (n == 0)
+        return 0;
+    struct extent low = plan_block(plan, sizes->count, first), high = plan_block(plan, sizes->count, first + n - 1);
+    return (high.start + high.length - low.start) * sizes->elem_bytes;
+}
+
+static uint32_t work_index(const struct hx_plan *plan, uint32_t x)
+{
+    uint32_t low = 0, high = plan->nwork;
+
+    while (low < high) { /* work_blocks ascends */
+        uint32_t middle = low + (high - low) / 2;
+        if (plan->work_blocks[middle] < x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Element position of extent e of plan block x in a space that holds whole plan blocks. */
+static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint32_t x, struct extent e)
+{
+    const struct hx_plan *plan = layout->plan;
+
+    if (space == HX_IN)
+        return e.start - (plan->in_block ? plan_block(plan, layout->count, plan->in_block).start : 0);
+    if (space == HX_OUT)
+        return e.start - (plan->out_block ? plan_block(plan, layout->count, plan->out_block).start : 0);
+    return work_index(plan, x) * plan_block_max(plan, layout->count) + e.start - plan_block(plan, layout->count, x).start;
+}
+
+struct span_list {
+    struct hx_span *spans, last;
+    int n, capacity;
+};
+
+static void span_add(struct span_list *list, size_t offset, size_t bytes)
+{
+    if (bytes == 0)
+        return;
+    if (list->n && list->last.offset + list->last.bytes == offset) {
+        list->last.bytes += bytes;
+    } else {
+        list->last = (struct hx_span){offset, bytes};
+        list->n++;
+    }
+    if (list->n <= list->capacity)
+        list->spans[list->n - 1] = list->last;
+}
+
+/* The spans of one stage block; offset_in_slot is where the block starts in SLOT. */
+static void block_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice,
+                        struct span_list *list)
+{
+    const struct hx_stage *stage = layout->stage;
+    size_t size = layout->elem_bytes;
+
+    if (stage->split) {
+        uint32_t x = list_item(stage, 0);
+        struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);
+        struct extent part = cut(piece, b, stage->nblocks);
+        uint64_t at = space == HX_SLOT ? part.start - piece.start : home(layout, space, x, part);
+        span_add(list, at * size, part.length * size);
+        return;
+    }
+    size_t in_slot = b * layout->row_bytes;
+    for (uint32_t i = list_start(stage, b); i < list_start(stage, b + 1); i++) {
+        uint32_t x = list_item(stage, i);
+        struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);
+        span_add(list, space == HX_SLOT ? in_slot : home(layout, space, x, piece) * size, piece.length * size);
+        in_slot += piece.length * size;
+    }
+}
+
+int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
+                    uint64_t slice, struct hx_span *spans, int capacity)
+{
+    struct span_list list = {.spans = spans, .capacity = capacity};
+
+    if (space == HX_SCRATCH) {
+        span_add(&list, row * layout->row_bytes, hx_layout_bytes(layout, block, nblocks, slice));
+        return list.n;
+    }
+    for (uint32_t i = 0; i < nblocks; i++) {
+        uint32_t b = block + i < layout->stage->nblocks ? block + i : block + i - layout->stage->nblocks;
+        block_spans(layout, space, b, slice, &list);
+    }
+    return list.n;
+}
+
+size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice)
+{
+    const struct hx_stage *stage = layout->stage;
+    uint64_t elements = 0;
+
+    for (uint32_t i = 0; i < nblocks; i++) {
+        uint32_t b = block + i < stage->nblocks ? block + i : block + i - stage->nblocks;
+        uint32_t first = stage->split ? 0 : list_start(stage, b), end = stage->split ? 1 : list_start(stage, b + 1);
+        for (uint32_t item = first; item < end; item++) {
+            struct extent e = plan_block(layout->plan, layout->count, list_item(stage, item));
+            e = cut(e, slice, layout->nslices);
+            elements += stage->split ? cut(e, b, stage->nblocks).length : e.length;
+        }
+    }
+    return elements * layout->elem_bytes;
+}
+
+int hx_layout_max_spans(const struct hx_stage *stage)
+{
+    return stage->list_start && !stage->split ? (int)stage->list_start[stage->nblocks] + 1 : (int)stage->nblocks + 1;
+}

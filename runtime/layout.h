@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Layout: where the blocks of a plan stand in memory, once the count is known. The engine turns spans into addresses, the checker into
+ * symbolic cells; both by the functions here, so what is checked is what runs.
+ *
+ *   plan block x      elements [start(x), start(x) + length(x)) of the vector
+ *   its piece k       the k-th of nslices nearly equal parts of it
+ *   stage block b     LIST: the pieces of its plan blocks, one after the other; SPLIT: the b-th part of the piece of one plan block
+ *
+ * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows, a
+ * range standing packed from its first row on; a SLOT holds all blocks of one slice.
+ */
+#ifndef HX_LAYOUT_H
+#define HX_LAYOUT_H
+#include "plan.h"
+
+struct hx_sizes {
+    uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block (PER_RANK) */
+    uint32_t elem_bytes;
+    uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
+};
+
+struct hx_layout { /* of one stage in one call */
+    const struct hx_plan *plan;
+    const struct hx_stage *stage;
+    uint64_t count, nslices;
+    uint32_t elem_bytes;
+    size_t row_bytes;     /* room of one block of one slice */
+    size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
+    size_t scratch_bytes; /* scratch_rows * row_bytes */
+};
+
+struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice's own slot or scratch */
+    size_t offset, bytes;
+};
+
+void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
+                    const struct hx_sizes *sizes);
+
+/* Bytes of IN, OUT and WORK. */
+size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space);
+
+/* The spans of the range [block, block + nblocks) of slice, in order, neighbours merged, empty ones left out. Returns how many there
+ * are; writes at most capacity. */
+int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
+                    uint64_t slice, struct hx_span *spans, int capacity);
+
+/* Bytes of that range. */
+size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice);
+
+/* The most spans any range of the stage can have. */
+int hx_layout_max_spans(const struct hx_stage *stage);
+
+#endif

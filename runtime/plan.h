@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plan: what one rank does in one collective, for any buffer and any size.
+ *
+ * A plan is a chain of stages. A stage is the program of one slice for a group of members: a short list of steps that are issued in
+ * order. SEND and RECV only start a transfer; JOIN waits for it; AWAIT waits for members' flags; all else completes at once. Slice k of a
+ * stage is the k-th piece of each of its blocks; a slice enters a stage when the stages of the level before have finished the slices
+ * it is made of, on this rank. Several slices are under way at once; a step of slice k+1 is never issued before the same step of
+ * slice k.
+ *
+ *   vector of the collective:   |  plan block 0  |  plan block 1  | ...      lanes of an all-reduce, or one block per rank
+ *   blocks of a stage:          lists of plan blocks (LIST), or equal parts of one plan block's slice (SPLIT)
+ *
+ * Blocks are named by index; a range of blocks wraps around at the stage's number of blocks. Nothing here knows pointers or sizes.
+ */
+#ifndef HX_PLAN_H
+#define HX_PLAN_H
+#include "hierax.h"
+#include "topo/shape.h"
+#include <stdint.h>
+
+enum hx_coll { HX_COLL_BARRIER, HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_COUNT };
+
+enum hx_opcode {
+#define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
+#include "op.def"
+#undef HX_OPCODE
+    HX_OPCODE_COUNT
+};
+
+/* Where data lives. */
+enum hx_space {
+    HX_NOWHERE,
+    HX_IN,      /* the caller's input */
+    HX_OUT,     /* the caller's output */
+    HX_WORK,    /* private, from stage to stage of one call: the blocks listed in plan->work_blocks, whole */
+    HX_SCRATCH, /* private, of one slice of one stage: rows of one block each */
+    HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage */
+    HX_SPACE_COUNT
+};
+
+/* One step. A range of blocks [block, block + nblocks) names the data; row says where in SCRATCH it stands. */
+struct hx_step {
+    uint8_t op;       /* enum hx_opcode */
+    uint8_t dst, src; /* enum hx_space */
+    uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag */
+    uint32_t peer;    /* member: SEND, RECV, COPY from SLOT; first member: REDUCE from SLOT, AWAIT, PUBLISH (who may wait for it) */
+    uint32_t n;       /* members, sources or handles */
+    uint32_t block, nblocks;
+    uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
+    uint32_t tag;     /* SEND, RECV: round. PUBLISH, AWAIT: flag of the stage. REDUCE: position of own among the sources */
+    uint32_t handle;  /* SEND, RECV: its number among the stage's transfers. JOIN: the first to wait for */
+};
+_Static_assert(sizeof(struct hx_step) == 32, "a step fills half a cache line");
+
+enum hx_scope { HX_SCOPE_INTRA = 1, HX_SCOPE_INTER = 2, HX_SCOPE_FLAT = 4 };
+
+#define HX_MAX_FLAGS 4 /* flags of one stage */
+
+struct hx_stage {
+    const char *algorithm;  /* its name in the registry, or of a fixed part ("gather", "scatter") */
+    enum hx_scope scope;
+    int level;              /* stages of one level run side by side; level l starts a slice after level l-1 */
+    int coarse;             /* 1: its slices each gather several slices of the fine stages */
+    int n, me;              /* members of the group, and which one this rank is */
+    int *members;           /* [n] ranks of the communicator */
+    enum hx_space in, out;  /* where its input stands and its output goes */
+    uint32_t nblocks;
+    int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
+    uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b */
+    uint32_t *list;
+    uint32_t nsteps, ntransfers, scratch_rows, nflags;
+    int uses_slot;
+    uint32_t first_flag;    /* of the plan's flags */
+    struct hx_step *steps;
+};
+
+enum hx_partition { HX_PARTITION_EVEN, HX_PARTITION_PER_RANK };
+
+/* Immutable once built; shared by reference count. */
+struct hx_plan {
+    enum hx_coll coll;
+    char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
+    int p, rank;
+    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: block r has count elements */
+    uint32_t nblocks;
+    uint32_t in_block, in_nblocks;   /* IN holds these plan blocks (all, or this rank's own) */
+    uint32_t out_block, out_nblocks; /* OUT likewise */
+    uint32_t nwork;                  /* plan blocks held in WORK, in this order */
+    uint32_t *work_blocks;
+    int nlanes;
+    int nstages, nlevels;
+    struct hx_stage *stages;
+    uint32_t nflags;
+    int awaits_all; /* single node: when the call ends, every rank is known to have entered it */
+    int references;
+};
+
+/* ---- building ------------------------------------------------------------------------------------------------- */
+
+/* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
+ * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
+ * space: read a block of in before the same block of out is written. */
+struct hx_builder {
+    int p, me;
+    enum hx_space in, out;
+    struct hx_stage *stage; /* under construction */
+    uint32_t capacity;
+    hx_status_t status;     /* sticky: the first error; checked once at the end */
+};
+
+struct hx_ref { /* operand: a range of blocks in a space */
+    enum hx_space space;
+    uint32_t block, nblocks, row;
+};
+
+static inline struct hx_ref hx_at(enum hx_space space, int block, int nblocks)
+{
+    return (struct hx_ref){space, (uint32_t)block, (uint32_t)nblocks, 0};
+}
+
+/* The same range, standing in SCRATCH from this row on. */
+static inline struct hx_ref hx_row(int row, int block, int nblocks)
+{
+    return (struct hx_ref){HX_SCRATCH, (uint32_t)block, (uint32_t)nblocks, (uint32_t)row};
+}
+
+void hx_split(struct hx_builder *b, int nblocks);             /* cut the slice into equal blocks */
+int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold nothing, whatever the sizes */
+
+void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
+void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
+void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, enum hx_space own); /* dst = src op own */
+/* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
+void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
+/* dst = n sources in order: scratch rows from first_row on, each nblocks rows long, with own as number own_position */
+void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position);
+int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
+int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
+void hx_join(struct hx_builder *b, int handle);
+void hx_join_all(struct hx_builder *b);
+void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
+void hx_await(struct hx_builder *b, int flag, int member);
+void hx_await_all(struct hx_builder *b, int flag);
+void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */
+
+enum hx_needs {
+    HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */
+    HX_NEEDS_POWER_OF_TWO = 2,
+    HX_NEEDS_COMMUTATIVE = 4
+};
+
+/* A row of an algorithm table. */
+struct hx_algorithm {
+    const char *name;
+    enum hx_coll coll;
+    void (*build)(struct hx_builder *);
+    unsigned scopes; /* where it may serve: bits of enum hx_scope */
+    unsigned needs;  /* bits of enum hx_needs */
+    const char *about, *source;
+};
+
+/* ---- plans ---------------------------------------------------------------------------------------------------- */
+
+struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages);
+/* Append a stage and run build over it; members is copied. The stage's lists are set by hx_stage_list before build. */
+struct hx_stage *hx_plan_add_stage(struct hx_plan *plan, int level, enum hx_scope scope, const int *members, int n, int me);
+hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
+hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels; then it is immutable */
+void hx_plan_retain(struct hx_plan *plan);
+void hx_plan_release(struct hx_plan *plan);
+size_t hx_plan_bytes(const struct hx_plan *plan);
+
+const char *hx_coll_name(enum hx_coll coll); /* "allreduce" ... */
+int hx_coll_parse(const char *text, enum hx_coll *coll);
+
+#endif
