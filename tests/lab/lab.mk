@@ -1,1 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# Hosts and a Slurm cluster on one machine: needs root, so it is not part of make check but of tools/check.
+lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/slurm_test.sh
+EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
+    tests/lab/mpi_hello.c
+
+check-lab: all
+	@failed=0; for script in $(lab_tests); do \
+	    echo "== $$script"; $(AM_TESTS_ENVIRONMENT) $(srcdir)/$$script || failed=1; \
+	done; exit $$failed
+.PHONY: check-lab

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Hierax under real launchers: srun over 4 hosts by PMI-1 and PMIx, in every placement; mpirun and hydra on one host.
+# shellcheck source=cases.sh
+. "$(dirname "$0")/cases.sh"
+need coll_bench
+bench=("$(program coll_bench)" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20)
+
+check "lab up" "$lab" up 4
+check "lab slurm up" "$lab" slurm up
+for mpi in pmi2 pmix; do
+    while read -r placement; do
+        # shellcheck disable=SC2086
+        check "srun --mpi=$mpi $placement" "$lab" srun --mpi=$mpi $placement "${bench[@]}"
+    done <<'TXT'
+-N4 -n8
+-N4 -n8 --ntasks-per-node=2
+-N4 -n8 -m cyclic
+-N4 -n7
+-N4 -n7 -m cyclic
+-N4 -n4
+TXT
+done
+check "mpirun -n 4 on one host" "$lab" exec 1 -- mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 "${bench[@]}"
+check "mpiexec.hydra -n 4 on one host" "$lab" exec 1 -- mpiexec.hydra -n 4 "${bench[@]}"
+check "lab down" "$lab" down
+finish
