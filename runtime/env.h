@@ -8,6 +8,21 @@
 
 enum hx_env_scope { HX_SCOPE_LOCAL, HX_SCOPE_JOB }; /* JOB: rank 0's value holds on all ranks */
 
+/* Where a value comes from; JOB: from rank 0, and other than this rank's own. */
+enum hx_env_source { HX_SOURCE_DEFAULT, HX_SOURCE_ENVIRONMENT, HX_SOURCE_OVERRIDE, HX_SOURCE_JOB };
+
+/* One index per row of env.def: HX_ENV_IDX_timeout ... */
+enum {
+#define HX_ENV_STRING(name, member, scope, dflt, help) HX_ENV_IDX_##member,
+#define HX_ENV_INT(name, member, scope, dflt, low, high, help) HX_ENV_IDX_##member,
+#define HX_ENV_SIZE(name, member, scope, dflt, low, high, help) HX_ENV_IDX_##member,
+#define HX_ENV_BOOL(name, member, scope, dflt, help) HX_ENV_IDX_##member,
+#define HX_ENV_CHOICE(name, member, scope, dflt, choices, help) HX_ENV_IDX_##member,
+#define HX_ENV_SECONDS(name, member, scope, dflt, low, high, help) HX_ENV_IDX_##member,
+#include "env.def"
+    HX_ENV_COUNT
+};
+
 /* One member per row of env.def, named by its lower-case name: HX_TIMEOUT -> .timeout. Types in env.def:
  * STRING (const char *, NULL when unset), INT (int64_t with a range), SIZE (int64_t bytes, suffixes K M G),
  * BOOL (int), CHOICE (int index into the row's choices), SECONDS (double). */
@@ -19,21 +34,27 @@ struct hx_env {
 #define HX_ENV_CHOICE(name, member, scope, dflt, choices, help) int member;
 #define HX_ENV_SECONDS(name, member, scope, dflt, low, high, help) double member;
 #include "env.def"
+    unsigned char source[HX_ENV_COUNT]; /* enum hx_env_source of each */
 };
 
-/* Parse overrides (NULL-terminated "HX_NAME=value", may be NULL) and then the process environment into *env. A bad value is
- * HX_ERR_ENV whose detail names the variable, the value and the range or choices; an unknown HX_* name only warns, with
- * the nearest known name. Strings live until hx_env_release. */
+/* Fill *env from overrides (NULL-terminated "HX_NAME=value", may be NULL), else the process environment, else the
+ * defaults; an empty value means the default. A bad value is HX_ERR_ENV whose detail names the variable, the value and
+ * the range or choices; an unknown HX_* name only warns, with the nearest known name. Puts HX_LOG in force at once.
+ * Strings live until hx_env_release; after an error there is nothing to release. */
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides);
 void hx_env_release(struct hx_env *env);
 
+/* A launcher's own variable (PMI_*, PMIX_*, SLURM_*), or NULL when it is unset or empty. */
+const char *hx_env_launcher(const char *name);
+
 /* All JOB settings as one line of text "HX_A=x HX_B=y" (values percent-encoded), and back: rank 0 packs, others unpack
- * over their own values. pack returns the length in bytes, as snprintf does. */
+ * over their own values. pack returns the length in bytes, as snprintf does. Text that is broken or from a Hierax with
+ * other settings is HX_ERR_BOOTSTRAP; a value that this rank's user set otherwise warns. */
 size_t hx_env_pack_job(const struct hx_env *env, char *text, size_t capacity_bytes);
 hx_status_t hx_env_unpack_job(struct hx_env *env, const char *text);
 
-/* Write one row per setting: name, value in force, default, source, range or choices, help. markdown != 0: README's table
- * (name, type, default, range, help). */
+/* Write one row per setting: name, value in force, default, source, range or choices, help. markdown != 0: README's
+ * table (name, type, default, range, help), for which env may be NULL. */
 void hx_env_list(const struct hx_env *env, FILE *out, int markdown);
 
 #endif

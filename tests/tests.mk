@@ -1,1 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
+check_programs_list += tests/runtime/test_env tests/runtime/test_error
+tests_runtime_test_env_SOURCES = tests/runtime/test_env.c
+tests_runtime_test_env_LDADD = $(HX_TEST_LIBS)
+tests_runtime_test_error_SOURCES = tests/runtime/test_error.c
+tests_runtime_test_error_LDADD = $(HX_TEST_LIBS)

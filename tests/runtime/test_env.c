@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings: defaults, overrides, every kind of bad value, unknown names, and rank 0's settings sent to others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/env.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+
+static char captured[16384];
+
+/* Load with stderr captured. */
+static hx_status_t load_captured(struct hx_env *env, const char *const *overrides)
+{
+    FILE *file = tmpfile();
+    const int saved = dup(STDERR_FILENO);
+
+    assert_non_null(file);
+    dup2(fileno(file), STDERR_FILENO);
+    const hx_status_t status = hx_env_load(env, overrides);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    rewind(file);
+    captured[fread(captured, 1, sizeof captured - 1, file)] = '\0';
+    fclose(file);
+    return status;
+}
+
+static hx_status_t load_one(struct hx_env *env, const char *setting)
+{
+    const char *const overrides[] = {setting, NULL};
+
+    return load_captured(env, overrides);
+}
+
+static void expect_bad(const char *setting, const char *name_part, const char *range_part)
+{
+    struct hx_env env;
+
+    assert_int_equal(load_one(&env, setting), HX_ERR_ENV);
+    if (!strstr(hx_last_detail(), name_part) || !strstr(hx_last_detail(), range_part))
+        fail_msg("%s: detail \"%s\" lacks \"%s\" or \"%s\"", setting, hx_last_detail(), name_part, range_part);
+    assert_non_null(strstr(captured, hx_last_detail())); /* logged, once */
+    assert_null(strstr(strstr(captured, hx_last_detail()) + 1, hx_last_detail()));
+}
+
+static int clean_environment(void **state)
+{
+    (void)state;
+    clearenv();
+    hx_log_threshold = HX_LOG_WARN;
+    return 0;
+}
+
+static void test_defaults(void **state)
+{
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_string_equal(captured, "");
+    assert_int_equal(env.log, HX_LOG_WARN);
+    assert_int_equal(env.bootstrap, 0);
+    assert_null(env.root);
+    assert_int_equal(env.rank, -1);
+    assert_true(env.timeout == 300.0);
+    assert_int_equal(env.check, 0);
+    for (int idx = 0; idx < HX_ENV_COUNT; idx++)
+        assert_int_equal(env.source[idx], HX_SOURCE_DEFAULT);
+    hx_env_release(&env);
+}
+
+static void test_sources(void **state)
+{
+    const char *const overrides[] = {"HX_LANES=3", "HX_PROVIDER=tcp;ofi_rxm", "HX_LANES=5", "HX_CHECK=", NULL};
+    struct hx_env env;
+
+    (void)state;
+    setenv("HX_LANES", "no number, but overridden", 1);
+    setenv("HX_NODES", "2", 1);
+    setenv("HX_CHECK", "yes", 1);
+    setenv("HX_LOG", "debug", 1);
+    setenv("HX_ROOT", "", 1);
+    assert_int_equal(load_captured(&env, overrides), HX_SUCCESS);
+    assert_int_equal(env.lanes, 5); /* the last override wins */
+    assert_int_equal(env.source[HX_ENV_IDX_lanes], HX_SOURCE_OVERRIDE);
+    assert_string_equal(env.provider, "tcp;ofi_rxm");
+    assert_int_equal(env.nodes, 2);
+    assert_int_equal(env.source[HX_ENV_IDX_nodes], HX_SOURCE_ENVIRONMENT);
+    assert_int_equal(env.check, 0); /* an empty override restores the default */
+    assert_int_equal(env.source[HX_ENV_IDX_check], HX_SOURCE_DEFAULT);
+    assert_int_equal(env.log, HX_LOG_DEBUG);
+    assert_int_equal(hx_log_threshold, HX_LOG_DEBUG);
+    assert_null(env.root);
+    hx_env_release(&env);
+    assert_null(env.provider);
+}
+
+static void test_good_values(void **state)
+{
+    static const struct {
+        const char *setting;
+        size_t offset;
+        int64_t expected;
+    } integers[] = {
+        {"HX_SLICE=0", offsetof(struct hx_env, slice), 0},
+        {"HX_SLICE=4096", offsetof(struct hx_env, slice), 4096},
+        {"HX_SLICE=3k", offsetof(struct hx_env, slice), 3072},
+        {"HX_SLICE=64K", offsetof(struct hx_env, slice), 65536},
+        {"HX_SLICE=2M", offsetof(struct hx_env, slice), 2 << 20},
+        {"HX_SLICE=1G", offsetof(struct hx_env, slice), 1 << 30},
+        {"HX_SPIN=-1", offsetof(struct hx_env, spin), -1},
+        {"HX_SIZE=16777216", offsetof(struct hx_env, size), 16777216},
+    };
+    static const char *const bools[] = {"0", "1", "no", "yes", "off", "on", "false", "true"};
+    struct hx_env env;
+    char text[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++) {
+        assert_int_equal(load_one(&env, integers[i].setting), HX_SUCCESS);
+        assert_int_equal(*(int64_t *)((char *)&env + integers[i].offset), integers[i].expected);
+    }
+    for (int i = 0; i < 8; i++) {
+        snprintf(text, sizeof text, "HX_EXPLAIN=%s", bools[i]);
+        assert_int_equal(load_one(&env, text), HX_SUCCESS);
+        assert_int_equal(env.explain, i % 2);
+    }
+    assert_int_equal(load_one(&env, "HX_BOOTSTRAP=single"), HX_SUCCESS);
+    assert_int_equal(env.bootstrap, 4);
+    assert_int_equal(load_one(&env, "HX_TIMEOUT=0.125"), HX_SUCCESS);
+    assert_true(env.timeout == 0.125);
+    assert_int_equal(load_one(&env, "HX_TIMEOUT=1000000000"), HX_SUCCESS);
+    assert_true(env.timeout == 1e9);
+}
+
+static void test_bad_values(void **state)
+{
+    (void)state;
+    expect_bad("HX_LOG=loud", "HX_LOG is \"loud\"", "error, warn, info, debug");
+    expect_bad("HX_LOG=war", "HX_LOG is \"war\"", "error, warn, info, debug");
+    expect_bad("HX_LOG=error|warn", "HX_LOG is \"error|warn\"", "error, warn, info, debug");
+    expect_bad("HX_BOOTSTRAP=PMIX", "HX_BOOTSTRAP is \"PMIX\"", "auto, tcp, pmix, pmi1, single");
+    expect_bad("HX_RANK=-2", "HX_RANK is \"-2\"", "-1 to 16777215");
+    expect_bad("HX_RANK=16777216", "HX_RANK is \"16777216\"", "-1 to 16777215");
+    expect_bad("HX_RANK=1x", "HX_RANK is \"1x\"", "-1 to 16777215");
+    expect_bad("HX_RANK= 1", "HX_RANK is \" 1\"", "-1 to 16777215");
+    expect_bad("HX_RANK=-", "HX_RANK is \"-\"", "-1 to 16777215");
+    expect_bad("HX_RANK=99999999999999999999", "HX_RANK", "-1 to 16777215");
+    expect_bad("HX_RANK=18446744073709551616", "HX_RANK", "-1 to 16777215"); /* 2^64 must not wrap to 0 */
+    expect_bad("HX_SLICE=-1", "HX_SLICE is \"-1\"", "0 to 1G");
+    expect_bad("HX_SLICE=2G", "HX_SLICE is \"2G\"", "0 to 1G");
+    expect_bad("HX_SLICE=K", "HX_SLICE is \"K\"", "0 to 1G");
+    expect_bad("HX_SLICE=1T", "HX_SLICE is \"1T\"", "0 to 1G");
+    expect_bad("HX_SLICE=1KB", "HX_SLICE is \"1KB\"", "0 to 1G");
+    expect_bad("HX_SLICE=1.5M", "HX_SLICE is \"1.5M\"", "0 to 1G");
+    expect_bad("HX_SLICE=17179869184G", "HX_SLICE", "0 to 1G"); /* 2^64 bytes must not wrap to 0 */
+    expect_bad("HX_CHECK=2", "HX_CHECK is \"2\"", "0, 1 (or no, yes, off, on, false, true)");
+    expect_bad("HX_TIMEOUT=-1", "HX_TIMEOUT is \"-1\"", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=-0.5", "HX_TIMEOUT is \"-0.5\"", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=nan", "HX_TIMEOUT is \"nan\"", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=1000000000.5", "HX_TIMEOUT", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=5s", "HX_TIMEOUT is \"5s\"", "0 to 1000000000");
+    expect_bad("lanes=2", "lanes=2", "HX_NAME=value");
+    expect_bad("HX_LANES", "HX_LANES", "HX_NAME=value");
+    setenv("HX_LANES", "many", 1);
+    expect_bad("HX_CHECK=1", "HX_LANES is \"many\"", "0 to 4096");
+}
+
+static void test_unknown_names(void **state)
+{
+    struct hx_env env;
+    char longest[300] = "HX_";
+
+    (void)state;
+    setenv("HX_PROVDER", "tcp", 1);
+    assert_int_equal(load_one(&env, "HX_TIME_OUT=3"), HX_SUCCESS);
+    assert_non_null(strstr(captured, "HX_PROVDER in the environment is ignored; did you mean HX_PROVIDER?"));
+    assert_non_null(strstr(captured, "HX_TIME_OUT in the given settings is ignored; did you mean HX_TIMEOUT?"));
+    setenv("HX_RANK", "7", 1); /* another rank says it */
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_string_equal(captured, "");
+    unsetenv("HX_RANK");
+    setenv("HX_LOG", "error", 1);
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_string_equal(captured, "");
+    unsetenv("HX_LOG");
+    setenv("HXA", "not ours", 1);
+    memset(longest + 3, 'X', sizeof longest - 4);
+    setenv(longest, "1", 1);
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_non_null(strstr(captured, "HX_XXX"));
+    assert_null(strstr(captured, "HXA"));
+}
+
+static void test_pack_round_trip(void **state)
+{
+    static const char odd[] = "tcp;ofi_rxm a=b %41 \"q\" \t\n \xc3\xa9|\\~";
+    struct hx_env zero, other;
+    char packed[4096], again[4096], setting[128], small[16];
+    const char *const overrides[] = {setting, "HX_TIMEOUT=0.1", "HX_CHUNK=48K", "HX_LOG=debug", NULL};
+
+    (void)state;
+    snprintf(setting, sizeof setting, "HX_PROVIDER=%s", odd);
+    assert_int_equal(load_captured(&zero, overrides), HX_SUCCESS);
+    const size_t length = hx_env_pack_job(&zero, packed, sizeof packed);
+    assert_int_equal(length, strlen(packed));
+    assert_int_equal(hx_env_pack_job(&zero, NULL, 0), length);
+    assert_int_equal(hx_env_pack_job(&zero, small, sizeof small), length);
+    assert_int_equal(strlen(small), sizeof small - 1);
+    assert_memory_equal(small, packed, sizeof small - 1);
+    for (const char *c = packed; *c; c++)
+        assert_true(*c == ' ' || (*c > ' ' && *c < 127));
+    assert_non_null(strstr(packed, "HX_CHUNK=48K"));
+    assert_non_null(strstr(packed, "HX_TIMEOUT=0.1 "));
+    assert_null(strstr(packed, "HX_LOG")); /* each rank's own */
+
+    setenv("HX_ALLREDUCE", "ring", 1); /* set here, not on rank 0: must go */
+    assert_int_equal(load_one(&other, "HX_LANES=2"), HX_SUCCESS);
+    hx_log_threshold = HX_LOG_ERROR;
+    assert_int_equal(hx_env_unpack_job(&other, packed), HX_SUCCESS);
+    assert_string_equal(other.provider, odd);
+    assert_true(other.timeout == 0.1);
+    assert_int_equal(other.lanes, 0);
+    assert_null(other.allreduce);
+    assert_int_equal(other.log, HX_LOG_WARN);
+    assert_int_equal(other.source[HX_ENV_IDX_provider], HX_SOURCE_JOB);
+    assert_int_equal(other.source[HX_ENV_IDX_allreduce], HX_SOURCE_JOB);
+    assert_int_equal(other.source[HX_ENV_IDX_check], HX_SOURCE_DEFAULT);
+    hx_env_pack_job(&other, again, sizeof again);
+    assert_string_equal(again, packed);
+    hx_env_release(&zero);
+    hx_env_release(&other);
+}
+
+static void test_unpack_broken(void **state)
+{
+    static const char *const broken[] = {"", "HX_LANES", "HX_LANES=%", "HX_LANES=%4", "HX_LANES=%zz", "HX_LANES=%00",
+                                         "HX_FUTURE=1", "HX_LOG=debug", "HX_LANES=1"};
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
+        assert_int_equal(hx_env_unpack_job(&env, broken[i]), HX_ERR_BOOTSTRAP);
+    assert_int_equal(hx_env_unpack_job(&env, "HX_LANES=lots"), HX_ERR_ENV);
+    hx_env_release(&env);
+}
+
+/* Seconds survive printing and reading under a locale whose decimal point is a comma, and at the range's ends. */
+static void test_seconds_text(void **state)
+{
+    static const char *const values[] = {"0", "0.000001", "0.1", "0.999999", "299.5", "999999999.000001", "1000000000"};
+    char setting[64], packed[4096], expected[80];
+    struct hx_env env;
+
+    (void)state;
+    setlocale(LC_ALL, "de_DE.UTF-8"); /* where installed */
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        snprintf(setting, sizeof setting, "HX_TIMEOUT=%s", values[i]);
+        assert_int_equal(load_one(&env, setting), HX_SUCCESS);
+        hx_env_pack_job(&env, packed, sizeof packed);
+        snprintf(expected, sizeof expected, " %s ", setting);
+        if (!strstr(packed, expected))
+            fail_msg("%s is packed as %s", setting, packed);
+    }
+    setlocale(LC_ALL, "C");
+}
+
+static void test_list(void **state)
+{
+    const char *const overrides[] = {"HX_SECRET=swordfish", "HX_CHUNK=64K", NULL};
+    struct hx_env env;
+    char *text = NULL, *markdown = NULL;
+    size_t bytes;
+
+    (void)state;
+    assert_int_equal(load_captured(&env, overrides), HX_SUCCESS);
+    FILE *out = open_memstream(&text, &bytes);
+    hx_env_list(&env, out, 0);
+    fclose(out);
+    assert_null(strstr(text, "swordfish"));
+    const char *row = strstr(text, "HX_CHUNK ");
+    assert_non_null(row);
+    assert_non_null(strstr(row, "64K"));
+    assert_non_null(strstr(row, "override"));
+    out = open_memstream(&markdown, &bytes);
+    hx_env_list(NULL, out, 1);
+    fclose(out);
+    int lines = 0;
+    for (const char *c = markdown; *c; c++)
+        lines += *c == '\n';
+    assert_int_equal(lines, HX_ENV_COUNT + 2);
+    assert_non_null(strstr(markdown, "| `HX_LOG` | choice | warn | error, warn, info, debug | "));
+    for (char *line = strtok(markdown, "\n"); line; line = strtok(NULL, "\n")) {
+        int bars = 0;
+        for (const char *c = line; *c; c++)
+            bars += *c == '|';
+        assert_int_equal(bars, 6);
+    }
+    free(text);
+    free(markdown);
+    hx_env_release(&env);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_defaults, clean_environment),
+        cmocka_unit_test_setup(test_sources, clean_environment),
+        cmocka_unit_test_setup(test_good_values, clean_environment),
+        cmocka_unit_test_setup(test_bad_values, clean_environment),
+        cmocka_unit_test_setup(test_unknown_names, clean_environment),
+        cmocka_unit_test_setup(test_pack_round_trip, clean_environment),
+        cmocka_unit_test_setup(test_unpack_broken, clean_environment),
+        cmocka_unit_test_setup(test_seconds_text, clean_environment),
+        cmocka_unit_test_setup(test_list, clean_environment),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
