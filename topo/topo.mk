@@ -1,5 +1,12 @@
-hx_sources += topo/shape.c topo/shape.h
+# Who is where: shapes, places, network interfaces.
 
-check_programs_list += tests/topo/test_shape
+hx_sources += topo/shape.c topo/shape.h topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h \
+    topo/nic.c topo/nic.h topo/nic_rdma.c
+
+check_programs_list += tests/topo/test_shape tests/topo/test_place tests/topo/test_nic
 tests_topo_test_shape_SOURCES = tests/topo/test_shape.c
 tests_topo_test_shape_LDADD = $(HX_TEST_LIBS)
+tests_topo_test_place_SOURCES = tests/topo/test_place.c
+tests_topo_test_place_LDADD = $(HX_TEST_LIBS)
+tests_topo_test_nic_SOURCES = tests/topo/test_nic.c
+tests_topo_test_nic_LDADD = $(HX_TEST_LIBS)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the kernel lets this process use: the cpuset, the cgroup's CPU quota and memory limit, the thread's binding. */
+#ifndef HX_CORES_H
+#define HX_CORES_H
+#include <hwloc.h>
+#include <stdint.h>
+
+struct hx_cores {
+    hwloc_bitmap_t allowed; /* in: the machine's processing units; out: those that the cgroups' cpusets leave */
+    hwloc_bitmap_t bound;   /* out: those of allowed that the calling thread may run on; never empty */
+    double quota_cpus;      /* out: the tightest CPU quota; 0: none */
+    uint64_t memory_bytes;  /* out: the tightest memory limit; UINT64_MAX: none */
+};
+
+/* root is put before /proc/... and /sys/fs/cgroup/...: "" for this machine, a folder of captured files for tests. What
+ * cannot be read does not limit. */
+void hx_cores_read(const char *root, struct hx_cores *cores);
+
+#endif

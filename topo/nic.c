@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which network interface a rank uses: the best by state and nearness, and ranks that find the same ones equally good
+ * take them in turn.
+ *
+ * Nearness is a question about two sets of processing units: those that the thread is bound to, and those next to the
+ * device (the first ordinary object above it in hwloc's tree). Whatever object holds both sets says how near they are.
+ */
+#include "nic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+
+/* One object of this type holds the whole set, and also the other one where that is given. */
+static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t set,
+                     hwloc_const_bitmap_t other)
+{
+    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, type, at));)
+        if (hwloc_bitmap_isincluded(set, at->cpuset) && (!other || hwloc_bitmap_isincluded(other, at->cpuset)))
+            return 1;
+    return 0;
+}
+
+/* By PCI address, else by the operating system's name for it (libfabric's tcp tells only "eth0"). */
+static hwloc_obj_t find_device(hwloc_topology_t hwloc, const struct hx_nic *nic)
+{
+    hwloc_obj_t at = NULL;
+    if (nic->has_pci)
+        return hwloc_get_pcidev_by_busid(hwloc, nic->domain, nic->bus, nic->device, nic->function);
+    while ((at = hwloc_get_next_osdev(hwloc, at)))
+        if (at->name && !strcmp(at->name, nic->name))
+            return at;
+    return NULL;
+}
+
+static int distance_of(const struct hx_topo *topo, const struct hx_nic *nic)
+{
+    hwloc_obj_t device = find_device(topo->hwloc, nic);
+    hwloc_obj_t above = device ? hwloc_get_non_io_ancestor_obj(topo->hwloc, device) : NULL;
+    if (!above || hwloc_bitmap_iszero(above->cpuset))
+        return 3;
+    hwloc_const_bitmap_t here = topo->cores.bound, there = above->cpuset;
+    if (one_holds(topo, HWLOC_OBJ_NUMANODE, here, there) || one_holds(topo, HWLOC_OBJ_L3CACHE, here, there))
+        return 0;
+    if (one_holds(topo, HWLOC_OBJ_PACKAGE, here, there))
+        return 1;
+    /* Two known places in different sockets; a thread or device that belongs to the whole machine is neither near nor
+     * far. */
+    return one_holds(topo, HWLOC_OBJ_PACKAGE, here, NULL) && one_holds(topo, HWLOC_OBJ_PACKAGE, there, NULL) ? 2 : 3;
+}
+
+void hx_nic_distances(const struct hx_topo *topo, struct hx_nic *nics, int n)
+{
+    for (int i = 0; i < n; i++)
+        nics[i].distance = distance_of(topo, &nics[i]);
+}
+
+/* Negative when a is better. */
+static int compare_merit(const struct hx_nic *a, const struct hx_nic *b)
+{
+    if (!a->up != !b->up)
+        return a->up ? -1 : 1;
+    if (!a->loopback != !b->loopback)
+        return a->loopback ? 1 : -1;
+    if (a->distance != b->distance)
+        return a->distance < b->distance ? -1 : 1;
+    return (a->rate_bits < b->rate_bits) - (a->rate_bits > b->rate_bits);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct hx_nic *a = left, *b = right;
+    int order = compare_merit(a, b);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+int hx_nic_choose(struct hx_nic *nics, int n, int local_rank)
+{
+    if (n < 1)
+        return -1;
+    qsort(nics, (size_t)n, sizeof *nics, compare);
+    int equal = 1;
+    while (equal < n && !compare_merit(&nics[0], &nics[equal]))
+        equal++;
+    return local_rank > 0 ? local_rank % equal : 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The machine's RDMA devices, as rdma-core lists them: name, PCI address, link rate and state.
+ *
+ * A device that cannot be opened or asked (no permission, driver gone) is listed as down instead of hidden, so that
+ * coll_info can show it.
+ */
+#include <infiniband/efadv.h>
+#include <infiniband/verbs.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nic.h"
+
+uint64_t hx_nic_rdma_rate(unsigned speed, unsigned width)
+{
+    /* Per lane, in units of 1/32 Gbit/s for exactness; the kernel's codes are powers of two: SDR 1, DDR, QDR, FDR10,
+     * FDR, EDR, HDR, NDR 128. */
+    static const unsigned lane[] = { 80, 160, 320, 330, 450, 800, 1600, 3200 };
+    static const unsigned lanes[] = { 1, 4, 8, 12, 2 };
+    for (unsigned s = 0; s < sizeof lane / sizeof *lane; s++)
+        for (unsigned w = 0; w < sizeof lanes / sizeof *lanes; w++)
+            if (speed == 1u << s && width == 1u << w)
+                return (uint64_t)lane[s] * lanes[w] * (UINT64_C(1000000000) / 32);
+    return 0;
+}
+
+/* ".../device" links to the PCI device's folder, whose name is its address. Software devices have none. */
+static void read_pci(const struct ibv_device *device, struct hx_nic *nic)
+{
+    char link[IBV_SYSFS_PATH_MAX + 8], folder[PATH_MAX];
+    snprintf(link, sizeof link, "%s/device", device->ibdev_path);
+    if (realpath(link, folder))
+        nic->has_pci = sscanf(strrchr(folder, '/') + 1, "%x:%x:%x.%x", &nic->domain, &nic->bus, &nic->device,
+                              &nic->function) == 4;
+}
+
+static void read_device(struct ibv_device *device, struct hx_nic *nic)
+{
+    *nic = (struct hx_nic){ .distance = 3 };
+    snprintf(nic->name, sizeof nic->name, "%s", ibv_get_device_name(device));
+    read_pci(device, nic);
+    struct ibv_context *context = ibv_open_device(device);
+    if (!context)
+        return;
+    struct efadv_device_attr efa;
+    if (!efadv_query_device(context, &efa, sizeof efa)) {
+        nic->efa = 1;
+        nic->efa_caps = efa.device_caps;
+    }
+    struct ibv_port_attr port;
+    if (!ibv_query_port(context, 1, &port)) {
+        nic->up = port.state == IBV_PORT_ACTIVE;
+        nic->rate_bits = hx_nic_rdma_rate(port.active_speed, port.active_width);
+    }
+    ibv_close_device(context);
+}
+
+int hx_nic_rdma_list(struct hx_nic *nics, int capacity)
+{
+    int n = 0;
+    struct ibv_device **devices = ibv_get_device_list(&n); /* NULL where the kernel has no RDMA */
+    if (!devices)
+        return 0;
+    for (int i = 0; i < n && i < capacity; i++)
+        read_device(devices[i], &nics[i]);
+    ibv_free_device_list(devices);
+    return n;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where this process sits: hwloc knows the machine, cores.c what the kernel lets us use of it.
+ *
+ * The machine is an input: a captured XML file or a synthetic description stands in for the real one, so that tests
+ * and offline tools see machines that they do not run on.
+ */
+#include "place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine.h"
+
+static int set_source(hwloc_topology_t hwloc, const char *xml, char *error)
+{
+    if (!xml)
+        return 0;
+    int is_file = access(xml, R_OK) == 0;
+    if ((is_file ? hwloc_topology_set_xml(hwloc, xml) : hwloc_topology_set_synthetic(hwloc, xml)) == 0)
+        return 0;
+    snprintf(error, HX_TOPO_ERROR_BYTES, "topology \"%.100s\": %s", xml,
+             is_file ? "not an hwloc XML file"
+                     : "neither a readable hwloc XML file nor a description such as \"pack:2 l3:4 core:6 pu:1\"");
+    return -1;
+}
+
+static int load(hwloc_topology_t hwloc, const char *xml, char *error)
+{
+    /* Plugins for accelerators and displays cost hundreds of milliseconds (and may hang) to tell us nothing that we
+     * use. */
+    static const char *const unneeded[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl", "pci" };
+    /* "pci" leaks in libpciaccess; without it hwloc reads the same from sysfs. */
+    if (set_source(hwloc, xml, error))
+        return -1;
+    for (size_t i = 0; !xml && i < sizeof unneeded / sizeof *unneeded; i++)
+        hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, unneeded[i]);
+    hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (hwloc_topology_load(hwloc) == 0)
+        return 0;
+    snprintf(error, HX_TOPO_ERROR_BYTES, "topology %.100s: hwloc cannot load it", xml ? xml : "of this machine");
+    return -1;
+}
+
+int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **out, char error[HX_TOPO_ERROR_BYTES])
+{
+    *out = NULL;
+    struct hx_topo *topo = calloc(1, sizeof *topo);
+    if (!topo || hwloc_topology_init(&topo->hwloc)) {
+        snprintf(error, HX_TOPO_ERROR_BYTES, "topology: no memory");
+        free(topo);
+        return -1;
+    }
+    topo->described = xml != NULL;
+    if (load(topo->hwloc, xml, error))
+        goto close;
+    topo->cores.allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topo->hwloc));
+    topo->cores.bound = hwloc_bitmap_dup(topo->cores.allowed);
+    topo->cores.memory_bytes = UINT64_MAX;
+    if (!topo->cores.allowed || !topo->cores.bound || hwloc_bitmap_iszero(topo->cores.allowed)) {
+        snprintf(error, HX_TOPO_ERROR_BYTES, "topology %.100s: no processing unit", xml ? xml : "of this machine");
+        goto close;
+    }
+    if (!xml || cgroup_root)
+        hx_cores_read(cgroup_root ? cgroup_root : "", &topo->cores);
+    *out = topo;
+    return 0;
+close:
+    hx_topo_close(topo);
+    return -1;
+}
+
+void hx_topo_close(struct hx_topo *topo)
+{
+    if (!topo)
+        return;
+    hwloc_bitmap_free(topo->cores.allowed);
+    hwloc_bitmap_free(topo->cores.bound);
+    hwloc_topology_destroy(topo->hwloc);
+    free(topo);
+}
+
+/* Logical index of the one object of this type that the binding lies in. */
+static int index_of(const struct hx_topo *topo, hwloc_obj_type_t type)
+{
+    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, type, at));)
+        if (hwloc_bitmap_isincluded(topo->cores.bound, at->cpuset))
+            return (int)at->logical_index;
+    return -1;
+}
+
+static size_t l2_bytes(const struct hx_topo *topo)
+{
+    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_L2CACHE, at));)
+        if (hwloc_bitmap_intersects(topo->cores.bound, at->cpuset)) {
+            int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topo->hwloc, at->cpuset, HWLOC_OBJ_CORE);
+            return (size_t)at->attr->cache.size / (size_t)(cores > 0 ? cores : 1);
+        }
+    return 0;
+}
+
+static size_t llc_bytes(const struct hx_topo *topo)
+{
+    static const hwloc_obj_type_t levels[] = { HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE };
+    size_t bytes = 0;
+    for (size_t i = 0; !bytes && i < sizeof levels / sizeof *levels; i++)
+        for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, levels[i], at));)
+            if (hwloc_bitmap_intersects(topo->cores.allowed, at->cpuset))
+                bytes += (size_t)at->attr->cache.size;
+    return bytes;
+}
+
+static size_t memory_bytes(const struct hx_topo *topo)
+{
+    uint64_t bytes = hwloc_get_root_obj(topo->hwloc)->total_memory;
+    if (!topo->described && sysconf(_SC_PHYS_PAGES) > 0) /* NUMA nodes do not count memory added later */
+        bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return (size_t)(topo->cores.memory_bytes < bytes ? topo->cores.memory_bytes : bytes);
+}
+
+static uint64_t machine_id(const char *hostname)
+{
+    char id[64] = "";
+    FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!in || !fgets(id, sizeof id, in))
+        snprintf(id, sizeof id, "%s", hostname);
+    if (in)
+        fclose(in);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (const char *at = id; *at && *at != '\n'; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+void hx_topo_place(const struct hx_topo *topo, struct hx_place *place)
+{
+    const struct hx_cores *cores = &topo->cores;
+    memset(place, 0, sizeof *place);
+    place->core = index_of(topo, HWLOC_OBJ_CORE);
+    place->l3 = index_of(topo, HWLOC_OBJ_L3CACHE);
+    place->numa = index_of(topo, HWLOC_OBJ_NUMANODE);
+    place->socket = index_of(topo, HWLOC_OBJ_PACKAGE);
+    place->allowed_cpus = hwloc_bitmap_weight(cores->allowed);
+    place->bound_cpus = hwloc_bitmap_weight(cores->bound);
+    place->quota_cpus = cores->quota_cpus;
+    place->usable_cpus = place->allowed_cpus;
+    if (cores->quota_cpus > 0 && cores->quota_cpus < place->usable_cpus)
+        place->usable_cpus = cores->quota_cpus;
+    place->l2_bytes = l2_bytes(topo);
+    place->llc_bytes = llc_bytes(topo);
+    place->memory_limit_bytes = memory_bytes(topo);
+    if (gethostname(place->hostname, sizeof place->hostname - 1))
+        snprintf(place->hostname, sizeof place->hostname, "unknown");
+    place->machine_id = machine_id(place->hostname);
+    for (int cpu = hwloc_bitmap_first(cores->bound); cpu >= 0 && cpu < 64 * HX_PLACE_MASK_WORDS;
+         cpu = hwloc_bitmap_next(cores->bound, cpu))
+        place->bound_mask[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}

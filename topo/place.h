@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* This process's place on its machine, by hwloc, within what cpuset and cgroup allow. */
+#ifndef HX_PLACE_H
+#define HX_PLACE_H
+#include "shape.h"
+
+struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O devices) */
+
+#define HX_PLACE_MASK_WORDS 16 /* 1024 processing units */
+
+struct hx_place {
+    int core, l3, numa, socket; /* logical hwloc indices of what this thread is bound to; -1 where it spans several */
+    int allowed_cpus;           /* processing units in the cpuset */
+    int bound_cpus;             /* of these, those that the calling thread may run on */
+    double quota_cpus;          /* cgroup quota (v1 or v2) in processing units; 0 where there is none */
+    double usable_cpus;         /* allowed_cpus, or the cgroup quota (v1 or v2) where that is less; > 0 */
+    size_t l2_bytes;            /* per core; 0 unknown */
+    size_t llc_bytes;           /* last-level caches of the allowed machine, summed; 0 unknown */
+    size_t memory_limit_bytes;  /* cgroup limit, else the machine's memory */
+    char hostname[64];
+    uint64_t machine_id;        /* hash of boot id: equal on one kernel (containers may still not share memory) */
+    /* Bit p: the calling thread may run on the processing unit with OS index p. The cores that several ranks have
+     * between them: the bits of all their masks together, or quota_cpus where that is less (bound 1:1 by a launcher,
+     * none of them sees the others' cores). */
+    uint64_t bound_mask[HX_PLACE_MASK_WORDS];
+};
+
+/* xml: NULL for this machine, or a captured hwloc XML file or a synthetic description ("pack:2 l3:4 core:6 pu:1").
+ * cgroup_root: a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/... for tests; NULL
+ * for this machine's, or for no limits where xml is given. Returns 0, or -1 with a message in error. */
+int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **topo, char error[HX_TOPO_ERROR_BYTES]);
+void hx_topo_place(const struct hx_topo *topo, struct hx_place *place);
+void hx_topo_close(struct hx_topo *topo);
+
+#endif
