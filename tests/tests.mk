@@ -4,3 +4,5 @@ tests_runtime_test_env_SOURCES = tests/runtime/test_env.c
 tests_runtime_test_env_LDADD = $(HX_TEST_LIBS)
 tests_runtime_test_error_SOURCES = tests/runtime/test_error.c
 tests_runtime_test_error_LDADD = $(HX_TEST_LIBS)
+
+dist_tests_list += tests/layering.sh tests/exports.sh
