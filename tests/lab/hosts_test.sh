@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Hierax over several hosts that meet at a TCP store: even and uneven, in blocks and dealt out; a killed job leaves nothing.
+# Hierax over several hosts that meet at a TCP store: even and uneven, in blocks and dealt out; a killed job leaves
+# nothing behind.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
 need coll_bench

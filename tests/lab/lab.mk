@@ -2,10 +2,10 @@
 # Hosts and a Slurm cluster on one machine: needs root, so it is not part of make check but of tools/check.
 lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/slurm_test.sh
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
-    tests/lab/mpi_hello.c
+    tests/lab/mpi_hello.c tests/debian.sh tools/setup tools/quickstart tools/check
 
 check-lab: all
 	@failed=0; for script in $(lab_tests); do \
-	    echo "== $$script"; $(AM_TESTS_ENVIRONMENT) $(srcdir)/$$script || failed=1; \
+	    echo "== $$script"; $(AM_TESTS_ENVIRONMENT) $(srcdir)/$$script || test $$? = 77 || failed=1; \
 	done; exit $$failed
 .PHONY: check-lab

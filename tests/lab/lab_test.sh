@@ -14,13 +14,15 @@ host_names() { for h in ctl 1 4; do on $h hostname; done; }
 devices() { on 2 ls /sys/class/net; }
 
 own_shm() {
-    on 1 sh -c 'echo one >/dev/shm/x' && on 2 sh -c 'echo two >/dev/shm/x' && on 1 cat /dev/shm/x && on 2 cat /dev/shm/x
+    on 1 sh -c 'echo one >/dev/shm/x'
+    on 2 sh -c 'echo two >/dev/shm/x'
+    on 1 cat /dev/shm/x && on 2 cat /dev/shm/x
     ! [ -e /dev/shm/x ]
 }
 
 # shellcheck disable=SC2016
 limited() { # 10 MB at 400 Mbit/s take 0.2 s; without the limit, some 10 ms
-    on 1 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalPort => 7000, ReuseAddr => 1) or die $!;
+    on 1 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalPort => 7000) or die $!;
         $c = $l->accept; $n += length while sysread $c, $_, 65536; exit($n != 10000000)' &
     sleep 0.5
     on 2 perl -MIO::Socket::INET -MTime::HiRes=time -e '$s = IO::Socket::INET->new("10.99.0.1:7000") or die $!;

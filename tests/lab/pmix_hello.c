@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The smallest PMIx client: says its host, waits, and prints what its right neighbour said. Tests the lab, not Hierax. */
+/* The smallest PMIx client: says its host, waits, prints what its right neighbour said. Tests the lab, not Hierax. */
 #include <pmix.h>
 #include <stdio.h>
 #include <string.h>
