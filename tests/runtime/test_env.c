@@ -243,14 +243,25 @@ static void test_pack_round_trip(void **state)
 
 static void test_unpack_broken(void **state)
 {
-    static const char *const broken[] = {"", "HX_LANES", "HX_LANES=%", "HX_LANES=%4", "HX_LANES=%zz", "HX_LANES=%00",
-                                         "HX_FUTURE=1", "HX_LOG=debug", "HX_LANES=1"};
+    static const char *const broken[] = {"HX_LANES", "HX_LANES=%", "HX_LANES=%4", "HX_LANES=%zz", "HX_LANES=%00",
+                                         "HX_FUTURE=1", "HX_LOG=debug", "HX_LOG=warn"};
     struct hx_env env;
+    char packed[4096];
 
     (void)state;
     assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
-    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
-        assert_int_equal(hx_env_unpack_job(&env, broken[i]), HX_ERR_BOOTSTRAP);
+    const size_t length = hx_env_pack_job(&env, packed, sizeof packed);
+    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
+        snprintf(packed + length, sizeof packed - length, " %s", broken[i]); /* one bad word after all good ones */
+        if (hx_env_unpack_job(&env, packed) != HX_ERR_BOOTSTRAP || !strstr(hx_last_detail(), "cannot read"))
+            fail_msg("\"%s\" is taken, or: %s", broken[i], hx_last_detail());
+    }
+    packed[length] = '\0';
+    assert_int_equal(hx_env_unpack_job(&env, packed), HX_SUCCESS);
+    *strrchr(packed, ' ') = '\0'; /* from a version without the last setting */
+    assert_int_equal(hx_env_unpack_job(&env, packed), HX_ERR_BOOTSTRAP);
+    assert_non_null(strstr(hx_last_detail(), "rank 0 sent no HX_"));
+    assert_int_equal(hx_env_unpack_job(&env, ""), HX_ERR_BOOTSTRAP);
     assert_int_equal(hx_env_unpack_job(&env, "HX_LANES=lots"), HX_ERR_ENV);
     hx_env_release(&env);
 }
@@ -258,7 +269,8 @@ static void test_unpack_broken(void **state)
 /* Seconds survive printing and reading under a locale whose decimal point is a comma, and at the range's ends. */
 static void test_seconds_text(void **state)
 {
-    static const char *const values[] = {"0", "0.000001", "0.1", "0.999999", "299.5", "999999999.000001", "1000000000"};
+    static const char *const values[] = {"0", "0.000001", "0.000498", "0.1", "0.999999",
+                                         "299.5", "999999999.000001", "1000000000"};
     char setting[64], packed[4096], expected[80];
     struct hx_env env;
 
