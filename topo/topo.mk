@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Who is where: shapes, places, network interfaces.
 
 hx_sources += topo/shape.c topo/shape.h topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h \
