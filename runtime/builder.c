@@ -62,6 +62,11 @@ static void operand_use(struct hx_builder *b, enum hx_space space, uint32_t end_
         b->stage->uses_slot = 1;
 }
 
+static int same_range(const struct hx_builder *b, struct hx_ref x, struct hx_ref y)
+{
+    return x.nblocks == y.nblocks && wrap(x.block, b->stage->nblocks) == wrap(y.block, b->stage->nblocks);
+}
+
 static uint32_t member_wrap(const struct hx_builder *b, int member)
 {
     return wrap((uint32_t)member, (uint32_t)b->p);
@@ -92,7 +97,7 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
     step->row = dst.space == HX_SCRATCH ? dst.row : src.row;
     operand_use(b, dst.space, step->row + dst.nblocks);
     operand_use(b, src.space, step->row + dst.nblocks);
-    if (dst.nblocks != src.nblocks || wrap(dst.block, b->stage->nblocks) != wrap(src.block, b->stage->nblocks))
+    if (!same_range(b, dst, src))
         builder_fault(b, "a copy between different blocks");
 }
 
@@ -115,18 +120,27 @@ static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, en
     step->dst = (uint8_t)dst.space;
     step->src = (uint8_t)src;
     step->own = (uint8_t)own;
+    step->dst_row = dst.row;
+    operand_use(b, dst.space, dst.row + dst.nblocks);
     return step;
 }
 
-void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, enum hx_space own)
+void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own)
 {
-    struct hx_step *step = reduce_append(b, dst, src.space, own);
+    struct hx_step *step = reduce_append(b, dst, src.space, own.space);
     step->n = 2;
     step->row = src.row;
     step->tag = 1; /* own comes second */
     rows_use(b, src.row + src.nblocks);
-    if (src.space != HX_SCRATCH || (dst.space == HX_SCRATCH && dst.row != src.row))
-        builder_fault(b, "a reduce whose source is not the scratch row of its destination");
+    if (own.space == HX_SCRATCH)
+        step->dst_row = own.row;
+    operand_use(b, own.space, own.row + own.nblocks);
+    if (src.space != HX_SCRATCH)
+        builder_fault(b, "a reduce whose source is not in scratch");
+    if (dst.space == HX_SCRATCH && own.space == HX_SCRATCH && dst.row != own.row)
+        builder_fault(b, "a reduce of two scratch rows into a third");
+    if (!same_range(b, dst, src) || !same_range(b, dst, own))
+        builder_fault(b, "a reduce of different blocks");
 }
 
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own)
@@ -143,7 +157,7 @@ void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int 
     step->n = (uint32_t)n;
     step->row = (uint32_t)first_row;
     step->tag = (uint32_t)own_position;
-    rows_use(b, (uint32_t)first_row + (uint32_t)(n - 1) * dst.nblocks);
+    rows_use(b, (uint32_t)first_row + (uint32_t)(n - (own != HX_NOWHERE)) * dst.nblocks);
     if (n < 2 || own_position < 0 || own_position >= n)
         builder_fault(b, "a reduce of fewer than two sources, or with its own contribution outside of them");
 }

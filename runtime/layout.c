@@ -158,13 +158,12 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
 {
     struct span_list list = {.spans = spans, .capacity = capacity};
 
-    if (space == HX_SCRATCH) {
-        span_add(&list, row * layout->row_bytes, hx_layout_bytes(layout, block, nblocks, slice));
-        return list.n;
-    }
     for (uint32_t i = 0; i < nblocks; i++) {
         uint32_t b = block + i < layout->stage->nblocks ? block + i : block + i - layout->stage->nblocks;
-        block_spans(layout, space, b, slice, &list);
+        if (space == HX_SCRATCH)
+            span_add(&list, (row + i) * layout->row_bytes, hx_layout_bytes(layout, b, 1, slice));
+        else
+            block_spans(layout, space, b, slice, &list);
     }
     return list.n;
 }

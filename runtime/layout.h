@@ -7,8 +7,8 @@
  *   its piece k       the k-th of nslices nearly equal parts of it
  *   stage block b     LIST: the pieces of its plan blocks, one after the other; SPLIT: the b-th part of the piece of one plan block
  *
- * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows, a
- * range standing packed from its first row on; a SLOT holds all blocks of one slice.
+ * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows of
+ * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice.
  */
 #ifndef HX_LAYOUT_H
 #define HX_LAYOUT_H

@@ -49,9 +49,18 @@ struct hx_step {
     uint32_t block, nblocks;
     uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
     uint32_t tag;     /* SEND, RECV: round. PUBLISH, AWAIT: flag of the stage. REDUCE: position of own among the sources */
-    uint32_t handle;  /* SEND, RECV: its number among the stage's transfers. JOIN: the first to wait for */
+    union {
+        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers. JOIN: the first to wait for */
+        uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
+    };
 };
 _Static_assert(sizeof(struct hx_step) == 32, "a step fills half a cache line");
+
+/* SCRATCH row of a step's dst, and of a REDUCE's own. */
+static inline uint32_t hx_step_dst_row(const struct hx_step *step)
+{
+    return step->op == HX_OP_REDUCE ? step->dst_row : step->row;
+}
 
 enum hx_scope { HX_SCOPE_INTRA = 1, HX_SCOPE_INTER = 2, HX_SCOPE_FLAT = 4 };
 
@@ -130,7 +139,8 @@ int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold n
 
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
-void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, enum hx_space own); /* dst = src op own */
+/* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
+void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
 /* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
 /* dst = n sources in order: scratch rows from first_row on, each nblocks rows long, with own as number own_position */
