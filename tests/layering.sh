@@ -61,7 +61,7 @@ check_calls() { # file
     done
     [ "$1" = runtime/env.c ] && return
     for name in $(called 'getenv|secure_getenv|setenv|putenv'); do
-        [ "$name" = setenv ] && [ "${1%%/*}" = inter ] && continue # FI_EFA_FORK_SAFE, before libfabric starts
+        [ "$name" = setenv ] && [ "${1%%/*}" = inter ] && continue # libfabric's own, before it starts
         echo "$1: calls $name(): only runtime/env.c knows the environment"
     done
 }
