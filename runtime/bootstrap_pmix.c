@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMIx, as srun --mpi=pmix and Open MPI's mpirun provide it. libpmix is loaded here, at run time, so that Hierax
+ * needs it only where it is used; pmix.h gives the types, and everything that would be a call into the library goes
+ * by dlsym. */
+#include "bootstrap_kind.h"
+#include "error.h"
+
+#define LIBRARY "libpmix.so.2"
+
+int hx_boot_pmix_present(const struct hx_env *env)
+{
+    const char *space = hx_env_launcher("PMIX_NAMESPACE"), *rank = hx_env_launcher("PMIX_RANK");
+
+    (void)env;
+    if (!space == !rank)
+        return space != NULL;
+    hx_fail(HX_ERR_ENV, "%s is set, but %s is missing from the environment; HX_BOOTSTRAP=single ignores it",
+            space ? "PMIX_NAMESPACE" : "PMIX_RANK", space ? "PMIX_RANK" : "PMIX_NAMESPACE");
+    return -1;
+}
+
+#ifndef HAVE_PMIX
+
+hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+{
+    (void)env;
+    (void)boot;
+    return hx_fail(HX_ERR_BOOTSTRAP, "PMIx started this process, but this Hierax was built without pmix.h (Debian: "
+                                     "libpmix-dev); with Slurm, srun --mpi=pmi2 works too");
+}
+
+#else
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pmix.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
+
+/* The entry points used, by their names without PMIx_. */
+struct pmix_calls {
+    __typeof__(PMIx_Init) *Init;
+    __typeof__(PMIx_Finalize) *Finalize;
+    __typeof__(PMIx_Abort) *Abort;
+    __typeof__(PMIx_Put) *Put;
+    __typeof__(PMIx_Commit) *Commit;
+    __typeof__(PMIx_Fence_nb) *Fence_nb;
+    __typeof__(PMIx_Get) *Get;
+    __typeof__(PMIx_Error_string) *Error_string;
+};
+
+struct pmix {
+    struct hx_boot boot;
+    struct pmix_calls calls;
+    pmix_proc_t me;
+    sem_t fenced;               /* posted by PMIx's thread */
+    pmix_status_t fence_status; /* written before the post */
+    int fence_pending;          /* a fence timed out: PMIx may still write to this struct, so it is never freed */
+};
+
+static hx_status_t pmix_load(struct pmix_calls *calls)
+{
+    const struct {
+        const char *name;
+        void *call;
+    } rows[] = {
+        {"PMIx_Init", &calls->Init},     {"PMIx_Finalize", &calls->Finalize},
+        {"PMIx_Abort", &calls->Abort},   {"PMIx_Put", &calls->Put},
+        {"PMIx_Commit", &calls->Commit}, {"PMIx_Fence_nb", &calls->Fence_nb},
+        {"PMIx_Get", &calls->Get},       {"PMIx_Error_string", &calls->Error_string},
+    };
+    /* Never closed: PMIx leaves a thread and exit handlers behind. */
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+    if (!library)
+        return hx_fail(HX_ERR_BOOTSTRAP,
+                       "PMIx started this process, but %s cannot be loaded (Debian: apt-get install "
+                       "libpmix2): %s",
+                       LIBRARY, dlerror());
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *symbol = dlsym(library, rows[i].name);
+
+        if (!symbol)
+            return hx_fail(HX_ERR_BOOTSTRAP, "%s lacks %s: too old", LIBRARY, rows[i].name);
+        memcpy(rows[i].call, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    }
+    return HX_SUCCESS;
+}
+
+static hx_status_t pmix_failed(const struct pmix *pmix, const char *what, const char *key, pmix_status_t rc)
+{
+    return hx_fail(HX_ERR_BOOTSTRAP, "%s%s%s failed: %s (%d)", what, *key ? " of key " : "", key,
+                   pmix->calls.Error_string(rc), (int)rc);
+}
+
+/* By hand, because PMIX_INFO_LOAD and its like call into the library. */
+static pmix_info_t info_flag(const char *key)
+{
+    pmix_info_t info = {.flags = 0};
+
+    snprintf(info.key, sizeof info.key, "%s", key);
+    info.value.type = PMIX_BOOL;
+    info.value.data.flag = true;
+    return info;
+}
+
+static hx_status_t pmix_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    pmix_value_t blob = {.type = PMIX_BYTE_OBJECT};
+
+    blob.data.bo.bytes = (char *)value; /* copied by Put, not changed */
+    blob.data.bo.size = bytes;
+    const pmix_status_t rc = pmix->calls.Put(PMIX_GLOBAL, key, &blob);
+    return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx_Put", key, rc);
+}
+
+/* Runs in PMIx's thread. The sem_post hands fence_status to the waiter. */
+static void fence_done(pmix_status_t status, void *argument)
+{
+    struct pmix *pmix = argument;
+
+    pmix->fence_status = status;
+    sem_post(&pmix->fenced);
+}
+
+static int wait_fenced(struct pmix *pmix)
+{
+    struct timespec until;
+    int rc;
+
+    clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait has no other clock in glibc before 2.30 */
+    until.tv_sec += (time_t)pmix->boot.timeout;
+    until.tv_nsec += (long)((pmix->boot.timeout - (double)(time_t)pmix->boot.timeout) * 1e9);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    do
+        rc = pmix->boot.timeout > 0 ? sem_timedwait(&pmix->fenced, &until) : sem_wait(&pmix->fenced);
+    while (rc < 0 && errno == EINTR);
+    return rc;
+}
+
+static hx_status_t pmix_fence(struct hx_boot *boot)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    const pmix_info_t collect = info_flag(PMIX_COLLECT_DATA);
+    pmix_status_t rc = pmix->calls.Commit();
+
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Commit", "", rc);
+    rc = pmix->calls.Fence_nb(NULL, 0, &collect, 1, fence_done, pmix);
+    if (rc == PMIX_OPERATION_SUCCEEDED) /* done at once; no callback will come */
+        return HX_SUCCESS;
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Fence_nb", "", rc);
+    if (wait_fenced(pmix) < 0) {
+        pmix->fence_pending = 1;
+        return hx_fail(HX_ERR_TIMEOUT, "PMIx fence %d has waited %g s (HX_TIMEOUT) for some of the %d ranks",
+                       boot->fences, boot->timeout, boot->size);
+    }
+    return pmix->fence_status == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", pmix->fence_status);
+}
+
+static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    const pmix_info_t immediate = info_flag(PMIX_IMMEDIATE); /* collected at the fence, so no remote look-up */
+    pmix_proc_t process = pmix->me;
+    pmix_value_t *found = NULL;
+
+    process.rank = (pmix_rank_t)owner; /* PMIX_RANK_UNDEF, anybody's, is not implemented by every store of PMIx 4 */
+    const pmix_status_t rc = pmix->calls.Get(&process, key, &immediate, 1, &found);
+    if (rc == PMIX_ERR_NOT_FOUND)
+        return HX_SUCCESS;
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Get", key, rc);
+    if (found->type != PMIX_BYTE_OBJECT) {
+        const int type = found->type;
+
+        free(found);
+        return hx_fail(HX_ERR_BOOTSTRAP, "PMIx_Get of key %s returned type %d, not the bytes that were put", key,
+                       type);
+    }
+    *value = found->data.bo.bytes;
+    *bytes = found->data.bo.size;
+    free(found);
+    return HX_SUCCESS;
+}
+
+static void pmix_abort(struct hx_boot *boot, const char *why)
+{
+    ((struct pmix *)boot)->calls.Abort(1, why, NULL, 0);
+}
+
+static void pmix_close(struct hx_boot *boot, int finalize)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+
+    if (finalize)
+        pmix->calls.Finalize(NULL, 0);
+    if (pmix->fence_pending)
+        return;
+    sem_destroy(&pmix->fenced);
+    free(pmix);
+}
+
+static const struct hx_boot_ops pmix_ops = {"pmix", 0, pmix_put, pmix_fence, pmix_get, pmix_abort, pmix_close};
+
+static hx_status_t pmix_start(struct pmix *pmix)
+{
+    pmix_value_t *size = NULL;
+    pmix_status_t rc = pmix->calls.Init(&pmix->me, NULL, 0);
+
+    if (rc != PMIX_SUCCESS)
+        return hx_fail(HX_ERR_BOOTSTRAP,
+                       "PMIx_Init failed: %s (%d); PMIX_NAMESPACE=%s names a server that does not answer; "
+                       "HX_BOOTSTRAP=single ignores it",
+                       pmix->calls.Error_string(rc), (int)rc, hx_env_launcher("PMIX_NAMESPACE"));
+    pmix_proc_t job = pmix->me;
+    job.rank = PMIX_RANK_WILDCARD;
+    rc = pmix->calls.Get(&job, PMIX_JOB_SIZE, NULL, 0, &size);
+    if (rc != PMIX_SUCCESS || size->type != PMIX_UINT32) {
+        pmix->calls.Finalize(NULL, 0);
+        return pmix_failed(pmix, "PMIx_Get", PMIX_JOB_SIZE, rc);
+    }
+    pmix->boot.rank = (int)pmix->me.rank;
+    pmix->boot.size = (int)size->data.uint32;
+    free(size);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+{
+    struct pmix *pmix = calloc(1, sizeof *pmix);
+
+    if (!pmix)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
+    pmix->boot = (struct hx_boot){.ops = &pmix_ops, .piece_bytes = PIECE_BYTES, .timeout = env->timeout};
+    hx_status_t status = pmix_load(&pmix->calls);
+    if (!status)
+        status = pmix_start(pmix);
+    if (status) {
+        free(pmix);
+        return status;
+    }
+    sem_init(&pmix->fenced, 0, 0);
+    *boot = &pmix->boot;
+    return HX_SUCCESS;
+}
+
+#endif
