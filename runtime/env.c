@@ -242,6 +242,13 @@ hx_status_t hx_env_unpack_job(struct hx_env *env, const char *text)
     return status;
 }
 
+const char *hx_env_launcher(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
 /* ---- listing */
 
 void hx_env_list(const struct hx_env *env, FILE *out, int markdown)
