@@ -199,6 +199,8 @@ static void join_append(struct hx_builder *b, uint32_t handle, uint32_t n)
     struct hx_step *step = step_append(b, HX_OP_JOIN);
     step->handle = handle;
     step->n = n;
+    if (handle <= b->joined && handle + n > b->joined)
+        b->joined = handle + n;
     if (handle + n > b->stage->ntransfers)
         builder_fault(b, "a join of a transfer that was not started");
 }
@@ -210,7 +212,7 @@ void hx_join(struct hx_builder *b, int handle)
 
 void hx_join_all(struct hx_builder *b)
 {
-    join_append(b, 0, b->stage->ntransfers);
+    join_append(b, b->joined, b->stage->ntransfers - b->joined);
 }
 
 static struct hx_step *flag_append(struct hx_builder *b, enum hx_opcode op, int flag, uint32_t first, uint32_t n)
@@ -254,7 +256,7 @@ hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const c
     (void)plan;
     stage->algorithm = name;
     build(&b);
-    if (b.status == HX_SUCCESS && stage->ntransfers)
+    if (b.status == HX_SUCCESS)
         hx_join_all(&b); /* a slice is done when all of its transfers are */
     return b.status;
 }

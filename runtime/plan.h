@@ -115,6 +115,7 @@ struct hx_builder {
     enum hx_space in, out;
     struct hx_stage *stage; /* under construction */
     uint32_t capacity;
+    uint32_t joined;        /* transfers below this number have been joined */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
 
@@ -148,7 +149,7 @@ void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int 
 int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
 int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
 void hx_join(struct hx_builder *b, int handle);
-void hx_join_all(struct hx_builder *b);
+void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
 void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
