@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of algorithms inside a node. A row added here is tested, listed and selectable. */
+#include "algorithms.h"
+
+const struct hx_algorithm hx_intra_algorithms[] = {
+    {"nary", HX_COLL_ALLREDUCE, hx_allreduce_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody adds up all slots: small vectors", "shared-memory flag exchange"},
+    {"nary_sliced", HX_COLL_ALLREDUCE, hx_allreduce_nary_sliced, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "2 hops, each member adds up one block of all slots: medium and large vectors",
+     "n-ary reduce-scatter and all-gather"},
+    {"nary", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, each owner adds up its block of all slots", "n-ary reduce-scatter"},
+    {"nary", HX_COLL_ALLGATHER, hx_allgather_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody copies from all owners' slots", "n-ary all-gather"},
+    {0},
+};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The algorithms inside a node: slots and flags in shared memory. */
+#ifndef HX_INTRA_ALGORITHMS_H
+#define HX_INTRA_ALGORITHMS_H
+#include "plan.h"
+
+extern const struct hx_algorithm hx_intra_algorithms[]; /* ends with a NULL name */
+
+void hx_allreduce_nary(struct hx_builder *b);
+void hx_allreduce_nary_sliced(struct hx_builder *b);
+void hx_reduce_scatter_nary(struct hx_builder *b);
+void hx_allgather_nary(struct hx_builder *b);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Owners: the members whose block may hold something. With few lanes most members of a large node own nothing, and
+ * nobody waits for them. */
+#ifndef HX_OWNERS_H
+#define HX_OWNERS_H
+#include "plan.h"
+
+static inline int hx_owns(const struct hx_builder *b, int member)
+{
+    return !hx_block_is_empty(b, member);
+}
+
+/* Wait until all owners have published flag in the slice one window before. */
+static inline void hx_owners_await_lag(struct hx_builder *b, int flag)
+{
+    for (int first = 0, n; first < b->p; first += n) {
+        int owns = hx_owns(b, first);
+        for (n = 1; first + n < b->p && hx_owns(b, first + n) == owns; n++)
+            ;
+        if (owns)
+            hx_await_lag(b, flag, first, n);
+    }
+}
+
+#endif
