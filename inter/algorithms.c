@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of algorithms between nodes. A row added here is tested, listed and selectable. */
+#include "algorithms.h"
+
+#define ANYWHERE (HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT)
+
+const struct hx_algorithm hx_inter_algorithms[] = {
+    {"ring", HX_COLL_ALLREDUCE, hx_allreduce_ring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "least bytes, neighbours only: 2(p-1) rounds", "baidu-allreduce"},
+    {"mesh", HX_COLL_ALLREDUCE, hx_allreduce_mesh, ANYWHERE, 0,
+     "least bytes in 2 rounds, p-1 messages at a time", "Neuron mesh"},
+    {"mesh_single", HX_COLL_ALLREDUCE, hx_allreduce_mesh_single, ANYWHERE, 0,
+     "1 round, everybody's whole vector to everybody: small vectors", "Neuron single-step mesh"},
+    {"recursive_doubling", HX_COLL_ALLREDUCE, hx_allreduce_recursive_doubling, ANYWHERE, 0,
+     "log2 p rounds of whole vectors: small vectors", "Thakur, Rabenseifner, Gropp 2005"},
+    {"rdh", HX_COLL_ALLREDUCE, hx_allreduce_rdh, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "recursive halving, then doubling: 2 log2 p rounds, best where p is a power of two", "Rabenseifner 2004"},
+    {"circulant", HX_COLL_ALLREDUCE, hx_allreduce_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "least bytes in 2 ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+
+    {"ring", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_ring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "least bytes, neighbours only: p-1 rounds", "baidu-allreduce"},
+    {"mesh", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_mesh, ANYWHERE, 0,
+     "least bytes in 1 round, p-1 messages at a time", "Neuron mesh"},
+    {"rdh", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_rdh, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "recursive halving: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
+    {"circulant", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+
+    {"ring", HX_COLL_ALLGATHER, hx_allgather_ring, ANYWHERE, 0,
+     "least bytes, neighbours only: p-1 rounds", "baidu-allreduce"},
+    {"mesh", HX_COLL_ALLGATHER, hx_allgather_mesh, ANYWHERE, 0,
+     "least bytes in 1 round, p-1 messages at a time", "Neuron mesh"},
+    {"rdh", HX_COLL_ALLGATHER, hx_allgather_rdh, ANYWHERE, 0,
+     "recursive doubling: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
+    {"circulant", HX_COLL_ALLGATHER, hx_allgather_circulant, ANYWHERE, 0,
+     "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+    {0},
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The algorithms that use transfers only. They were made for the network, and run inside a node over its rings as
+ * well. */
+#ifndef HX_INTER_ALGORITHMS_H
+#define HX_INTER_ALGORITHMS_H
+#include "plan.h"
+
+extern const struct hx_algorithm hx_inter_algorithms[]; /* ends with a NULL name */
+
+void hx_allreduce_ring(struct hx_builder *b);
+void hx_allreduce_mesh(struct hx_builder *b);
+void hx_allreduce_mesh_single(struct hx_builder *b);
+void hx_allreduce_recursive_doubling(struct hx_builder *b);
+void hx_allreduce_rdh(struct hx_builder *b);
+void hx_allreduce_circulant(struct hx_builder *b);
+
+void hx_reduce_scatter_ring(struct hx_builder *b);
+void hx_reduce_scatter_mesh(struct hx_builder *b);
+void hx_reduce_scatter_rdh(struct hx_builder *b);
+void hx_reduce_scatter_circulant(struct hx_builder *b);
+
+void hx_allgather_ring(struct hx_builder *b);
+void hx_allgather_mesh(struct hx_builder *b);
+void hx_allgather_rdh(struct hx_builder *b);
+void hx_allgather_circulant(struct hx_builder *b);
+
+#endif
