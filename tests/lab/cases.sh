@@ -20,14 +20,12 @@ chmod 755 "$scratch"
 trap '"$lab" down; rm -rf "$scratch"' EXIT
 trap 'exit 130' INT TERM
 
-program() { # NAME: where the build has it
-    echo "$top_builddir/tools/$1"
-}
-
-need() { # NAME...: programs that the build must have
-    local name
-    for name; do
-        [ -x "$(program "$name")" ] || { echo "no $(program "$name"): build first, or set top_builddir" >&2 && exit 2; }
+need() { # PROGRAM...: that the build must have
+    local program
+    for program; do
+        [ -x "$top_builddir/$program" ] && continue
+        echo "no $top_builddir/$program: make all check-lab builds it; or set top_builddir" >&2
+        exit 2
     done
 }
 

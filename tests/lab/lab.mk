@@ -4,7 +4,7 @@ lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/slurm_test.s
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
     tests/lab/mpi_hello.c tests/debian.sh tools/setup tools/quickstart tools/check
 
-check-lab: all
+check-lab: all tests/runtime/boot_ring
 	@failed=0; for script in $(lab_tests); do \
 	    echo "== $$script"; $(AM_TESTS_ENVIRONMENT) $(srcdir)/$$script || test $$? = 77 || failed=1; \
 	done; exit $$failed

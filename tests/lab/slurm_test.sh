@@ -3,12 +3,14 @@
 # Hierax under real launchers: srun over 4 hosts by PMI-1 and PMIx, in every placement; mpirun and hydra on one host.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need coll_bench
-bench=("$(program coll_bench)" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20)
+need tools/coll_bench tests/runtime/boot_ring
+ring=$top_builddir/tests/runtime/boot_ring
+bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20)
 
 check "lab up" "$lab" up 4
 check "lab slurm up" "$lab" slurm up
 for mpi in pmi2 pmix; do
+    check "bootstrap, srun --mpi=$mpi -N4 -n7" "$lab" srun --mpi=$mpi -N4 -n7 "$ring" --expect 7
     while read -r placement; do
         # shellcheck disable=SC2086
         check "srun --mpi=$mpi $placement" "$lab" srun --mpi=$mpi $placement "${bench[@]}"
@@ -21,6 +23,7 @@ for mpi in pmi2 pmix; do
 -N4 -n4
 TXT
 done
+check "bootstrap, mpirun over 4 hosts" "$lab" mpirun 4 2 -- "$ring" --expect 8
 check "mpirun -n 4 on one host" "$lab" exec 1 -- mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 "${bench[@]}"
 check "mpiexec.hydra -n 4 on one host" "$lab" exec 1 -- mpiexec.hydra -n 4 "${bench[@]}"
 check "lab down" "$lab" down
