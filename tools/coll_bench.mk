@@ -1,1 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# One benchmark, two programs: everything but the backend is compiled once and linked into both.
+noinst_LTLIBRARIES += tools/libbench.la
+tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \
+    tools/bench_data.c tools/bench_sync.c tools/bench_run.c tools/bench_bound.c tools/bench_report.c
+tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS)
+
+bin_PROGRAMS += tools/coll_bench
+tools_coll_bench_SOURCES = tools/bench_backend_hierax.c
+tools_coll_bench_LDADD = tools/libbench.la libhierax.la
+
+if HAVE_MPICC
+noinst_PROGRAMS += tools/coll_bench_mpi
+tools_coll_bench_mpi_SOURCES = tools/bench_backend_mpi.c
+tools_coll_bench_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tools_coll_bench_mpi_LDADD = tools/libbench.la $(MPI_LIBS)
+endif
+
+dist_bin_SCRIPTS += tools/coll_compare
+dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/readme.sh
+EXTRA_DIST += README.md
+
+noinst_PROGRAMS += tests/runtime/print_env
+tests_runtime_print_env_SOURCES = tests/runtime/print_env.c
+tests_runtime_print_env_LDADD = libhierax_internal.la
+readme-update: tests/runtime/print_env
+	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/readme.sh update
+.PHONY: readme-update

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Cases for coll_bench over any library, sourced by bench_*.sh, which set:
+#   bench      the program
+#   launch N   a function that starts N ranks of the command that follows
+#   preload    how to preload $tmp/broken.so into the ranks of a launch (a prefix of the command)
+#   broken_c   C source of a library that spoils one element of a large all-reduce
+failures=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }
+
+# passes N OPTION...: runs with --check and finds nothing
+passes() {
+    local n=$1
+    shift
+    launch "$n" "$bench" "$@" --check --repetitions 3 --iterations 2 >"$tmp/out" 2>&1 ||
+        { fail "-n $n $*: exit $?"; tail -n 5 "$tmp/out" >&2; }
+}
+
+# refuses TEXT OPTION...: exit 2, and rank 0 alone says so, in one line with TEXT
+refuses() {
+    local text=$1 status=0
+    shift
+    launch 2 "$bench" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ "$status" = 2 ] || fail "$*: exit $status, expected 2"
+    [ "$(grep -c "^coll_bench[a-z_]*: " "$tmp/err")" = 1 ] ||
+        { fail "$*: not exactly one message"; cat "$tmp/err" >&2; }
+    grep -qF -- "$text" "$tmp/err" || { fail "$*: no \"$text\""; cat "$tmp/err" >&2; }
+}
+
+case_check_passes() {
+    local n dtype op
+    for n in 1 2 3; do
+        passes $n allreduce reduce_scatter_block allgather barrier --max 64K --factor 16
+        passes $n allreduce reduce_scatter_block allgather --max 20000 --factor 50 --in-place
+    done
+    for dtype in $dtypes; do
+        passes 2 allreduce allgather --dtype $dtype --max 4K --factor 16
+    done
+    for op in $int_ops; do
+        passes 3 allreduce reduce_scatter_block --dtype int32 --op $op --max 4K --factor 16
+    done
+    for op in $float_ops; do
+        passes 3 allreduce reduce_scatter_block --dtype float64 --op $op --max 4K --factor 16
+    done
+    passes 2 allreduce allgather --min 0 --max 1
+}
+
+# A check that finds nothing proves nothing unless it also finds a fault.
+case_check_finds_a_fault() {
+    local status=0
+    echo "$broken_c" >"$tmp/broken.c"
+    # shellcheck disable=SC2086
+    ${CC:-cc} $broken_flags -D_GNU_SOURCE -fPIC -shared -o "$tmp/broken.so" "$tmp/broken.c" -ldl || fail "compile"
+    launch 2 $preload "$bench" allreduce --min 8 --max 64K --check >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ "$status" = 1 ] || fail "spoiled all-reduce: exit $status, expected 1"
+    grep -Eq 'rank [01], element 11 of [0-9]+: got .*, expected ' "$tmp/err" ||
+        { fail "spoiled all-reduce: no rank and element named"; cat "$tmp/err" >&2; }
+}
+
+case_bad_input() {
+    refuses 'unknown collective "allreduec" (did you mean allreduce?)' allreduec
+    refuses 'choices: allreduce reduce_scatter_block allgather barrier'
+    refuses 'did you mean float32?' allreduce --dtype flaot32
+    refuses 'unknown op "frobnicate"; choices: sum prod' allreduce --op frobnicate
+    refuses '--min=8Q' allreduce --min 8Q
+    refuses '--min=-8' allreduce --min=-8
+    refuses '--max=99999999999999999999' allreduce --max 99999999999999999999
+    refuses '--min=64 is above --max=8' allreduce --min 64 --max 8
+    refuses '--factor=1' allreduce --factor 1
+    refuses 'did you mean repetitions?' allreduce --repetitons 3
+    refuses 'a value is missing' allreduce --csv
+    refuses '--json=/no/such/folder/x: cannot write: No such file or directory' allreduce --json /no/such/folder/x
+    refuses '--csv=/no/such/folder/x: cannot write' allreduce --csv /no/such/folder/x
+    refuses '--json and --csv both write to' allreduce --csv - --json -
+    refuses 'does not define --op=band for --dtype=float32' allreduce --op band
+}
+
+# The three forms of output hold the same lines.
+case_outputs() {
+    launch 2 "$bench" allreduce allgather --max 64 --json "$tmp/j" --csv "$tmp/c" >"$tmp/out" || fail "outputs: exit $?"
+    local shown csv json
+    shown=$(grep -cE '^(allreduce|allgather) ' "$tmp/out")
+    csv=$(($(wc -l <"$tmp/c") - 1))
+    json=$(grep -c '"median_us"' "$tmp/j")
+    [ "$shown $csv $json" = "8 8 8" ] || fail "rows in table, CSV, JSON: $shown $csv $json, expected 8 each"
+    # every line of the CSV has as many fields as its head (no field here holds a comma)
+    awk -F, 'NR == 1 { n = NF } NF != n { bad = 1 } END { exit bad }' "$tmp/c" || fail "CSV: fields unlike the head"
+    if command -v python3 >/dev/null && python3 -c 'import json' 2>/dev/null; then
+        python3 -c 'import json, sys
+j = json.load(open(sys.argv[1]))
+assert j["ranks"] == 2 and len(j["rows"]) == 8, j
+assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]), j' "$tmp/j" || fail "JSON"
+    fi
+    launch 2 "$bench" barrier --csv - >"$tmp/out" || fail "--csv -: exit $?"
+    [ "$(wc -l <"$tmp/out")" = 2 ] || fail "--csv -: not just head and one row"
+    launch 2 "$bench" --help >"$tmp/out" || fail "--help: exit $?"
+    [ "$(grep -c '^ *--repetitions' "$tmp/out")" = 1 ] || fail "--help: not exactly once"
+}
+
+run_cases() {
+    case_check_passes
+    case_check_finds_a_fault
+    case_bad_input
+    case_outputs
+    [ $failures = 0 ] || { echo "$failures failed"; exit 1; }
+}

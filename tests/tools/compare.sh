@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_compare on commands with known figures: order of launches, ratios, spread, limits, bad input.
+set -uo pipefail
+command -v python3 >/dev/null || { echo "skipped: no python3 (apt-get install python3-minimal)"; exit 77; }
+compare="python3 $top_srcdir/tools/coll_compare"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }
+
+# side NAME FIGURE...: a benchmark whose k-th launch takes the k-th figure at 8 bytes and 10 us at 64
+side() {
+    local name=$1
+    shift
+    echo "$*" >"$tmp/$name.figures"
+    cat >"$tmp/$name" <<END
+#!/bin/sh
+echo "$name \$*" >>"$tmp/order"
+k=\$(grep -c "^$name " "$tmp/order")
+echo "a line before the table"
+echo "library,collective,bytes,median_us"
+echo "\"lib $name\",allreduce,8,\$(cut -d' ' -f\$k "$tmp/$name.figures")"
+echo "\"lib $name\",allreduce,64,10"
+END
+    chmod +x "$tmp/$name"
+    rm -f "$tmp/order"
+}
+
+# run STATUS OPTION...
+run() {
+    local expected=$1 status=0
+    shift
+    rm -f "$tmp/order"
+    $compare --ours "$tmp/a" --theirs "$tmp/b" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ $status = "$expected" ] || { fail "$*: exit $status, expected $expected"; cat "$tmp/out" "$tmp/err" >&2; }
+}
+
+side a 1 2 3
+side b 2 8 4
+run 0 allreduce --rounds 3 --max 64 --csv "$tmp/csv" --max-ratio 8=0.5 --max-ratio allreduce:64=1
+[ "$(cut -c1 "$tmp/order" | tr -d '\n')" = abbaab ] || fail "launches do not alternate: $(cat "$tmp/order")"
+grep -q -- '--min 8 --max 64 --factor 2' "$tmp/order" || fail "sizes are not passed on"
+# ratios 0.5 0.25 0.75: median 0.5
+grep -Eq '^allreduce +8 +2\.000 +4\.000 +0\.500 +0\.250 \.\. 0\.750$' "$tmp/out" ||
+    { fail "ratio"; cat "$tmp/out" >&2; }
+grep -Eq '^allreduce +geometric mean +0\.707$' "$tmp/out" || { fail "geometric mean"; cat "$tmp/out" >&2; }
+grep -q '^allreduce,8,2.0000,4.0000,0.5000,0.2500,0.7500,3,lib a,lib b' "$tmp/csv" ||
+    { fail "csv"; cat "$tmp/csv" >&2; }
+
+run 1 --rounds 3 --max 64 --max-ratio 8=0.49
+grep -q 'allreduce, 8 bytes: ratio 0.500 is above 0.49' "$tmp/err" || fail "no limit named"
+run 1 --rounds 3 --max 64 --max-ratio 4K=1
+grep -q '4096 bytes: no such size was measured' "$tmp/err" || fail "a limit on nothing holds"
+run 2 --max-ratio 8
+grep -q 'expected \[COLLECTIVE:\]SIZE=RATIO' "$tmp/err" || fail "bad limit accepted"
+run 2 --min 64 --max 8
+run 2 --rounds 0
+run 2 --csv /no/such/folder/x
+grep -q 'cannot write' "$tmp/err" || fail "unwritable --csv"
+[ ! -e "$tmp/order" ] || fail "launched before --csv was looked at"
+
+printf '#!/bin/sh\necho broken >&2\nexit 3\n' >"$tmp/b"
+run 1 --rounds 1
+grep -q 'exit status 3 of' "$tmp/err" || fail "a failed launch is not named"
+[ $failures = 0 ]

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench: what its parts share. The parts know no library; bench_backend.h is the only way to one. */
+#ifndef HX_BENCH_H
+#define HX_BENCH_H
+#include "runtime/hierax.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#define BENCH_TEXT_BYTES 512
+#define BENCH_BATCH_BYTES 1024 /* vectors up to this size are timed in batches */
+
+enum bench_collective {
+    BENCH_ALLREDUCE,
+    BENCH_REDUCE_SCATTER_BLOCK,
+    BENCH_ALLGATHER,
+    BENCH_BARRIER,
+    BENCH_COLLECTIVES
+};
+
+struct bench_options {
+    int collectives[BENCH_COLLECTIVES]; /* in the order given */
+    int ncollectives;
+    uint64_t min_bytes, max_bytes, factor;
+    uint64_t iterations, repetitions; /* 0: chosen by size */
+    uint64_t warmup;
+    hx_dtype_t dtype;
+    hx_op_t op;
+    int in_place, check, help, version;
+    const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
+    double alpha_us, node_gbps;            /* of the network, as the user knows them; 0: unknown */
+    char error[BENCH_TEXT_BYTES];          /* not empty: the command line is wrong */
+};
+
+/* Read-only facts of this run. */
+struct bench_job {
+    int rank, size;
+    int machines, local_rank, local_size; /* kernels by host name; ranks on mine */
+    int nodes, max_local;                 /* nodes as the library sees them; ranks on the fullest */
+    int cpus;                             /* that the ranks of my machine may use together */
+    int oversubscribed;                   /* on any machine */
+    double clock_ns;                      /* one reading of the clock, subtracted from each sample */
+    double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
+};
+
+/* One line of the result. */
+struct bench_row {
+    enum bench_collective collective;
+    uint64_t bytes; /* of the whole vector (all-gather: of the whole output) */
+    size_t count;   /* the call's count argument */
+    uint64_t pairs, iterations, repetitions;
+    double min_us, median_us, p99_us, bus_gbps;
+    double bound_us; /* 0: no term is known */
+    const char *bound_term;
+    long rounds;       /* -1: unknown */
+    double sent_bytes; /* per rank; -1: unknown */
+    char plan[BENCH_TEXT_BYTES];
+};
+
+static inline double bench_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* bench_options.c */
+extern const char *const bench_collective_names[BENCH_COLLECTIVES + 1];
+extern const char *const bench_dtype_names[HX_BYTE + 2]; /* end with NULL */
+extern const char *const bench_op_names[HX_LXOR + 2];
+void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
+void bench_options_help(void);
+
+/* bench_data.c: inputs are a pure function of (rank, index, call), so every rank knows everybody's. */
+size_t bench_dtype_bytes(hx_dtype_t dtype);
+int bench_op_defined(hx_dtype_t dtype, hx_op_t op);
+void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks);
+void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
+/* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */
+uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, uint32_t call,
+                          char text[BENCH_TEXT_BYTES]);
+
+/* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
+int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */
+void bench_start_together(const struct bench_job *job);
+void bench_job_close(void);
+
+/* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong);
+
+/* bench_bound.c: floor_us is the measured memory floor. */
+void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
+                     struct bench_row *row);
+
+/* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
+int bench_report_open(const struct bench_options *o, char text[BENCH_TEXT_BYTES]);
+void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
+void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
+int bench_report_close(const struct bench_options *o, const struct bench_job *job);
+
+#endif

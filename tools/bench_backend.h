@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The library under test: the only code that differs between coll_bench (Hierax) and coll_bench_mpi. Collectives return
+ * 0, or -1 after printing why. Arguments are those of hierax.h; in may be HX_IN_PLACE. */
+#ifndef HX_BENCH_BACKEND_H
+#define HX_BENCH_BACKEND_H
+#include "bench.h"
+
+struct bench_plan { /* what the library says about the plan of a call */
+    char line[BENCH_TEXT_BYTES];
+    long rounds;       /* -1: unknown */
+    double sent_bytes; /* per rank; -1: unknown */
+};
+
+extern const char *const bench_backend_tool;               /* "coll_bench" */
+int bench_backend_init(int *argc, char ***argv, int *rank, int *size); /* 0, or the exit status after printing why */
+int bench_backend_finalize(void);
+void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
+const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
+const char *bench_backend_provider(void);                  /* NULL: unknown */
+int bench_backend_nodes_per_machine(void);                 /* 1 unless nodes are emulated */
+int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
+/* 1 and *plan filled, or 0: the library cannot say. count: the call's argument. */
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                       struct bench_plan *plan);
+
+int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
+int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op);
+int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype);
+int bench_barrier(void);
+
+#endif

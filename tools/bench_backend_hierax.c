@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench's calls into libhierax: the public interface only. */
+#include "bench_backend.h"
+#include <stdlib.h>
+#include <string.h>
+
+const char *const bench_backend_tool = "coll_bench";
+static hx_comm_t *world;
+
+static int told(const char *call, hx_status_t status, const hx_comm_t *comm)
+{
+    if (status == HX_SUCCESS)
+        return 0;
+    fprintf(stderr, "coll_bench: rank %d: %s: %s: %s\n", hx_rank(world), call, hx_strerror(status),
+            hx_error_detail(comm));
+    return -1;
+}
+
+int bench_backend_init(int *argc, char ***argv, int *rank, int *size)
+{
+    (void)argc;
+    (void)argv;
+    hx_status_t status = hx_init(&world);
+    if (told("hx_init", status, NULL))
+        return status == HX_ERR_ENV || status == HX_ERR_ARG ? 2 : 1;
+    *rank = hx_rank(world);
+    *size = hx_size(world);
+    return 0;
+}
+
+int bench_backend_finalize(void)
+{
+    return told("hx_finalize", hx_finalize(), NULL);
+}
+
+void bench_backend_abort(int status)
+{
+    exit(status); /* the launcher and the dead-rank watch tell the others */
+}
+
+const char *bench_backend_name(void)
+{
+    static char name[64];
+    snprintf(name, sizeof(name), "hierax %s", hx_version());
+    return name;
+}
+
+const char *bench_backend_provider(void)
+{
+    return NULL;
+}
+
+int bench_backend_nodes_per_machine(void)
+{
+    const char *text = getenv("HX_NODES"); /* checked by hx_init */
+    int nodes = text ? atoi(text) : 1;
+    return nodes > 1 ? nodes : 1;
+}
+
+int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
+{
+    return bench_op_defined(dtype, op);
+}
+
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                       struct bench_plan *plan)
+{
+    (void)collective, (void)count, (void)dtype, (void)op, (void)plan;
+    return 0;
+}
+
+int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    return told("hx_allreduce", hx_allreduce(in, out, count, dtype, op, world), world);
+}
+
+int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op)
+{
+    return told("hx_reduce_scatter_block", hx_reduce_scatter_block(in, out, recvcount, dtype, op, world), world);
+}
+
+int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    return told("hx_allgather", hx_allgather(in, out, count, dtype, world), world);
+}
+
+int bench_barrier(void)
+{
+    return told("hx_barrier", hx_barrier(world), world);
+}

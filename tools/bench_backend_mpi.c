@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench_mpi's calls: the same benchmark over any MPI, for comparison. */
+#include "bench_backend.h"
+#include <ctype.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const bench_backend_tool = "coll_bench_mpi";
+static MPI_Datatype dtypes[HX_BYTE + 1];
+static MPI_Op ops[HX_LXOR + 1];
+
+static int told(const char *call, int status)
+{
+    if (status == MPI_SUCCESS)
+        return 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(status, text, &length);
+    fprintf(stderr, "coll_bench_mpi: %s: %s\n", call, text);
+    return -1;
+}
+
+static int count_fits(size_t count)
+{
+    if (count <= INT_MAX)
+        return 1;
+    fprintf(stderr, "coll_bench_mpi: %zu elements are more than an MPI count holds (%d)\n", count, INT_MAX);
+    return 0;
+}
+
+/* MPI has no 16-bit floats and no average. */
+static void map_types(void)
+{
+    const MPI_Datatype types[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
+                                  MPI_UINT32_T, MPI_UINT64_T, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_FLOAT,
+                                  MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE};
+    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_OP_NULL, MPI_BAND, MPI_BOR, MPI_BXOR,
+                                 MPI_LAND, MPI_LOR, MPI_LXOR};
+    memcpy(dtypes, types, sizeof(dtypes));
+    memcpy(ops, operations, sizeof(ops));
+}
+
+int bench_backend_init(int *argc, char ***argv, int *rank, int *size)
+{
+    if (told("MPI_Init", MPI_Init(argc, argv)))
+        return 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    map_types();
+    return 0;
+}
+
+int bench_backend_finalize(void)
+{
+    return told("MPI_Finalize", MPI_Finalize());
+}
+
+void bench_backend_abort(int status)
+{
+    MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
+}
+
+const char *bench_backend_name(void)
+{
+    static char name[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(name, &length);
+    name[strcspn(name, ",\n")] = 0; /* Open MPI and MPICH put the version first */
+    for (char *c = name; *c; c++)
+        *c = isspace((unsigned char)*c) ? ' ' : *c;
+    return name;
+}
+
+const char *bench_backend_provider(void)
+{
+    return NULL;
+}
+
+int bench_backend_nodes_per_machine(void)
+{
+    return 1;
+}
+
+int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
+{
+    return bench_op_defined(dtype, op) && dtypes[dtype] != MPI_DATATYPE_NULL && ops[op] != MPI_OP_NULL;
+}
+
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                       struct bench_plan *plan)
+{
+    (void)collective, (void)count, (void)dtype, (void)op, (void)plan;
+    return 0;
+}
+
+int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Allreduce", MPI_Allreduce(in, out, (int)count, dtypes[dtype], ops[op],
+                                                                   MPI_COMM_WORLD)) : -1;
+}
+
+int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(recvcount) ? told("MPI_Reduce_scatter_block",
+                                        MPI_Reduce_scatter_block(in, out, (int)recvcount, dtypes[dtype], ops[op],
+                                                                 MPI_COMM_WORLD)) : -1;
+}
+
+int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Allgather", MPI_Allgather(in, (int)count, dtypes[dtype], out, (int)count,
+                                                                   dtypes[dtype], MPI_COMM_WORLD)) : -1;
+}
+
+int bench_barrier(void)
+{
+    return told("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lower bounds of a collective on N nodes of n ranks, S bytes; the largest known term is the bound:
+ *
+ *   hop      2 hand-offs of a cache line, when a node has several ranks
+ *   memory   input read once, output written once, on every rank (measured); x ranks / cores when oversubscribed
+ *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written
+ *   latency  one message between nodes
+ *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
+ */
+#include "bench.h"
+
+static void raise_to(struct bench_row *row, double us, const char *term)
+{
+    if (us > row->bound_us) {
+        row->bound_us = us;
+        row->bound_term = term;
+    }
+}
+
+void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
+                     struct bench_row *row)
+{
+    const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
+    const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const double crowd = job->local_size > job->cpus ? (double)job->local_size / job->cpus : 1;
+    row->bound_us = 0;
+    row->bound_term = "-";
+    raise_to(row, floor_us * crowd, "memory");
+    if (n > 1)
+        raise_to(row, 2 * job->hop_ns / 1e3, "hop");
+    if (job->dirty_gbps > 0)
+        raise_to(row, phases * bytes * (n - 1) / n / job->dirty_gbps / 1e3, "dirty");
+    if (nodes > 1)
+        raise_to(row, o->alpha_us, "latency");
+    if (o->node_gbps > 0)
+        raise_to(row, phases * bytes * (nodes - 1) / nodes / o->node_gbps / 1e3, "network");
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Inputs and their reference results. Element i of rank r in call c is one of 32 values, chosen by a hash of (r, i, c).
+ * The values are small integers, chosen so that the reduction over all ranks is exact in every type and order: sums
+ * stay below what the type counts exactly, products are +-1. So each rank computes the whole reference in int64, with
+ * no code of the library under test, and compares for equality; only an average is compared within one rounding.
+ */
+#include "bench.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VALUES 32
+
+static struct {
+    hx_dtype_t dtype;
+    hx_op_t op;
+    int nranks, contributors; /* ranks from contributors on hold zeros in a sum, which would not be exact else */
+    size_t element_bytes;
+    int64_t value[VALUES];
+    _Alignas(16) unsigned char encoded[VALUES][16], zero[VALUES][16];
+} data;
+
+static const struct {
+    size_t bytes;
+    int64_t exact; /* integers up to this are exact in the type; here at most 2^20 */
+} types[] = {
+    [HX_INT8] = {1, 127},       [HX_INT16] = {2, 32767},   [HX_INT32] = {4, 1 << 20},     [HX_INT64] = {8, 1 << 20},
+    [HX_UINT8] = {1, 255},      [HX_UINT16] = {2, 65535},  [HX_UINT32] = {4, 1 << 20},    [HX_UINT64] = {8, 1 << 20},
+    [HX_FLOAT16] = {2, 2048},   [HX_BFLOAT16] = {2, 256},  [HX_FLOAT32] = {4, 1 << 20},   [HX_FLOAT64] = {8, 1 << 20},
+    [HX_BYTE] = {1, 255},       [HX_COMPLEX64] = {8, 1 << 20}, [HX_COMPLEX128] = {16, 1 << 20}};
+
+static int is_complex(hx_dtype_t t)
+{
+    return t == HX_COMPLEX64 || t == HX_COMPLEX128;
+}
+
+static int is_float(hx_dtype_t t)
+{
+    return t >= HX_FLOAT16 && t <= HX_FLOAT64;
+}
+
+size_t bench_dtype_bytes(hx_dtype_t dtype)
+{
+    return types[dtype].bytes;
+}
+
+int bench_op_defined(hx_dtype_t dtype, hx_op_t op)
+{
+    if (op >= HX_BAND)
+        return dtype == HX_BYTE ? op <= HX_BXOR : !is_float(dtype) && !is_complex(dtype);
+    if (op == HX_AVG)
+        return is_float(dtype) || is_complex(dtype);
+    if (op == HX_MIN || op == HX_MAX)
+        return dtype != HX_BYTE && !is_complex(dtype);
+    return dtype != HX_BYTE;
+}
+
+/* Small integers only: no rounding, no overflow. */
+static uint16_t half_bits(float value, hx_dtype_t type)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    if (type == HX_BFLOAT16)
+        return (uint16_t)(bits >> 16);
+    if (value == 0)
+        return 0;
+    return (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) | (bits >> 13 & 1023));
+}
+
+static double half_value(uint16_t bits, hx_dtype_t type)
+{
+    if (type == HX_BFLOAT16) {
+        uint32_t wide = (uint32_t)bits << 16;
+        float value;
+        memcpy(&value, &wide, 4);
+        return value;
+    }
+    int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    double value = exponent == 31 ? (mantissa ? NAN : INFINITY)
+                                  : ldexp(exponent ? mantissa + 1024 : mantissa, (exponent ? exponent : 1) - 25);
+    return bits & 0x8000 ? -value : value;
+}
+
+#define PUT(type) do { type x = (type)v; memcpy(at, &x, sizeof(x)); } while (0)
+#define GET(type) do { type x; memcpy(&x, at, sizeof(x)); return (double)x; } while (0)
+
+/* One value; of a complex type one part (an input's imaginary part is zero for products, else the mirrored value). */
+static void encode(int64_t v, void *at)
+{
+    switch (data.dtype) {
+    case HX_INT8: PUT(int8_t); break;
+    case HX_INT16: PUT(int16_t); break;
+    case HX_INT32: PUT(int32_t); break;
+    case HX_INT64: PUT(int64_t); break;
+    case HX_UINT8: case HX_BYTE: PUT(uint8_t); break;
+    case HX_UINT16: PUT(uint16_t); break;
+    case HX_UINT32: PUT(uint32_t); break;
+    case HX_UINT64: PUT(uint64_t); break;
+    case HX_FLOAT16: case HX_BFLOAT16: {
+        uint16_t x = half_bits((float)v, data.dtype);
+        memcpy(at, &x, 2);
+        break;
+    }
+    case HX_FLOAT32: case HX_COMPLEX64: PUT(float); break;
+    case HX_FLOAT64: case HX_COMPLEX128: PUT(double); break;
+    }
+}
+
+static double decode(const void *at)
+{
+    switch (data.dtype) {
+    case HX_INT8: GET(int8_t);
+    case HX_INT16: GET(int16_t);
+    case HX_INT32: GET(int32_t);
+    case HX_INT64: GET(int64_t);
+    case HX_UINT8: case HX_BYTE: GET(uint8_t);
+    case HX_UINT16: GET(uint16_t);
+    case HX_UINT32: GET(uint32_t);
+    case HX_UINT64: GET(uint64_t);
+    case HX_FLOAT16: case HX_BFLOAT16: {
+        uint16_t x;
+        memcpy(&x, at, 2);
+        return half_value(x, data.dtype);
+    }
+    case HX_FLOAT32: case HX_COMPLEX64: GET(float);
+    case HX_FLOAT64: case HX_COMPLEX128: GET(double);
+    }
+    return NAN;
+}
+
+static int64_t value_of(int k, int64_t most)
+{
+    switch (data.op) {
+    case HX_PROD: return k & 1 ? 1 : -1;
+    case HX_MIN: case HX_MAX: return k + 1;
+    case HX_LAND: case HX_LOR: case HX_LXOR: return k < 28 ? k : 0;
+    case HX_BAND: case HX_BOR: case HX_BXOR: return k * 3 + 1;
+    default: return k % (most + 1);
+    }
+}
+
+void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks)
+{
+    memset(&data, 0, sizeof(data));
+    data.dtype = dtype;
+    data.op = op;
+    data.nranks = nranks;
+    data.element_bytes = types[dtype].bytes;
+    int64_t exact = types[dtype].exact, most = exact / nranks;
+    int sums = op == HX_SUM || op == HX_AVG;
+    most = most < 1 ? 1 : most > VALUES - 1 ? VALUES - 1 : most;
+    data.contributors = sums && nranks > exact ? (int)exact : nranks;
+    for (int k = 0; k < VALUES; k++) {
+        data.value[k] = value_of(k, most);
+        encode(data.value[k], data.encoded[k]);
+    }
+    if (is_complex(dtype) && op != HX_PROD)
+        for (int k = 0; k < VALUES; k++)
+            encode(data.value[VALUES - 1 - k], data.encoded[k] + data.element_bytes / 2);
+}
+
+static uint32_t key_of(int rank, uint32_t call)
+{
+    return (uint32_t)rank * 0xC2B2AE35u + call * 0x85EBCA6Bu;
+}
+
+static unsigned pick(uint32_t key, size_t i)
+{
+    return ((uint32_t)i * 0x9E3779B1u + key) >> 27;
+}
+
+#define FILL(bytes) \
+    for (size_t i = 0; i < count; i++) \
+        memcpy((char *)buf + i * (bytes), table[pick(key, i)], bytes)
+
+void bench_data_fill(void *buf, size_t count, int rank, uint32_t call)
+{
+    const unsigned char(*table)[16] = rank < data.contributors ? data.encoded : data.zero;
+    uint32_t key = key_of(rank, call);
+    switch (data.element_bytes) {
+    case 1: FILL(1); break;
+    case 2: FILL(2); break;
+    case 4: FILL(4); break;
+    case 8: FILL(8); break;
+    default: FILL(16); break;
+    }
+}
+
+static int64_t fold(int64_t a, int64_t b)
+{
+    switch (data.op) {
+    case HX_PROD: return a * b;
+    case HX_MIN: return a < b ? a : b;
+    case HX_MAX: return a > b ? a : b;
+    case HX_BAND: return a & b;
+    case HX_BOR: return a | b;
+    case HX_BXOR: return a ^ b;
+    case HX_LAND: return a && b;
+    case HX_LOR: return a || b;
+    case HX_LXOR: return !a != !b;
+    default: return a + b;
+    }
+}
+
+/* part 1 is the imaginary one. */
+static int64_t input(int rank, size_t i, uint32_t call, int part)
+{
+    unsigned k = pick(key_of(rank, call), i);
+    if (rank >= data.contributors || (part && data.op == HX_PROD))
+        return 0;
+    return data.value[part ? VALUES - 1 - k : k];
+}
+
+static double reduced(size_t i, uint32_t call, int part)
+{
+    if (part && data.op == HX_PROD)
+        return 0;
+    int64_t all = input(0, i, call, part);
+    int logical = data.op == HX_LAND || data.op == HX_LOR || data.op == HX_LXOR;
+    all = logical ? all != 0 : all;
+    for (int r = 1; r < data.nranks; r++)
+        all = fold(all, input(r, i, call, part));
+    return data.op == HX_AVG ? (double)all / data.nranks : (double)all;
+}
+
+/* As the type would hold it: -1 in an unsigned type is its greatest value. */
+static double representable(double value)
+{
+    unsigned char bytes[16] = {0};
+    encode((int64_t)value, bytes);
+    return decode(bytes);
+}
+
+static int agrees(double got, double expected, int averaged)
+{
+    if (!averaged)
+        return got == representable(expected);
+    double relative = data.dtype == HX_BFLOAT16 ? 0x1p-7 : data.dtype == HX_FLOAT16 ? 0x1p-10 : 0x1p-22;
+    return fabs(got - expected) <= relative * fabs(expected);
+}
+
+uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, uint32_t call,
+                          char text[BENCH_TEXT_BYTES])
+{
+    int gathers = collective == BENCH_ALLGATHER, parts = is_complex(data.dtype) ? 2 : 1;
+    size_t n = gathers ? count * (size_t)data.nranks : count;
+    size_t first = collective == BENCH_REDUCE_SCATTER_BLOCK ? count * (size_t)rank : 0;
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (int part = 0; part < parts; part++) {
+            double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
+            double expected = gathers ? (double)input((int)(i / count), i % count, call, part)
+                                      : reduced(first + i, call, part);
+            if (agrees(got, expected, !gathers && data.op == HX_AVG))
+                continue;
+            if (wrong++ == 0)
+                snprintf(text, BENCH_TEXT_BYTES, "rank %d, element %zu of %zu%s: got %.17g, expected %.17g", rank, i, n,
+                         part ? " (imaginary part)" : "", got, expected);
+        }
+    }
+    return wrong;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later,
+ * so that no rank leaves while others wait. */
+#include "bench_backend.h"
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", NULL};
+const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
+                                         "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
+                                         "complex64", "complex128", "byte", NULL};
+const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "band", "bor",
+                                      "bxor", "land", "lor", "lxor", NULL};
+
+enum {
+    KEY_MIN = 0x100, KEY_MAX, KEY_FACTOR, KEY_ITERATIONS, KEY_REPETITIONS, KEY_WARMUP, KEY_DTYPE, KEY_OP, KEY_IN_PLACE,
+    KEY_CHECK, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH
+};
+
+static const struct argp_option options[] = {
+    {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 1},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M)", 1},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 2)", 1},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
+    {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
+    {"in-place", KEY_IN_PLACE, NULL, 0, "pass HX_IN_PLACE as input", 2},
+    {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference", 2},
+    {"iterations", KEY_ITERATIONS, "N", 0, "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)", 3},
+    {"repetitions", KEY_REPETITIONS, "N", 0, "timed repetitions per size (default: 20 to 300 by size)", 3},
+    {"warmup", KEY_WARMUP, "N", 0, "calls per size before timing starts (default 10)", 3},
+    {"json", KEY_JSON, "FILE", 0, "write everything as JSON (-: to standard output, in place of the table)", 4},
+    {"csv", KEY_CSV, "FILE", 0, "the same as CSV", 4},
+    {"alpha", KEY_ALPHA, "MICROSECONDS", 0, "latency of one message between nodes, for the bound", 5},
+    {"node-bandwidth", KEY_NODE_BANDWIDTH, "GBPS", 0, "network bandwidth of a node, 1e9 bytes/s, for the bound", 5},
+    {"help", 'h', NULL, 0, "show this text", 6},
+    {"version", 'V', NULL, 0, "show the library's version", 6},
+    {0}};
+
+static const char doc[] =
+    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier.\v"
+    "Sizes are bytes of the whole vector (allreduce; reduce_scatter_block, raised to a multiple of ranks x "
+    "element) or of the whole output (allgather, likewise); at least one element per rank.\n\n"
+    "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
+    "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
+    "at one agreed moment (with more ranks than cores, or several machines: after a barrier). Each rank times its "
+    "own calls with CLOCK_MONOTONIC; one reading of the clock is subtracted. A repetition's time is the maximum "
+    "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
+    "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "
+    "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
+    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted.\n\n"
+    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x (p-1)/p for the others, p = ranks; 1e9 "
+    "bytes. The bound is the largest of the known terms: hop (2 hand-offs of a cache line between cores, "
+    "measured), memory (each rank reads its input and writes its output once; measured with these buffers), dirty "
+    "(bytes that another core has just written, at the measured rate of reading such bytes), and, when --alpha "
+    "and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not measured are left "
+    "out and named above the table.";
+
+static int edit_distance(const char *a, const char *b)
+{
+    int row[64], m = (int)strlen(b);
+    if (m > 63 || strlen(a) > 63)
+        return 64;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+/* The index of text in names, or -1 with a message that lists them. */
+static int choose(struct bench_options *o, const char *what, const char *text, const char *const *names)
+{
+    int nearest = 0, best = 64;
+    for (int i = 0; names[i]; i++) {
+        int distance = edit_distance(text, names[i]);
+        if (distance == 0)
+            return i;
+        if (distance < best) {
+            best = distance;
+            nearest = i;
+        }
+    }
+    int n = snprintf(o->error, sizeof(o->error), "unknown %s \"%s\"", what, text);
+    if (2 * best <= (int)strlen(text))
+        n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " (did you mean %s?)", names[nearest]);
+    n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, "; choices:");
+    for (int i = 0; names[i] && n < (int)sizeof(o->error); i++)
+        n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", names[i]);
+    return -1;
+}
+
+static int parse_number(struct bench_options *o, const char *option, const char *text, uint64_t low, uint64_t high,
+                        uint64_t *value)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    int shift = end && *end ? (*end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1) : 0;
+    int good = end && errno == 0 && shift >= 0 && (shift == 0 || end[1] == 0) && number <= (UINT64_MAX >> shift);
+    *value = good ? (uint64_t)number << shift : 0;
+    if (good && *value >= low && *value <= high)
+        return 0;
+    snprintf(o->error, sizeof(o->error),
+             "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
+             option, text, (unsigned long long)low, (unsigned long long)high);
+    return EINVAL;
+}
+
+static int parse_positive(struct bench_options *o, const char *option, const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (end != text && *end == 0 && *value > 0 && *value < 1e12)
+        return 0;
+    snprintf(o->error, sizeof(o->error), "--%s=%s: expected a number above 0", option, text);
+    return EINVAL;
+}
+
+static int add_collective(struct bench_options *o, const char *text)
+{
+    int chosen = choose(o, "collective", text, bench_collective_names);
+    if (chosen < 0)
+        return EINVAL;
+    for (int i = 0; i < o->ncollectives; i++)
+        if (o->collectives[i] == chosen)
+            return 0;
+    o->collectives[o->ncollectives++] = chosen;
+    return 0;
+}
+
+/* An option that argp itself refuses: unknown, ambiguous, or without its value. */
+static void describe_refused(struct bench_options *o, const char *given)
+{
+    const char *names[32];
+    int n = 0;
+    for (; options[n].name; n++)
+        names[n] = options[n].name;
+    names[n] = NULL;
+    char name[64];
+    while (*given == '-')
+        given++;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
+    if (choose(o, "option", name, names) >= 0)
+        snprintf(o->error, sizeof(o->error), "option --%s: a value is missing, or not expected", name);
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state)
+{
+    struct bench_options *o = state->input;
+    const uint64_t most = (uint64_t)1 << 40;
+    int chosen;
+    switch (key) {
+    case KEY_MIN: return parse_number(o, "min", arg, 0, most, &o->min_bytes);
+    case KEY_MAX: return parse_number(o, "max", arg, 0, most, &o->max_bytes);
+    case KEY_FACTOR: return parse_number(o, "factor", arg, 2, 1 << 20, &o->factor);
+    case KEY_ITERATIONS: return parse_number(o, "iterations", arg, 1, 1000000, &o->iterations);
+    case KEY_REPETITIONS: return parse_number(o, "repetitions", arg, 1, 1000000, &o->repetitions);
+    case KEY_WARMUP: return parse_number(o, "warmup", arg, 0, 1000000, &o->warmup);
+    case KEY_DTYPE:
+        chosen = choose(o, "dtype", arg, bench_dtype_names);
+        o->dtype = chosen < 0 ? HX_FLOAT32 : (hx_dtype_t)chosen;
+        return chosen < 0 ? EINVAL : 0;
+    case KEY_OP:
+        chosen = choose(o, "op", arg, bench_op_names);
+        o->op = chosen < 0 ? HX_SUM : (hx_op_t)chosen;
+        return chosen < 0 ? EINVAL : 0;
+    case KEY_IN_PLACE: o->in_place = 1; return 0;
+    case KEY_CHECK: o->check = 1; return 0;
+    case KEY_JSON: o->json = arg; return 0;
+    case KEY_CSV: o->csv = arg; return 0;
+    case KEY_ALPHA: return parse_positive(o, "alpha", arg, &o->alpha_us);
+    case KEY_NODE_BANDWIDTH: return parse_positive(o, "node-bandwidth", arg, &o->node_gbps);
+    case 'h': o->help = 1; return 0;
+    case 'V': o->version = 1; return 0;
+    case ARGP_KEY_ARG: return add_collective(o, arg);
+    case ARGP_KEY_ERROR:
+        if (!o->error[0])
+            describe_refused(o, state->argv[state->next - 1]);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {options, parse_one, "COLLECTIVE...", doc, NULL, NULL, NULL};
+
+void bench_options_help(void)
+{
+    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)bench_backend_tool);
+}
+
+/* What is wrong as a whole, once every option is read. */
+static void check_together(struct bench_options *o)
+{
+    int n = 0;
+    if (o->ncollectives == 0) {
+        n = snprintf(o->error, sizeof(o->error), "no collective given; choices:");
+        for (int i = 0; i < BENCH_COLLECTIVES; i++)
+            n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
+    } else if (o->min_bytes > o->max_bytes) {
+        snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->min_bytes,
+                 (unsigned long long)o->max_bytes);
+    } else if (o->json && o->csv && strcmp(o->json, o->csv) == 0) {
+        snprintf(o->error, sizeof(o->error), "--json and --csv both write to \"%s\"", o->csv);
+    }
+}
+
+void bench_options_parse(struct bench_options *o, int argc, char **argv)
+{
+    *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
+                                .op = HX_SUM};
+    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, o) == 0 && !o->help && !o->version)
+        check_together(o);
+}

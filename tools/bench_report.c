@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
+#include "bench_backend.h"
+#include <errno.h>
+#include <json.h>
+#include <string.h>
+#include <unistd.h>
+
+static FILE *csv, *json;
+static struct json_object *rows;
+static int table = 1;
+
+static int open_file(const char *option, const char *path, FILE **file, char text[BENCH_TEXT_BYTES])
+{
+    if (!path)
+        return 0;
+    if (strcmp(path, "-") == 0) {
+        *file = stdout;
+        table = 0;
+        return 0;
+    }
+    *file = fopen(path, "w");
+    if (*file)
+        return 0;
+    snprintf(text, BENCH_TEXT_BYTES, "--%s=%s: cannot write: %s", option, path, strerror(errno));
+    return -1;
+}
+
+int bench_report_open(const struct bench_options *o, char text[BENCH_TEXT_BYTES])
+{
+    if (open_file("json", o->json, &json, text) || open_file("csv", o->csv, &csv, text))
+        return -1;
+    rows = json_object_new_array();
+    return 0;
+}
+
+static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
+{
+    if (job->nodes > 1 && (o->alpha_us <= 0 || o->node_gbps <= 0))
+        printf("# left out of the bound: the network's terms (give --alpha and --node-bandwidth)\n");
+    if (job->max_local > 1 && job->hop_ns <= 0)
+        printf("# left out of the bound: hop and dirty (not measured: %s)\n",
+               job->oversubscribed ? "more ranks than cores" : "ranks share no memory");
+}
+
+void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
+{
+    const char *provider = bench_backend_provider();
+    if (csv)
+        fprintf(csv, "library,provider,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,"
+                     "collective,bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,"
+                     "bound_percent,bound_term,rounds,sent_bytes,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,plan\n");
+    if (!table)
+        return;
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s   provider %s%s\n",
+           bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
+           job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
+           bench_op_names[o->op], o->in_place ? "   in place" : "", provider ? provider : "unknown",
+           o->check ? "   checked" : "");
+    printf("# clock %.0f ns", job->clock_ns);
+    if (job->hop_ns > 0)
+        printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
+    printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
+    print_unknown_terms(o, job);
+    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s %6s %11s\n", "collective", "bytes", "calls", "reps",
+           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term", "rounds", "sent/rank");
+    fflush(stdout);
+}
+
+static void print_row(const struct bench_row *row, double percent)
+{
+    char rounds[32] = "-", sent[32] = "-", bound[32] = "-", share[32] = "-";
+    if (row->rounds >= 0)
+        snprintf(rounds, sizeof(rounds), "%ld", row->rounds);
+    if (row->sent_bytes >= 0)
+        snprintf(sent, sizeof(sent), "%.0f", row->sent_bytes);
+    if (row->bound_us > 0) {
+        snprintf(bound, sizeof(bound), "%.3f", row->bound_us);
+        snprintf(share, sizeof(share), "%.1f", percent);
+    }
+    printf("%-20s %11llu %6llu %5llu %11.3f %11.3f %11.3f %8.3f %10s %7s %-8s %6s %11s\n",
+           bench_collective_names[row->collective], (unsigned long long)row->bytes, (unsigned long long)row->iterations,
+           (unsigned long long)row->repetitions, row->median_us, row->p99_us, row->min_us, row->bus_gbps, bound, share,
+           row->bound_term, rounds, sent);
+    if (row->plan[0])
+        printf("#   %s\n", row->plan);
+    fflush(stdout);
+}
+
+static void csv_text(const char *text)
+{
+    fputc('"', csv);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', csv);
+        fputc(*text, csv);
+    }
+    fputc('"', csv);
+}
+
+static void csv_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row,
+                    double percent)
+{
+    const char *provider = bench_backend_provider();
+    csv_text(bench_backend_name());
+    fputc(',', csv);
+    csv_text(provider ? provider : "");
+    fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
+            bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->check, (unsigned long long)o->warmup);
+    fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,%ld,%.0f,",
+            bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
+            (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
+            row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term,
+            row->rounds, row->sent_bytes);
+    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f,", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps);
+    csv_text(row->plan);
+    fputc('\n', csv);
+    fflush(csv);
+}
+
+static void add_int(struct json_object *object, const char *key, int64_t value)
+{
+    json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+/* Four digits are more than the clock holds; json-c would print seventeen. */
+static void add_real(struct json_object *object, const char *key, double value)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.4f", value);
+    json_object_object_add(object, key, json_object_new_double_s(value, text));
+}
+
+static void add_text(struct json_object *object, const char *key, const char *value)
+{
+    json_object_object_add(object, key, value ? json_object_new_string(value) : NULL);
+}
+
+static struct json_object *json_row(const struct bench_row *row, double percent)
+{
+    struct json_object *j = json_object_new_object();
+    add_text(j, "collective", bench_collective_names[row->collective]);
+    add_int(j, "bytes", (int64_t)row->bytes);
+    add_int(j, "count", (int64_t)row->count);
+    add_int(j, "pairs", (int64_t)row->pairs);
+    add_int(j, "iterations", (int64_t)row->iterations);
+    add_int(j, "repetitions", (int64_t)row->repetitions);
+    add_real(j, "min_us", row->min_us);
+    add_real(j, "median_us", row->median_us);
+    add_real(j, "p99_us", row->p99_us);
+    add_real(j, "bus_gbps", row->bus_gbps);
+    add_real(j, "bound_us", row->bound_us);
+    add_real(j, "bound_percent", percent);
+    add_text(j, "bound_term", row->bound_term);
+    add_int(j, "rounds", row->rounds);
+    add_real(j, "sent_bytes", row->sent_bytes);
+    add_text(j, "plan", row->plan);
+    return j;
+}
+
+void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+{
+    double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
+    if (table)
+        print_row(row, percent);
+    if (csv)
+        csv_row(o, job, row, percent);
+    json_object_array_add(rows, json_row(row, percent));
+}
+
+static struct json_object *json_document(const struct bench_options *o, const struct bench_job *job)
+{
+    struct json_object *j = json_object_new_object();
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    add_text(j, "library", bench_backend_name());
+    add_text(j, "provider", bench_backend_provider());
+    add_text(j, "host", host);
+    add_int(j, "ranks", job->size);
+    add_int(j, "nodes", job->nodes);
+    add_int(j, "machines", job->machines);
+    add_int(j, "max_ranks_per_node", job->max_local);
+    add_int(j, "cpus", job->cpus);
+    add_text(j, "dtype", bench_dtype_names[o->dtype]);
+    add_text(j, "op", bench_op_names[o->op]);
+    json_object_object_add(j, "in_place", json_object_new_boolean(o->in_place));
+    json_object_object_add(j, "check", json_object_new_boolean(o->check));
+    add_int(j, "warmup", (int64_t)o->warmup);
+    add_real(j, "clock_ns", job->clock_ns);
+    add_real(j, "hop_ns", job->hop_ns);
+    add_real(j, "dirty_gbps", job->dirty_gbps);
+    add_real(j, "alpha_us", o->alpha_us);
+    add_real(j, "node_gbps", o->node_gbps);
+    json_object_object_add(j, "rows", rows);
+    return j;
+}
+
+int bench_report_close(const struct bench_options *o, const struct bench_job *job)
+{
+    int failed = 0;
+    if (json) {
+        struct json_object *j = json_document(o, job);
+        fprintf(json, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+        json_object_put(j);
+        failed |= fflush(json) != 0;
+    } else {
+        json_object_put(rows);
+    }
+    if (csv)
+        failed |= fflush(csv) != 0 || ferror(csv);
+    return failed ? -1 : 0;
+}

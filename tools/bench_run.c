@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The timed loop: one for all libraries and all collectives. The method is described in coll_bench --help. */
+#include "bench_backend.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FLOOR_REPETITIONS 10
+
+struct loop {
+    const struct bench_options *o;
+    const struct bench_job *job;
+    struct bench_row *row;
+    size_t in_count, out_count; /* elements */
+    size_t in_bytes, out_bytes, pair_bytes;
+    char *arena;
+    uint32_t call; /* number of the next call in this row */
+};
+
+enum action { CALL_LIBRARY, CALL_FLOOR, CALL_NOTHING };
+
+static char *pair_in(const struct loop *l, uint32_t call)
+{
+    char *pair = l->arena + call % l->row->pairs * l->pair_bytes;
+    if (!l->o->in_place)
+        return pair;
+    /* in place, an all-gather's input is this rank's block of the output */
+    return l->row->collective == BENCH_ALLGATHER ? pair + (size_t)l->job->rank * l->in_bytes : pair;
+}
+
+/* Past the input, and not at the same offset in a page. */
+static size_t out_offset(const struct loop *l)
+{
+    return l->o->in_place ? 0 : (l->in_bytes + 127) / 128 * 128 + 128;
+}
+
+static char *pair_out(const struct loop *l, uint32_t call)
+{
+    return l->arena + call % l->row->pairs * l->pair_bytes + out_offset(l);
+}
+
+static void rewrite_input(const struct loop *l, uint32_t call)
+{
+    bench_data_fill(pair_in(l, call), l->in_count, l->job->rank, call);
+}
+
+static int call_library(const struct loop *l, uint32_t call)
+{
+    const void *in = l->o->in_place ? HX_IN_PLACE : pair_in(l, call);
+    char *out = pair_out(l, call);
+    size_t count = l->row->count;
+    switch (l->row->collective) {
+    case BENCH_ALLREDUCE: return bench_allreduce(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_REDUCE_SCATTER_BLOCK: return bench_reduce_scatter_block(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
+    default: return bench_barrier();
+    }
+}
+
+/* What no library can avoid: read the input once and write the output once. */
+static void call_floor(const struct loop *l, uint32_t call)
+{
+    const char *in = pair_in(l, call);
+    char *out = pair_out(l, call);
+    if (l->o->in_place) {
+        size_t words = l->out_bytes / 8;
+        for (size_t i = 0; i < words; i++) {
+            uint64_t word;
+            memcpy(&word, out + 8 * i, 8);
+            word = ~word;
+            memcpy(out + 8 * i, &word, 8);
+        }
+    } else if (l->in_bytes >= l->out_bytes) { /* all-reduce; reduce-scatter reads p blocks */
+        for (size_t at = 0; at < l->in_bytes && l->out_bytes; at += l->out_bytes)
+            memcpy(out, in + at, l->out_bytes);
+    } else {
+        for (size_t at = 0; at < l->out_bytes && l->in_bytes; at += l->in_bytes)
+            memcpy(out + at, in, l->in_bytes);
+    }
+    __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
+}
+
+/* One repetition: *ns per call on this rank. -1 when the backend failed. */
+static int time_once(struct loop *l, enum action action, double *ns)
+{
+    const uint64_t n = l->row->iterations;
+    uint32_t call = l->call;
+    int failed = 0;
+    rewrite_input(l, call);
+    bench_start_together(l->job);
+    double begin = bench_now_ns();
+    for (uint64_t i = 0; i < n && !failed; i++, call++) {
+        if (i > 0)
+            rewrite_input(l, call);
+        if (action == CALL_LIBRARY)
+            failed = call_library(l, call);
+        else if (action == CALL_FLOOR)
+            call_floor(l, call);
+    }
+    *ns = (bench_now_ns() - begin - l->job->clock_ns) / (double)n;
+    l->call = call;
+    return failed;
+}
+
+/* Rewriting inside a batch, per call. */
+static double rewriting_ns(struct loop *l)
+{
+    double best = 1e18, ns;
+    if (l->row->iterations == 1)
+        return 0;
+    for (int i = 0; i < 20; i++) {
+        time_once(l, CALL_NOTHING, &ns);
+        best = ns < best ? ns : best;
+    }
+    return best > 0 ? best : 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The calls of the last repetition whose outputs are still there. */
+static void check_last(const struct loop *l, uint64_t *wrong)
+{
+    uint64_t n = l->row->iterations < l->row->pairs ? l->row->iterations : l->row->pairs;
+    char text[BENCH_TEXT_BYTES];
+    for (uint64_t i = 1; i <= n; i++) {
+        uint32_t call = l->call - (uint32_t)i;
+        uint64_t bad = bench_data_check(l->row->collective, pair_out(l, call), l->row->count, l->job->rank, call, text);
+        if (bad && !*wrong)
+            fprintf(stderr, "%s: %s, %llu bytes, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
+                    bench_collective_names[l->row->collective], (unsigned long long)l->row->bytes, call, text,
+                    (unsigned long long)bad);
+        *wrong += bad;
+    }
+}
+
+/* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
+static int measure(struct loop *l, enum action action, uint64_t repetitions, double *samples, uint64_t *wrong)
+{
+    const size_t size = (size_t)l->job->size;
+    double rewriting = rewriting_ns(l);
+    for (uint64_t i = 0; i < repetitions; i++) {
+        double ns;
+        if (time_once(l, action, &ns))
+            return -1;
+        samples[i] = ns > rewriting ? ns - rewriting : 0;
+        if (action == CALL_LIBRARY && l->o->check && l->row->collective != BENCH_BARRIER)
+            check_last(l, wrong);
+    }
+    double *all = malloc(size * repetitions * sizeof(double));
+    int failed = !all || bench_allgather(samples, all, repetitions, HX_FLOAT64);
+    for (uint64_t i = 0; !failed && i < repetitions; i++)
+        for (size_t r = 0; r < size; r++)
+            samples[i] = all[r * repetitions + i] > samples[i] ? all[r * repetitions + i] : samples[i];
+    free(all);
+    qsort(samples, repetitions, sizeof(double), ascending);
+    return failed ? -1 : 0;
+}
+
+/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache. */
+static uint64_t choose_pairs(uint64_t pair_bytes)
+{
+    long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    uint64_t want = (uint64_t)(l2 > 0 ? l2 : 1 << 20) * 2 / (pair_bytes + 1) + 1;
+    uint64_t least = pair_bytes < (16 << 20) ? 4 : 2;
+    return want < least ? least : want > 16 ? 16 : want;
+}
+
+static int loop_open(struct loop *l)
+{
+    const struct bench_row *row = l->row;
+    const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
+    l->in_count = row->collective == BENCH_REDUCE_SCATTER_BLOCK ? row->count * p : row->count;
+    l->out_count = row->collective == BENCH_ALLGATHER ? row->count * p : row->count;
+    if (row->collective == BENCH_BARRIER)
+        l->in_count = l->out_count = 0;
+    l->in_bytes = l->in_count * element;
+    l->out_bytes = l->out_count * element;
+    size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
+    l->pair_bytes = l->o->in_place ? larger : out_offset(l) + l->out_bytes;
+    l->row->pairs = choose_pairs(l->pair_bytes);
+    l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
+    size_t bytes = l->pair_bytes * row->pairs;
+    l->arena = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!l->arena) {
+        fprintf(stderr, "%s: rank %d: no memory for %llu buffer pairs of %zu bytes\n", bench_backend_tool, l->job->rank,
+                (unsigned long long)row->pairs, l->pair_bytes);
+        return -1;
+    }
+    memset(l->arena, 0, bytes);
+    return 0;
+}
+
+static double at_fraction(const double *sorted, uint64_t n, double fraction)
+{
+    uint64_t i = (uint64_t)(fraction * (double)n);
+    return sorted[i < n ? i : n - 1] / 1e3;
+}
+
+static void summarise(const struct loop *l, const double *samples)
+{
+    struct bench_row *row = l->row;
+    const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    row->min_us = samples[0] / 1e3;
+    row->median_us = at_fraction(samples, row->repetitions, 0.5);
+    row->p99_us = at_fraction(samples, row->repetitions, 0.99);
+    row->bus_gbps = row->median_us > 0 ? (double)row->bytes * phases * (p - 1) / p / (row->median_us * 1e3) : 0;
+}
+
+static int warm_up(struct loop *l)
+{
+    for (uint64_t i = 0; i < l->o->warmup; i++, l->call++) {
+        rewrite_input(l, l->call);
+        if (call_library(l, l->call))
+            return -1;
+    }
+    return 0;
+}
+
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong)
+{
+    struct loop l = {.o = o, .job = job, .row = row};
+    const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
+    row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES ? 100 : 1;
+    row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;
+    uint64_t most = row->repetitions > FLOOR_REPETITIONS ? row->repetitions : FLOOR_REPETITIONS;
+    double *samples = malloc(most * sizeof(double)), floor_us = 0;
+    int failed = !samples || loop_open(&l);
+    if (!failed && l.in_count) {
+        failed = measure(&l, CALL_FLOOR, FLOOR_REPETITIONS, samples, wrong);
+        floor_us = samples[0] / 1e3;
+    }
+    failed = failed || warm_up(&l) || measure(&l, CALL_LIBRARY, row->repetitions, samples, wrong);
+    if (!failed) {
+        struct bench_plan plan = {.rounds = -1, .sent_bytes = -1};
+        bench_backend_plan(row->collective, row->count, o->dtype, o->op, &plan);
+        row->rounds = plan.rounds;
+        row->sent_bytes = plan.sent_bytes;
+        memcpy(row->plan, plan.line, sizeof(row->plan));
+        summarise(&l, samples);
+        bench_bound_set(o, job, floor_us, row);
+    }
+    free(l.arena);
+    free(samples);
+    return failed ? -1 : 0;
+}

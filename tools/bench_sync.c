@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ranks of one machine share a page of the benchmark's own, so that the library under test has no part in when they
+ * start:
+ *
+ *     all arrive (counter)  ->  the last one writes start = now + 1 us  ->  everybody looks at the clock until then
+ *
+ * The same page carries two measurements between two ranks: the hand-off of one cache line, and reading what another
+ * core has just written. Where it cannot be shared, or there are more ranks than cores, a barrier of the library takes
+ * its place.
+ */
+#include "bench_backend.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define REGION_WORDS 32768 /* 256 KiB */
+#define HOPS 2000
+#define CPU_WORDS 16 /* of 64 CPUs */
+#define LOOKS_BEFORE_YIELD 2000
+
+struct page {
+    uint64_t nonce;
+    _Alignas(128) _Atomic uint64_t arrived;
+    _Alignas(128) _Atomic uint64_t released;
+    double start_ns; /* written before released */
+    _Alignas(128) _Atomic uint64_t ping;
+    _Alignas(128) _Atomic uint64_t pong;
+    double hop_ns, dirty_gbps;
+    _Alignas(4096) uint64_t region[REGION_WORDS];
+};
+
+struct place { /* gathered as 64-bit words */
+    uint64_t host, pid, fd, nonce, cpus[CPU_WORDS];
+};
+
+static struct page *page;
+static uint64_t generation;
+
+static void look_again(unsigned *looks)
+{
+    if (++*looks % LOOKS_BEFORE_YIELD == 0)
+        sched_yield();
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* acquire: pairs with the release stores of arrive_together, measure_hop and measure_dirty */
+static void await(_Atomic uint64_t *word, uint64_t at_least)
+{
+    unsigned looks = 0;
+    while (atomic_load_explicit(word, memory_order_acquire) < at_least)
+        look_again(&looks);
+}
+
+void bench_start_together(const struct bench_job *job)
+{
+    if (!page || job->machines > 1 || job->oversubscribed)
+        bench_barrier();
+    if (!page || job->oversubscribed)
+        return;
+    generation++;
+    if (atomic_fetch_add_explicit(&page->arrived, 1, memory_order_acq_rel) + 1
+        == generation * (uint64_t)job->local_size) {
+        page->start_ns = bench_now_ns() + 1000;
+        atomic_store_explicit(&page->released, generation, memory_order_release); /* acquire: await */
+    } else {
+        await(&page->released, generation);
+    }
+    double start = page->start_ns;
+    while (bench_now_ns() < start)
+        ;
+}
+
+static void measure_hop(int first)
+{
+    double best = 1e9;
+    for (uint64_t round = 0; round < 5; round++) {
+        double begin = bench_now_ns();
+        for (uint64_t i = round * HOPS + 1; i <= (round + 1) * HOPS; i++) {
+            if (first)
+                atomic_store_explicit(&page->ping, i, memory_order_release); /* acquire: await, on the second rank */
+            await(first ? &page->pong : &page->ping, i);
+            if (!first)
+                atomic_store_explicit(&page->pong, i, memory_order_release); /* acquire: await, on the first rank */
+        }
+        double ns = (bench_now_ns() - begin) / (2 * HOPS);
+        best = ns < best ? ns : best;
+    }
+    if (first)
+        page->hop_ns = best;
+}
+
+static uint64_t read_all(const uint64_t *words, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum ^= words[i];
+    return sum;
+}
+
+/* The first rank writes, the second reads and times it. The fastest of all sizes and rounds, for a lower bound. */
+static void measure_dirty(int first)
+{
+    const uint64_t base = 5 * HOPS; /* where measure_hop left ping and pong */
+    uint64_t turn = base;
+    double best = 0;
+    for (size_t n = 512; n <= REGION_WORDS; n *= 8) {
+        for (int round = 0; round < 40; round++) {
+            turn++;
+            if (first) {
+                for (size_t i = 0; i < n; i++)
+                    page->region[i] = turn + i;
+                atomic_store_explicit(&page->ping, turn, memory_order_release); /* acquire: await */
+                await(&page->pong, turn);
+                continue;
+            }
+            await(&page->ping, turn);
+            double begin = bench_now_ns();
+            uint64_t sum = read_all(page->region, n);
+            __asm__ volatile("" : : "r"(sum)); /* the sum has a reader */
+            double gbps = (double)(n * 8) / (bench_now_ns() - begin);
+            best = gbps > best ? gbps : best;
+            atomic_store_explicit(&page->pong, turn, memory_order_release); /* acquire: await */
+        }
+    }
+    if (!first)
+        page->dirty_gbps = best;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static struct page *map_page(int fd)
+{
+    void *p = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Every rank offers a page; that of the lowest rank of a machine is used. */
+static int offer(struct place *mine, int rank)
+{
+    char name[256] = "";
+    gethostname(name, sizeof(name) - 1);
+    memset(mine, 0, sizeof(*mine));
+    mine->host = hash_text(0xcbf29ce484222325u, name);
+    mine->pid = (uint64_t)getpid();
+    mine->nonce = (uint64_t)bench_now_ns() ^ (uint64_t)getpid() << 40 ^ (uint64_t)rank << 20;
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
+        for (int c = 0; c < CPU_WORDS * 64 && c < CPU_SETSIZE; c++)
+            mine->cpus[c / 64] |= CPU_ISSET(c, &cpus) ? (uint64_t)1 << c % 64 : 0;
+    int fd = memfd_create("coll_bench", MFD_CLOEXEC);
+    mine->fd = (uint64_t)fd;
+    if (fd >= 0 && ftruncate(fd, sizeof(struct page)) == 0) {
+        struct page *p = map_page(fd);
+        if (p) {
+            p->nonce = mine->nonce;
+            munmap(p, sizeof(*p));
+        }
+    }
+    return fd;
+}
+
+static struct page *accept_page(const struct place *owner)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%llu/fd/%llu", (unsigned long long)owner->pid, (unsigned long long)owner->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct page *p = fd >= 0 ? map_page(fd) : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (p && p->nonce != owner->nonce) { /* another process has this number in our view */
+        munmap(p, sizeof(*p));
+        p = NULL;
+    }
+    return p;
+}
+
+/* Returns the lowest rank of this machine. */
+static int survey(const struct place *places, const struct place *mine, struct bench_job *job)
+{
+    uint64_t cpus[CPU_WORDS] = {0};
+    int owner = -1;
+    job->local_size = 0;
+    for (int r = 0; r < job->size; r++) {
+        if (places[r].host != mine->host)
+            continue;
+        if (owner < 0)
+            owner = r;
+        if (r == job->rank)
+            job->local_rank = job->local_size;
+        job->local_size++;
+        for (int w = 0; w < CPU_WORDS; w++)
+            cpus[w] |= places[r].cpus[w];
+    }
+    job->cpus = 0;
+    for (int w = 0; w < CPU_WORDS; w++)
+        job->cpus += __builtin_popcountll(cpus[w]);
+    return owner;
+}
+
+/* What all ranks must know of each other's machine. */
+struct verdict {
+    uint64_t machine, nodes, node_size, oversubscribed, shared;
+};
+
+static int agree(struct bench_job *job, int owner)
+{
+    uint64_t k = (uint64_t)bench_backend_nodes_per_machine(), local = (uint64_t)job->local_size;
+    uint64_t here = k < local ? k : local;
+    struct verdict mine = {.machine = owner == job->rank, .nodes = owner == job->rank ? here : 0,
+                           .node_size = (local + here - 1) / here, .oversubscribed = job->local_size > job->cpus,
+                           .shared = page != NULL};
+    struct verdict *all = calloc((size_t)job->size, sizeof(*all));
+    int failed = !all || bench_allgather(&mine, all, sizeof(mine) / 8, HX_UINT64);
+    int shared = 1;
+    for (int r = 0; !failed && r < job->size; r++) {
+        job->machines += (int)all[r].machine;
+        job->nodes += (int)all[r].nodes;
+        job->max_local = (int)all[r].node_size > job->max_local ? (int)all[r].node_size : job->max_local;
+        job->oversubscribed |= (int)all[r].oversubscribed;
+        shared &= (int)all[r].shared;
+    }
+    if (!shared)
+        bench_job_close();
+    free(all);
+    return failed ? -1 : 0;
+}
+
+static double clock_reading_ns(void)
+{
+    double best = 1e9;
+    for (int i = 0; i < 2000; i++) {
+        double begin = bench_now_ns(), ns = bench_now_ns() - begin;
+        best = ns > 0 && ns < best ? ns : best;
+    }
+    return best;
+}
+
+int bench_job_open(struct bench_job *job)
+{
+    struct place mine, *places = calloc((size_t)job->size, sizeof(*places));
+    int fd = offer(&mine, job->rank), owner = -1;
+    int failed = !places || bench_allgather(&mine, places, sizeof(mine) / 8, HX_UINT64);
+    if (!failed) {
+        owner = survey(places, &mine, job);
+        page = accept_page(&places[owner]);
+        failed = agree(job, owner); /* the offered descriptors must stay open until here */
+    }
+    if (fd >= 0)
+        close(fd);
+    free(places);
+    if (failed)
+        return -1;
+    job->clock_ns = clock_reading_ns();
+    /* on rank 0's machine only, as rank 0 reports it */
+    if (owner == 0 && page && !job->oversubscribed && job->local_rank < 2 && job->local_size > 1) {
+        measure_hop(job->local_rank == 0);
+        measure_dirty(job->local_rank == 0);
+    }
+    if (bench_barrier())
+        return -1;
+    if (page) {
+        job->hop_ns = page->hop_ns;
+        job->dirty_gbps = page->dirty_gbps;
+    }
+    return 0;
+}
+
+void bench_job_close(void)
+{
+    if (page)
+        munmap(page, sizeof(*page));
+    page = NULL;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench measures collectives, and with --check verifies them. Two programs from one source: coll_bench over Hierax
+ * and coll_bench_mpi over MPI. */
+#include "bench_backend.h"
+#include <string.h>
+
+/* The greatest value of any rank, or -1 when the backend failed. */
+static int worst_of_all(int mine)
+{
+    int32_t in = mine, out = 0;
+    return bench_allreduce(&in, &out, 1, HX_INT32, HX_MAX) ? -1 : out;
+}
+
+static int finish(int status)
+{
+    bench_job_close();
+    return bench_backend_finalize() && status == 0 ? 1 : status;
+}
+
+/* Faults that only this run can show. */
+static void check_run(struct bench_options *o, int rank)
+{
+    if (!o->error[0] && !bench_backend_supports(o->dtype, o->op))
+        snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
+                 bench_op_names[o->op], bench_dtype_names[o->dtype]);
+    if (!o->error[0] && rank == 0)
+        bench_report_open(o, o->error);
+}
+
+/* The row's count and its exact bytes from a wanted size: whole elements, the same number for each rank. */
+static void set_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
+{
+    uint64_t unit = bench_dtype_bytes(o->dtype);
+    if (row->collective != BENCH_ALLREDUCE)
+        unit *= (uint64_t)job->size;
+    row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
+    row->bytes = row->count * unit;
+}
+
+/* All sizes of one collective: 0, or the exit status. */
+static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
+{
+    uint64_t last = UINT64_MAX;
+    for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = want ? want * o->factor : 1) {
+        struct bench_row row = {.collective = (enum bench_collective)collective};
+        uint64_t wrong = 0;
+        set_size(o, job, want, &row);
+        if (row.bytes == last)
+            continue; /* two small sizes were raised to the same one */
+        last = row.bytes;
+        if (bench_row_run(o, job, &row, &wrong))
+            bench_backend_abort(1);
+        if (job->rank == 0)
+            bench_report_row(o, job, &row);
+        int bad = o->check ? worst_of_all(wrong != 0) : 0;
+        if (bad < 0)
+            bench_backend_abort(1);
+        if (bad || wrong)
+            return 1;
+    }
+    return 0;
+}
+
+static int run(const struct bench_options *o, struct bench_job *job)
+{
+    if (bench_job_open(job))
+        bench_backend_abort(1);
+    if (job->rank == 0)
+        bench_report_begin(o, job);
+    bench_data_open(o->dtype, o->op, job->size);
+    int status = 0;
+    for (int i = 0; i < o->ncollectives && status == 0; i++)
+        status = run_collective(o, job, o->collectives[i]);
+    if (job->rank == 0 && bench_report_close(o, job) && status == 0) {
+        fprintf(stderr, "%s: --json or --csv: the file could not be written in full\n", bench_backend_tool);
+        status = 1;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_options o;
+    struct bench_job job = {0};
+    bench_options_parse(&o, argc, argv);
+    int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
+    if (status)
+        return status;
+    if (!o.help && !o.version)
+        check_run(&o, job.rank);
+    int bad = worst_of_all(o.error[0] != 0);
+    if (bad < 0)
+        bench_backend_abort(1);
+    if (bad) {
+        if (job.rank == 0)
+            fprintf(stderr, "%s: %s\n", bench_backend_tool, o.error[0] ? o.error : "another rank's arguments are bad");
+        return finish(2);
+    }
+    if (o.help || o.version) {
+        if (job.rank == 0 && o.help)
+            bench_options_help();
+        else if (job.rank == 0)
+            printf("%s, %s\n", bench_backend_tool, bench_backend_name());
+        return finish(0);
+    }
+    return finish(run(&o, &job));
+}
