@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_run: start the ranks of a job on this machine, watch over them, and let them meet in a TCP store. Here:
+ * options. */
+#include "coll_run.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RANKS_MAX 16384
+#define SECONDS_MAX 1e9
+
+enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER };
+
+static const char *const bind_names[] = {"auto", "none", "core"};
+
+static const struct argp_option argp_options[] = {
+    {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
+    {"nodes", KEY_NODES, "K", 0, "Emulate K nodes, which talk only through libfabric (sets HX_NODES)", 0},
+    {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
+    {"bind", KEY_BIND, "MODE", 0,
+     "auto (default): bind each rank to its own core if there are enough; core: fail if there are not; none", 0},
+    {"prefix", KEY_PREFIX, NULL, 0, "Put \"[rank] \" before every line of output", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124", 0},
+    {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
+    {0},
+};
+
+void say(const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    const int error = errno; /* for %m */
+
+    va_start(args, format);
+    errno = error;
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "coll_run: %s\n", text);
+}
+
+static int parse_int(struct argp_state *state, const char *option, const char *text, int low, int high)
+{
+    char *end;
+
+    errno = 0;
+    const long value = strtol(text, &end, 10);
+    if (!*text || *end || errno || value < low || value > high)
+        argp_error(state, "%s %s: a whole number from %d to %d is needed", option, text, low, high);
+    return (int)value;
+}
+
+static double parse_seconds(struct argp_state *state, const char *option, const char *text)
+{
+    char *end;
+    const double value = strtod(text, &end);
+
+    if (!*text || *end || !(value >= 0 && value <= SECONDS_MAX))
+        argp_error(state, "%s %s: seconds from 0 to %g are needed", option, text, SECONDS_MAX);
+    return value;
+}
+
+static enum bind_mode parse_bind(struct argp_state *state, const char *text)
+{
+    for (size_t i = 0; i < sizeof bind_names / sizeof bind_names[0]; i++)
+        if (strcmp(text, bind_names[i]) == 0)
+            return (enum bind_mode)i;
+    argp_error(state, "--bind %s: choose from auto, none, core", text);
+    return BIND_AUTO;
+}
+
+static void add_setting(struct argp_state *state, struct options *options, char *text)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        argp_error(state, "--env %s: NAME=VALUE is needed", text);
+    options->settings[options->nsettings++] = text;
+}
+
+/* HX_NODES as the ranks will see it must fit, wherever it comes from. */
+static void check_nodes(struct argp_state *state, const struct options *options)
+{
+    const char *text = getenv("HX_NODES");
+
+    if (options->nodes > options->ranks)
+        argp_error(state, "--nodes %d: more nodes than the %d ranks of -n; choose 1 to %d", options->nodes,
+                   options->ranks, options->ranks);
+    for (int i = 0; i < options->nsettings; i++)
+        if (strncmp(options->settings[i], "HX_NODES=", 9) == 0)
+            text = options->settings[i] + 9;
+    if (!options->nodes && text && strtol(text, NULL, 10) > options->ranks)
+        argp_error(state, "HX_NODES=%s: more nodes than the %d ranks of -n; choose 0 (off) or 1 to %d", text,
+                   options->ranks, options->ranks);
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+    struct options *options = state->input;
+
+    switch (key) {
+    case 'n':
+        options->ranks = parse_int(state, "-n", text, 1, RANKS_MAX);
+        break;
+    case KEY_NODES:
+        options->nodes = parse_int(state, "--nodes", text, 1, RANKS_MAX);
+        break;
+    case KEY_ENV:
+        add_setting(state, options, text);
+        break;
+    case KEY_BIND:
+        options->bind = parse_bind(state, text);
+        break;
+    case KEY_PREFIX:
+        options->prefix = 1;
+        break;
+    case KEY_TIMEOUT:
+        options->timeout = parse_seconds(state, "--timeout", text);
+        break;
+    case KEY_KILL_AFTER:
+        options->kill_after = parse_seconds(state, "--kill-after", text);
+        break;
+    case ARGP_KEY_ARG: /* the program; what follows is its own */
+        options->program = state->argv + state->next - 1;
+        state->next = state->argc;
+        break;
+    case ARGP_KEY_END:
+        if (!options->ranks)
+            argp_error(state, "the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
+        if (!options->program)
+            argp_error(state, "the program to run is missing: coll_run -n %d -- program", options->ranks);
+        check_nodes(state, options);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* 0, or the error that running path would give. */
+static int program_error(const char *path)
+{
+    struct stat info;
+
+    if (stat(path, &info) < 0)
+        return errno;
+    if (S_ISDIR(info.st_mode))
+        return EISDIR;
+    return access(path, X_OK) < 0 ? errno : 0;
+}
+
+/* Fail before anything is started: 0, or the exit status. Searches as execvp does. */
+static int check_program(const char *program)
+{
+    const char *path = getenv("PATH");
+    char candidate[PATH_MAX];
+    int found = ENOENT;
+
+    if (strchr(program, '/')) {
+        found = program_error(program);
+    } else {
+        for (const char *at = path ? path : "/bin:/usr/bin"; found && at; at = strchr(at, ':')) {
+            at += *at == ':';
+            const int bytes = (int)strcspn(at, ":");
+
+            snprintf(candidate, sizeof candidate, "%.*s%s%s", bytes, at, bytes ? "/" : "", program);
+            const int error = program_error(candidate);
+            if (!error || error == EACCES)
+                found = error;
+        }
+    }
+    if (!found)
+        return 0;
+    say("cannot run program \"%s\": %s%s", program, strerror(found),
+        strchr(program, '/') ? "" : " (searched in PATH; write ./program for one in this folder)");
+    return found == ENOENT || found == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {argp_options,
+                                     parse_option,
+                                     "[--] PROGRAM [ARGUMENT...]",
+                                     "Start RANKS copies of PROGRAM on this machine as one Hierax job. When a rank "
+                                     "fails the others are ended; the exit "
+                                     "status is that of the first rank that failed, or 128 + its signal.\v"
+                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET and HX_BOOTSTRAP=tcp.",
+                                     NULL,
+                                     NULL,
+                                     NULL};
+    struct options options = {.kill_after = 2};
+
+    argp_err_exit_status = EXIT_USAGE;
+    options.settings = calloc((size_t)argc, sizeof *options.settings);
+    if (!options.settings) {
+        say("no memory");
+        return 1;
+    }
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    int status = check_program(options.program[0]);
+    if (!status)
+        status = job_run(&options);
+    free(options.settings);
+    return status;
+}

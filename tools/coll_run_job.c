@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The job: start every rank in a process group of its own, serve the store, pass signals on, and leave nothing
+ * behind. One thread, one poll loop over signals (signalfd), the store and the ranks' output. */
+#include "coll_run.h"
+#include "runtime/bootstrap_store.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECRET_BYTES 32
+#define SPARE_FDS 64
+
+struct rank {
+    pid_t pid;                /* 0: not running */
+    struct stream streams[2]; /* stdout, stderr; with --prefix */
+};
+
+struct job {
+    const struct options *options;
+    struct rank *ranks;
+    int running;
+    int status;     /* exit status so far */
+    int ending;     /* signals have been sent to all ranks */
+    double kill_at; /* SIGKILL for who is left; 0: not planned */
+    double end_at;  /* --timeout; 0: none */
+    int signal_fd;
+    sigset_t old_mask;
+    struct rlimit old_files;
+    struct hx_store *store;
+    int port;
+    char secret[2 * SECRET_BYTES + 1];
+    struct cores cores; /* count 0: do not bind */
+};
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- setting up */
+
+static int raise_file_limit(struct job *job)
+{
+    const rlim_t needed = (rlim_t)job->options->ranks * (job->options->prefix ? 3 : 1) + SPARE_FDS;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &job->old_files) < 0)
+        return -1;
+    limit = job->old_files;
+    if (limit.rlim_cur >= needed)
+        return 0;
+    limit.rlim_cur = needed;
+    if (needed <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return 0;
+    say("-n %d%s needs %llu open files, but the limit is %llu (ulimit -Hn)", job->options->ranks,
+        job->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max);
+    return -1;
+}
+
+static int open_signals(struct job *job)
+{
+    static const int watched[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    sigset_t set;
+
+    signal(SIGCHLD, SIG_DFL); /* ignored by a parent, it would take the exit statuses away */
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
+        sigaddset(&set, watched[i]);
+    sigprocmask(SIG_BLOCK, &set, &job->old_mask);
+    job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return job->signal_fd < 0 ? -1 : 0;
+}
+
+static int open_store(struct job *job)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof address;
+    unsigned char random[SECRET_BYTES];
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return -1;
+    for (int i = 0; i < SECRET_BYTES; i++)
+        snprintf(job->secret + 2 * i, 3, "%02x", random[i]);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &bytes) < 0)
+        return -1;
+    job->port = ntohs(address.sin_port);
+    return hx_store_open(fd, job->options->ranks, job->secret, &job->store);
+}
+
+/* 0, or -1 when --bind core cannot be had. */
+static int find_cores(struct job *job)
+{
+    const struct options *options = job->options;
+
+    if (options->bind == BIND_NONE)
+        return 0;
+    const int found = cores_find(&job->cores);
+    if (found == 0 && job->cores.count >= options->ranks)
+        return 0;
+    if (options->bind == BIND_CORE) {
+        if (found < 0)
+            say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
+        else
+            say("--bind core: %d ranks, but only %d usable cores; choose --bind auto or none", options->ranks,
+                job->cores.count);
+        return -1;
+    }
+    job->cores.count = 0;
+    return 0;
+}
+
+/* ---- starting */
+
+static void set_number(const char *name, int number)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%d", number);
+    setenv(name, text, 1);
+}
+
+static void child_environment(const struct job *job, int rank)
+{
+    char root[32];
+
+    for (int i = 0; i < job->options->nsettings; i++)
+        putenv(job->options->settings[i]);
+    if (job->options->nodes)
+        set_number("HX_NODES", job->options->nodes);
+    snprintf(root, sizeof root, "127.0.0.1:%d", job->port);
+    setenv("HX_ROOT", root, 1);
+    set_number("HX_RANK", rank);
+    set_number("HX_SIZE", job->options->ranks);
+    setenv("HX_SECRET", job->secret, 1);
+    setenv("HX_BOOTSTRAP", "tcp", 1);
+}
+
+/* A group of its own cannot read the terminal, and one input cannot go to many: rank 0 gets a file or pipe, else
+ * nobody. */
+static void child_input(int rank)
+{
+    if (rank == 0 && !isatty(STDIN_FILENO))
+        return;
+    const int null_fd = open("/dev/null", O_RDONLY);
+    if (null_fd >= 0) {
+        dup2(null_fd, STDIN_FILENO);
+        close(null_fd);
+    }
+}
+
+static void child_main(const struct job *job, int rank, pid_t parent, const int out_fds[2])
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_CANNOT_RUN); /* coll_run died before prctl */
+    child_input(rank);
+    for (int i = 0; i < 2; i++)
+        if (out_fds[i] >= 0)
+            dup2(out_fds[i], STDOUT_FILENO + i);
+    if (job->cores.count > 0)
+        cores_bind_self(&job->cores, rank);
+    child_environment(job, rank);
+    setrlimit(RLIMIT_NOFILE, &job->old_files);
+    sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
+    execvp(job->options->program[0], job->options->program);
+    say("rank %d cannot run program \"%s\": %m", rank, job->options->program[0]);
+    _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
+}
+
+static int start_rank(struct job *job, int idx)
+{
+    struct rank *rank = &job->ranks[idx];
+    const pid_t parent = getpid();
+    int out_fds[2] = {-1, -1};
+
+    for (int i = 0; i < 2; i++) {
+        int ends[2];
+
+        if (!job->options->prefix)
+            continue;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+            return -1;
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        rank->streams[i].fd = ends[0];
+        out_fds[i] = ends[1];
+    }
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0)
+        child_main(job, idx, parent, out_fds);
+    for (int i = 0; i < 2; i++)
+        if (out_fds[i] >= 0)
+            close(out_fds[i]);
+    if (pid < 0)
+        return -1;
+    setpgid(pid, pid); /* also here, so that a signal sent at once finds the group */
+    rank->pid = pid;
+    job->running++;
+    return 0;
+}
+
+/* ---- ending */
+
+static void signal_all(const struct job *job, int signal_number)
+{
+    for (int i = 0; i < job->options->ranks; i++)
+        if (job->ranks[i].pid > 0)
+            kill(-job->ranks[i].pid, signal_number);
+}
+
+/* End the job; the first reason gives the exit status. */
+static void end_job(struct job *job, int signal_number, int status)
+{
+    if (!job->ending)
+        job->status = status;
+    job->ending = 1;
+    signal_all(job, signal_number);
+    if (job->kill_at == 0)
+        job->kill_at = now() + job->options->kill_after;
+}
+
+static void report_failure(struct job *job, const siginfo_t *info, int rank)
+{
+    const char *others = job->running > 0 ? "; ending the others" : "";
+
+    if (info->si_code == CLD_EXITED)
+        say("rank %d (pid %d) exited with status %d%s", rank, (int)info->si_pid, info->si_status, others);
+    else
+        say("rank %d (pid %d) was killed by signal %d (%s)%s", rank, (int)info->si_pid, info->si_status,
+            strsignal(info->si_status), others);
+    end_job(job, SIGTERM, info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status);
+}
+
+/* Collect the ranks that have ended. Of several failures seen at once a signal is the likelier cause of the others.
+ */
+static void reap(struct job *job)
+{
+    siginfo_t info, failure = {.si_pid = 0};
+    int failed_rank = -1;
+
+    for (;;) {
+        info.si_pid = 0;
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+            break;
+        for (int i = 0; i < job->options->ranks; i++) {
+            if (job->ranks[i].pid != info.si_pid)
+                continue;
+            const int failed = info.si_code != CLD_EXITED || info.si_status != 0;
+            if (failed && (failed_rank < 0 || (failure.si_code == CLD_EXITED && info.si_code != CLD_EXITED))) {
+                failure = info;
+                failed_rank = i;
+            }
+            kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
+            job->ranks[i].pid = 0;
+            job->running--;
+        }
+        waitpid(info.si_pid, NULL, 0);
+    }
+    if (failed_rank >= 0 && !job->ending)
+        report_failure(job, &failure, failed_rank);
+}
+
+static void handle_signals(struct job *job)
+{
+    struct signalfd_siginfo info;
+
+    while (read(job->signal_fd, &info, sizeof info) == sizeof info) {
+        const int number = (int)info.ssi_signo;
+
+        if (number == SIGCHLD) {
+            reap(job);
+        } else if (number == SIGUSR1 || number == SIGUSR2) {
+            signal_all(job, number);
+        } else {
+            say("got signal %d (%s): passing it on to %d ranks", number, strsignal(number), job->running);
+            end_job(job, number, 128 + number);
+        }
+    }
+}
+
+static void handle_store(struct job *job)
+{
+    int rank;
+
+    hx_store_serve(job->store);
+    const char *failure = hx_store_failure(job->store, &rank);
+    if (rank >= 0 && !job->ending) {
+        say("%s; ending all ranks", failure);
+        end_job(job, SIGTERM, 1);
+    }
+}
+
+static void handle_time(struct job *job)
+{
+    if (job->end_at > 0 && !job->ending && now() >= job->end_at) {
+        say("the job has run for %g s (--timeout): ending it", job->options->timeout);
+        end_job(job, SIGTERM, EXIT_TIMEOUT);
+    }
+    if (job->kill_at > 0 && now() >= job->kill_at) {
+        say("%d ranks still run %g s later: killing them", job->running, job->options->kill_after);
+        signal_all(job, SIGKILL);
+        job->kill_at = 1e300;
+    }
+}
+
+static int poll_milliseconds(const struct job *job)
+{
+    double until = 1e300;
+
+    if (job->end_at > 0 && !job->ending)
+        until = job->end_at;
+    if (job->kill_at > 0 && job->kill_at < until)
+        until = job->kill_at;
+    const double left = until - now();
+    return left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+}
+
+static int watch_job(struct job *job)
+{
+    const int nstreams = 2 * job->options->ranks;
+    struct pollfd *fds = calloc((size_t)nstreams + 2, sizeof *fds);
+
+    if (!fds) {
+        signal_all(job, SIGKILL);
+        return -1;
+    }
+    while (job->running > 0) {
+        fds[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = hx_store_fd(job->store), .events = POLLIN};
+        for (int i = 0; i < nstreams; i++)
+            fds[2 + i] = (struct pollfd){.fd = job->ranks[i / 2].streams[i % 2].fd, .events = POLLIN};
+        if (poll(fds, job->options->prefix ? (nfds_t)nstreams + 2 : 2, poll_milliseconds(job)) < 0 && errno != EINTR)
+            break;
+        handle_store(job);
+        for (int i = 0; i < nstreams; i++)
+            if (fds[2 + i].revents)
+                stream_pass(&job->ranks[i / 2].streams[i % 2]);
+        handle_signals(job);
+        handle_time(job);
+    }
+    for (int i = 0; i < nstreams && job->options->prefix; i++) {
+        struct stream *stream = &job->ranks[i / 2].streams[i % 2];
+
+        if (stream->fd >= 0)
+            stream_pass(stream);
+        stream_close(stream);
+    }
+    free(fds);
+    return 0;
+}
+
+static int run(struct job *job)
+{
+    if (raise_file_limit(job) < 0 || find_cores(job) < 0)
+        return EXIT_USAGE;
+    if (open_signals(job) < 0 || open_store(job) < 0) {
+        say("cannot set up the job's store: %m");
+        return 1;
+    }
+    if (job->options->timeout > 0)
+        job->end_at = now() + job->options->timeout;
+    for (int i = 0; i < 2 * job->options->ranks; i++)
+        job->ranks[i / 2].streams[i % 2] = (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2};
+    for (int i = 0; i < job->options->ranks && !job->ending; i++)
+        if (start_rank(job, i) < 0) {
+            say("cannot start rank %d: %m", i);
+            end_job(job, SIGTERM, 1);
+        }
+    if (watch_job(job) < 0) {
+        say("no memory");
+        return 1;
+    }
+    return job->status;
+}
+
+int job_run(const struct options *options)
+{
+    struct job job = {.options = options, .signal_fd = -1};
+
+    job.ranks = calloc((size_t)options->ranks, sizeof *job.ranks);
+    if (!job.ranks) {
+        say("no memory for %d ranks", options->ranks);
+        return 1;
+    }
+    const int status = run(&job);
+    if (job.store)
+        hx_store_close(job.store);
+    free(job.cores.sets);
+    free(job.ranks);
+    return status;
+}
