@@ -5,7 +5,8 @@
 #   topo <- runtime <- intra, inter <- hier        (an arrow: may be included by)
 #
 # runtime/registry.c, the composition root, may include all. Only runtime/env.c reads the environment; nothing ends the
-# process. Tools see the public header only, but for the plan and tune tools and coll_run's store. Checks itself on a tree of offenders first.
+# process. Tools see the public header only, but for the plan and tune tools and coll_run's store. Checks itself on a
+# tree of offenders first.
 # Usage: layering.sh [root]
 set -u
 export LC_ALL=C
@@ -58,7 +59,9 @@ bare_code() { "$cc" -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null | sed 's/"\([
 
 check_calls() { # file
     code=$(bare_code "$1")
-    called() { printf '%s\n' "$code" | grep -oE "(^|[^[:alnum:]_.>])($1)[[:space:]]*\(" | grep -oE "[[:alnum:]_]+" | sort -u; }
+    called() {
+        printf '%s\n' "$code" | grep -oE "(^|[^[:alnum:]_.>])($1)[[:space:]]*\(" | grep -oE "[[:alnum:]_]+" | sort -u
+    }
     for name in $(called 'abort|exit|_exit|_Exit|quick_exit|assert'); do
         echo "$1: calls $name(): library code never ends the process"
     done
