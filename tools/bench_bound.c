@@ -2,9 +2,9 @@
 /*
  * Lower bounds of a collective on N nodes of n ranks, S bytes; the largest known term is the bound:
  *
- *   hop      2 hand-offs of a cache line, when a node has several ranks
+ *   hop      two ranks write a cache line each and read the other's, when a node has several (measured)
  *   memory   input read once, output written once, on every rank (measured); x ranks / cores when oversubscribed
- *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written
+ *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
  *   latency  one message between nodes
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
  */
@@ -28,7 +28,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     row->bound_term = "-";
     raise_to(row, floor_us * crowd, "memory");
     if (n > 1)
-        raise_to(row, 2 * job->hop_ns / 1e3, "hop");
+        raise_to(row, job->hop_ns / 1e3, "hop");
     if (job->dirty_gbps > 0)
         raise_to(row, phases * bytes * (n - 1) / n / job->dirty_gbps / 1e3, "dirty");
     if (nodes > 1)

@@ -51,11 +51,11 @@ static const char doc[] =
     "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
     "rewriting is then inside, so it is measured in the same loop without the call, and subtracted.\n\n"
     "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x (p-1)/p for the others, p = ranks; 1e9 "
-    "bytes. The bound is the largest of the known terms: hop (2 hand-offs of a cache line between cores, "
-    "measured), memory (each rank reads its input and writes its output once; measured with these buffers), dirty "
-    "(bytes that another core has just written, at the measured rate of reading such bytes), and, when --alpha "
-    "and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not measured are left "
-    "out and named above the table.";
+    "bytes. The bound is the largest of the known terms: hop (two cores write a cache line each and read the "
+    "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
+    "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and, "
+    "when --alpha and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not "
+    "measured are left out and named above the table.";
 
 static int edit_distance(const char *a, const char *b)
 {

@@ -5,7 +5,7 @@
  *
  *     all arrive (counter)  ->  the last one writes start = now + 1 us  ->  everybody looks at the clock until then
  *
- * The same page carries two measurements between two ranks: the hand-off of one cache line, and reading what another
+ * The same page carries two measurements between two ranks: an exchange of cache lines, and reading what another
  * core has just written. Where it cannot be shared, or there are more ranks than cores, a barrier of the library takes
  * its place.
  */
@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define REGION_WORDS 32768 /* 256 KiB */
-#define HOPS 2000
+#define HOP_ROUNDS 20000
+#define HOP_BATCH 500
 #define CPU_WORDS 16 /* of 64 CPUs */
 #define LOOKS_BEFORE_YIELD 2000
 
@@ -28,6 +29,9 @@ struct page {
     _Alignas(128) _Atomic uint64_t arrived;
     _Alignas(128) _Atomic uint64_t released;
     double start_ns; /* written before released */
+    struct {
+        _Alignas(128) _Atomic uint64_t round;
+    } hop[2][2]; /* [round % 2][rank] */
     _Alignas(128) _Atomic uint64_t ping;
     _Alignas(128) _Atomic uint64_t pong;
     double hop_ns, dirty_gbps;
@@ -50,7 +54,7 @@ static void look_again(unsigned *looks)
 #endif
 }
 
-/* acquire: pairs with the release stores of arrive_together, measure_hop and measure_dirty */
+/* acquire: pairs with the release stores of bench_start_together, measure_hop and measure_dirty */
 static void await(_Atomic uint64_t *word, uint64_t at_least)
 {
     unsigned looks = 0;
@@ -77,19 +81,18 @@ void bench_start_together(const struct bench_job *job)
         ;
 }
 
+/* Both write a line of their own and read the other's. Two lines each, in turn: while one rank reads round i, the other
+ * may already write round i + 1, but not i + 2. A ping-pong would also count how long a waiting core takes to notice. */
 static void measure_hop(int first)
 {
     double best = 1e9;
-    for (uint64_t round = 0; round < 5; round++) {
+    for (uint64_t i = 1; i <= HOP_ROUNDS;) {
         double begin = bench_now_ns();
-        for (uint64_t i = round * HOPS + 1; i <= (round + 1) * HOPS; i++) {
-            if (first)
-                atomic_store_explicit(&page->ping, i, memory_order_release); /* acquire: await, on the second rank */
-            await(first ? &page->pong : &page->ping, i);
-            if (!first)
-                atomic_store_explicit(&page->pong, i, memory_order_release); /* acquire: await, on the first rank */
+        for (int k = 0; k < HOP_BATCH; k++, i++) {
+            atomic_store_explicit(&page->hop[i % 2][first].round, i, memory_order_release); /* acquire: await */
+            await(&page->hop[i % 2][!first].round, i);
         }
-        double ns = (bench_now_ns() - begin) / (2 * HOPS);
+        double ns = (bench_now_ns() - begin) / HOP_BATCH;
         best = ns < best ? ns : best;
     }
     if (first)
@@ -107,8 +110,7 @@ static uint64_t read_all(const uint64_t *words, size_t n)
 /* The first rank writes, the second reads and times it. The fastest of all sizes and rounds, for a lower bound. */
 static void measure_dirty(int first)
 {
-    const uint64_t base = 5 * HOPS; /* where measure_hop left ping and pong */
-    uint64_t turn = base;
+    uint64_t turn = 0;
     double best = 0;
     for (size_t n = 512; n <= REGION_WORDS; n *= 8) {
         for (int round = 0; round < 40; round++) {
