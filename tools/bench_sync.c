@@ -82,7 +82,7 @@ void bench_start_together(const struct bench_job *job)
 }
 
 /* Both write a line of their own and read the other's. Two lines each, in turn: while one rank reads round i, the other
- * may already write round i + 1, but not i + 2. A ping-pong would also count how long a waiting core takes to notice. */
+ * may already write round i + 1, but not i + 2. A ping-pong would also count how slowly a waiting core notices. */
 static void measure_hop(int first)
 {
     double best = 1e9;
