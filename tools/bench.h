@@ -35,9 +35,9 @@ struct bench_options {
 /* Read-only facts of this run. */
 struct bench_job {
     int rank, size;
-    int machines, local_rank, local_size; /* kernels by host name; ranks on mine */
+    int machines, local_rank, local_size; /* by host name; ranks on mine */
     int nodes, max_local;                 /* nodes as the library sees them; ranks on the fullest */
-    int cpus;                             /* that the ranks of my machine may use together */
+    int cpus, sharing;                    /* CPUs that the ranks under my kernel may use together; these ranks */
     int oversubscribed;                   /* on any machine */
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */

@@ -23,7 +23,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const double crowd = job->local_size > job->cpus ? (double)job->local_size / job->cpus : 1;
+    const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
     row->bound_us = 0;
     row->bound_term = "-";
     raise_to(row, floor_us * crowd, "memory");

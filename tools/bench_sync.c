@@ -39,7 +39,7 @@ struct page {
 };
 
 struct place { /* gathered as 64-bit words */
-    uint64_t host, pid, fd, nonce, cpus[CPU_WORDS];
+    uint64_t host, kernel, pid, fd, nonce, cpus[CPU_WORDS];
 };
 
 static struct page *page;
@@ -142,6 +142,18 @@ static uint64_t hash_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* Hosts made of namespaces have their own names but share the kernel, and with it the cores. */
+static uint64_t kernel_id(void)
+{
+    char id[64] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (f && !fgets(id, sizeof(id), f))
+        id[0] = 0;
+    if (f)
+        fclose(f);
+    return hash_text(0xcbf29ce484222325u, id);
+}
+
 static struct page *map_page(int fd)
 {
     void *p = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -154,7 +166,8 @@ static int offer(struct place *mine, int rank)
     char name[256] = "";
     gethostname(name, sizeof(name) - 1);
     memset(mine, 0, sizeof(*mine));
-    mine->host = hash_text(0xcbf29ce484222325u, name);
+    mine->kernel = kernel_id();
+    mine->host = hash_text(mine->kernel, name);
     mine->pid = (uint64_t)getpid();
     mine->nonce = (uint64_t)bench_now_ns() ^ (uint64_t)getpid() << 40 ^ (uint64_t)rank << 20;
     cpu_set_t cpus;
@@ -193,8 +206,12 @@ static int survey(const struct place *places, const struct place *mine, struct b
 {
     uint64_t cpus[CPU_WORDS] = {0};
     int owner = -1;
-    job->local_size = 0;
     for (int r = 0; r < job->size; r++) {
+        if (places[r].kernel != mine->kernel)
+            continue;
+        job->sharing++;
+        for (int w = 0; w < CPU_WORDS; w++)
+            cpus[w] |= places[r].cpus[w];
         if (places[r].host != mine->host)
             continue;
         if (owner < 0)
@@ -202,10 +219,7 @@ static int survey(const struct place *places, const struct place *mine, struct b
         if (r == job->rank)
             job->local_rank = job->local_size;
         job->local_size++;
-        for (int w = 0; w < CPU_WORDS; w++)
-            cpus[w] |= places[r].cpus[w];
     }
-    job->cpus = 0;
     for (int w = 0; w < CPU_WORDS; w++)
         job->cpus += __builtin_popcountll(cpus[w]);
     return owner;
@@ -221,7 +235,7 @@ static int agree(struct bench_job *job, int owner)
     uint64_t k = (uint64_t)bench_backend_nodes_per_machine(), local = (uint64_t)job->local_size;
     uint64_t here = k < local ? k : local;
     struct verdict mine = {.machine = owner == job->rank, .nodes = owner == job->rank ? here : 0,
-                           .node_size = (local + here - 1) / here, .oversubscribed = job->local_size > job->cpus,
+                           .node_size = (local + here - 1) / here, .oversubscribed = job->sharing > job->cpus,
                            .shared = page != NULL};
     struct verdict *all = calloc((size_t)job->size, sizeof(*all));
     int failed = !all || bench_allgather(&mine, all, sizeof(mine) / 8, HX_UINT64);
