@@ -58,7 +58,7 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
     piece_max = ceil_div(block_max, layout->nslices);
     if (stage->split) {
         layout->row_bytes = align_up(ceil_div(piece_max, stage->nblocks) * sizes->elem_bytes);
-        layout->slot_bytes = stage->uses_slot ? align_up(piece_max * sizes->elem_bytes) : 0;
+        layout->slot_bytes = stage->uses_slot ? stage->nblocks * layout->row_bytes : 0;
     } else {
         uint32_t longest = 1;
         for (uint32_t b = 0; stage->list_start && b < stage->nblocks; b++) {
@@ -140,8 +140,8 @@ static void block_spans(const struct hx_layout *layout, enum hx_space space, uin
         uint32_t x = list_item(stage, 0);
         struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);
         struct extent part = cut(piece, b, stage->nblocks);
-        uint64_t at = space == HX_SLOT ? part.start - piece.start : home(layout, space, x, part);
-        span_add(list, at * size, part.length * size);
+        /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
+        span_add(list, space == HX_SLOT ? b * layout->row_bytes : home(layout, space, x, part) * size, part.length * size);
         return;
     }
     size_t in_slot = b * layout->row_bytes;
