@@ -66,7 +66,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             longest = length > longest ? length : longest;
         }
         layout->row_bytes = align_up(longest * piece_max * sizes->elem_bytes);
-        layout->slot_bytes = stage->uses_slot ? stage->nblocks * layout->row_bytes : 0;
+        layout->item_bytes = align_up(piece_max * sizes->elem_bytes);
+        layout->slot_bytes = stage->uses_slot ? list_start(stage, stage->nblocks) * layout->item_bytes : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
 }
@@ -144,7 +145,7 @@ static void block_spans(const struct hx_layout *layout, enum hx_space space, uin
         span_add(list, space == HX_SLOT ? b * layout->row_bytes : home(layout, space, x, part) * size, part.length * size);
         return;
     }
-    size_t in_slot = b * layout->row_bytes;
+    size_t in_slot = list_start(stage, b) * layout->item_bytes;
     for (uint32_t i = list_start(stage, b); i < list_start(stage, b + 1); i++) {
         uint32_t x = list_item(stage, i);
         struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);

@@ -26,6 +26,7 @@ struct hx_layout { /* of one stage in one call */
     uint64_t count, nslices;
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
+    size_t item_bytes;    /* LIST: room of one plan block of one slice in SLOT */
     size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
     size_t scratch_bytes; /* scratch_rows * row_bytes */
 };

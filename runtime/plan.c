@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const coll_names[HX_COLL_COUNT] = {"barrier", "allreduce", "reduce_scatter_block", "allgather"};
+static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather"};
 
 const char *hx_coll_name(enum hx_coll coll)
 {
@@ -90,6 +90,7 @@ void hx_plan_release(struct hx_plan *plan)
         free(plan->stages[s].members);
         free(plan->stages[s].list_start);
         free(plan->stages[s].list);
+        free(plan->stages[s].holder);
         free(plan->stages[s].steps);
     }
     free(plan->stages);
@@ -104,6 +105,7 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
         bytes += sizeof(*stage) + (size_t)stage->n * sizeof(int) + stage->nsteps * sizeof(struct hx_step);
+        bytes += stage->holder ? (size_t)stage->n * sizeof(int) : 0;
         if (stage->list_start)
             bytes += (stage->nblocks + 1 + stage->list_start[stage->nblocks]) * sizeof(uint32_t);
     }

@@ -19,7 +19,7 @@
 #include "topo/shape.h"
 #include <stdint.h>
 
-enum hx_coll { HX_COLL_BARRIER, HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_COUNT };
+enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_COUNT };
 
 enum hx_opcode {
 #define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
@@ -78,6 +78,7 @@ struct hx_stage {
     int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
     uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b */
     uint32_t *list;
+    int *holder;            /* [n] for "gather" and "scatter": the member that collects or hands out the block of each */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot;
     uint32_t first_flag;    /* of the plan's flags */

@@ -6,5 +6,3 @@ tests_runtime_test_error_SOURCES = tests/runtime/test_error.c
 tests_runtime_test_error_LDADD = $(HX_TEST_LIBS)
 
 dist_tests_list += tests/layering.sh tests/headers.sh tests/exports.sh
-# Until every function of hierax.h is there; then this fails as XPASS: delete it.
-XFAIL_TESTS = tests/exports.sh

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Composition: see compose.h. Every stage is an ordinary algorithm over a group of members whose block j belongs to member j; what
+ * differs is which blocks of the plan that block holds. */
+#include "compose.h"
+#include "intra/algorithms.h"
+#include "runtime/error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lists of plan blocks ----------------------------------------------------------------------------------------- */
+
+struct lists { /* under construction: of one stage */
+    uint32_t *start, *items;
+    uint32_t n, nitems, capacity;
+    int failed;
+};
+
+static void lists_open(struct lists *l, int nblocks)
+{
+    *l = (struct lists){.start = calloc((size_t)nblocks + 1, sizeof(uint32_t))};
+    l->failed = !l->start;
+}
+
+static void lists_item(struct lists *l, int item)
+{
+    if (l->nitems == l->capacity) {
+        uint32_t capacity = l->capacity ? 2 * l->capacity : 16, *items = realloc(l->items, capacity * sizeof(*items));
+        if (!items) {
+            l->failed = 1;
+            return;
+        }
+        l->items = items;
+        l->capacity = capacity;
+    }
+    l->items[l->nitems++] = (uint32_t)item;
+}
+
+static void lists_block_end(struct lists *l)
+{
+    if (!l->failed)
+        l->start[++l->n] = l->nitems;
+}
+
+/* ---- the composer ------------------------------------------------------------------------------------------------- */
+
+struct composer {
+    const struct hx_shape *shape;
+    const struct hx_candidate *candidate;
+    struct hx_plan *plan;
+    int rank, node, local, n; /* me, my node and its size */
+    hx_status_t status;
+};
+
+static int covers_from(const struct composer *c, int lane, int node)
+{
+    return hx_lane_carrier(lane, c->candidate->lanes, hx_shape_node_size(c->shape, node));
+}
+
+/* The ranks of a node that lane covers, as plan blocks. */
+static void list_covered(struct composer *c, struct lists *l, int lane, int node)
+{
+    for (int local = covers_from(c, lane, node); local < covers_from(c, lane + 1, node); local++)
+        lists_item(l, hx_shape_member(c->shape, node, local));
+}
+
+/* What local rank `local` of my node has charge of between the levels: its lanes (all-reduce), or all ranks' blocks on its lanes. */
+static void list_carried(struct composer *c, struct lists *l, int local)
+{
+    for (int lane = 0; lane < c->candidate->lanes; lane++) {
+        if (covers_from(c, lane, c->node) != local)
+            continue;
+        if (c->plan->coll == HX_COLL_ALLREDUCE)
+            lists_item(l, lane);
+        for (int node = 0; c->plan->coll != HX_COLL_ALLREDUCE && node < c->shape->nnodes; node++)
+            list_covered(c, l, lane, node);
+    }
+}
+
+static void lists_give(struct composer *c, struct lists *l, struct hx_stage *stage)
+{
+    if (l->failed || !stage) {
+        if (c->status == HX_SUCCESS)
+            c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+        free(l->start);
+        free(l->items);
+        return;
+    }
+    stage->list_start = l->start;
+    stage->list = l->items;
+}
+
+static struct hx_stage *stage_add(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
+                                  enum hx_space in, enum hx_space out)
+{
+    struct hx_stage *stage = c->status == HX_SUCCESS ? hx_plan_add_stage(c->plan, level, scope, members, n, me) : NULL;
+
+    if (!stage) {
+        c->status = c->status == HX_SUCCESS ? HX_ERR_NOMEM : c->status;
+        return NULL;
+    }
+    stage->in = in;
+    stage->out = out;
+    return stage;
+}
+
+static void stage_run_builder(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
+{
+    if (c->status == HX_SUCCESS)
+        c->status = hx_stage_build(c->plan, stage, name, build);
+}
+
+static const int *my_node(const struct composer *c)
+{
+    return c->shape->members + c->shape->node_start[c->node];
+}
+
+/* A stage among the ranks of my node whose block j is what local rank j has charge of. */
+static void intra_stage(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
+{
+    struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
+    struct lists l;
+
+    lists_open(&l, c->n);
+    for (int local = 0; local < c->n && !l.failed; local++) {
+        list_carried(c, &l, local);
+        lists_block_end(&l);
+    }
+    lists_give(c, &l, stage);
+    stage_run_builder(c, stage, algorithm->name, algorithm->build);
+}
+
+/* A gather to, or scatter from, the carriers of my node: block j is local rank j's own. */
+static void holder_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
+                         enum hx_space out)
+{
+    struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
+    int *holder = malloc((size_t)c->n * sizeof(int));
+    struct lists l;
+
+    lists_open(&l, c->n);
+    for (int local = 0; local < c->n && !l.failed; local++) {
+        lists_item(&l, my_node(c)[local]);
+        lists_block_end(&l);
+    }
+    for (int lane = 0; holder && lane < c->candidate->lanes; lane++)
+        for (int local = covers_from(c, lane, c->node); local < covers_from(c, lane + 1, c->node); local++)
+            holder[local] = covers_from(c, lane, c->node);
+    l.failed |= !holder;
+    lists_give(c, &l, stage);
+    if (c->status == HX_SUCCESS) {
+        stage->holder = holder;
+        stage_run_builder(c, stage, name, build);
+    } else {
+        free(holder);
+    }
+}
+
+/* The stage of one lane between nodes: member i is the lane's carrier on node i. */
+static void lane_stage(struct composer *c, int level, int lane, enum hx_space in, enum hx_space out)
+{
+    int nodes = c->shape->nnodes, *members = malloc((size_t)nodes * sizeof(int));
+    struct hx_stage *stage = NULL;
+    struct lists l;
+
+    for (int node = 0; members && node < nodes; node++)
+        members[node] = hx_shape_member(c->shape, node, covers_from(c, lane, node));
+    if (members)
+        stage = stage_add(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
+    free(members);
+    lists_open(&l, nodes);
+    for (int node = 0; node < nodes && !l.failed; node++) {
+        if (c->plan->coll == HX_COLL_ALLREDUCE)
+            lists_item(&l, lane); /* the algorithm splits the lane's block; see hx_split */
+        else
+            list_covered(c, &l, lane, node);
+        lists_block_end(&l);
+    }
+    lists_give(c, &l, stage);
+    if (c->status == HX_SUCCESS)
+        stage->coarse = 1;
+    stage_run_builder(c, stage, c->candidate->inter->name, c->candidate->inter->build);
+}
+
+/* ---- the collectives ---------------------------------------------------------------------------------------------- */
+
+static void compose_allreduce(struct composer *c)
+{
+    c->plan->partition = HX_PARTITION_EVEN;
+    c->plan->nblocks = c->plan->in_nblocks = c->plan->out_nblocks = (uint32_t)c->candidate->lanes;
+    intra_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (covers_from(c, lane, c->node) == c->local)
+            lane_stage(c, 1, lane, HX_OUT, HX_OUT);
+    if (c->n > 1)
+        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* WORK holds all blocks of my lanes. */
+static void work_give(struct composer *c)
+{
+    struct lists l;
+
+    lists_open(&l, 1);
+    list_carried(c, &l, c->local);
+    lists_block_end(&l);
+    free(l.start);
+    if (l.failed && c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    if (l.nitems)
+        qsort(l.items, l.nitems, sizeof(*l.items), by_number);
+    c->plan->work_blocks = l.items;
+    c->plan->nwork = l.nitems;
+}
+
+static void compose_reduce_scatter(struct composer *c)
+{
+    int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
+
+    c->plan->partition = HX_PARTITION_PER_RANK;
+    c->plan->nblocks = c->plan->in_nblocks = (uint32_t)c->shape->nranks;
+    c->plan->out_block = (uint32_t)c->rank;
+    c->plan->out_nblocks = 1;
+    work_give(c);
+    intra_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (covers_from(c, lane, c->node) == c->local)
+            lane_stage(c, 1, lane, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
+    if (few_lanes)
+        holder_stage(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+}
+
+static void compose_allgather(struct composer *c)
+{
+    c->plan->partition = HX_PARTITION_PER_RANK;
+    c->plan->nblocks = c->plan->out_nblocks = (uint32_t)c->shape->nranks;
+    c->plan->in_block = (uint32_t)c->rank;
+    c->plan->in_nblocks = 1;
+    /* with a lane for everybody, everybody holds its own block and this only copies */
+    holder_stage(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (covers_from(c, lane, c->node) == c->local)
+            lane_stage(c, 1, lane, HX_OUT, HX_OUT);
+    if (c->n > 1)
+        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+}
+
+/* One level over all ranks, node by node, so that a ring crosses each link once. */
+static void compose_flat(struct composer *c)
+{
+    const struct hx_shape *shape = c->shape;
+    struct hx_plan *plan = c->plan;
+    enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
+    struct hx_stage *stage = stage_add(c, 0, scope, shape->members, shape->nranks, shape->node_start[c->node] + c->local, HX_IN, HX_OUT);
+    struct lists l;
+
+    plan->partition = HX_PARTITION_PER_RANK;
+    plan->nblocks = plan->in_nblocks = plan->out_nblocks = (uint32_t)shape->nranks;
+    if (plan->coll == HX_COLL_ALLREDUCE) {
+        plan->partition = HX_PARTITION_EVEN;
+        plan->nblocks = plan->in_nblocks = plan->out_nblocks = 1;
+    } else {
+        if (plan->coll == HX_COLL_REDUCE_SCATTER) {
+            plan->out_block = (uint32_t)c->rank;
+            plan->out_nblocks = 1;
+        } else {
+            plan->in_block = (uint32_t)c->rank;
+            plan->in_nblocks = 1;
+        }
+        lists_open(&l, shape->nranks);
+        for (int i = 0; i < shape->nranks && !l.failed; i++) {
+            lists_item(&l, shape->members[i]);
+            lists_block_end(&l);
+        }
+        lists_give(c, &l, stage);
+    }
+    if (c->status == HX_SUCCESS)
+        stage->coarse = scope != HX_SCOPE_INTRA;
+    stage_run_builder(c, stage, c->candidate->flat->name, c->candidate->flat->build);
+}
+
+struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
+{
+    struct composer c = {.shape = shape, .candidate = candidate, .rank = rank, .node = shape->node_of[rank],
+                         .local = shape->local_of[rank]};
+
+    c.n = hx_shape_node_size(shape, c.node);
+    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + 2);
+    if (!c.plan)
+        return NULL;
+    hx_candidate_name(candidate, c.plan->name);
+    c.plan->nlanes = candidate->lanes;
+    if (candidate->lanes == 0)
+        compose_flat(&c);
+    else if (candidate->coll == HX_COLL_ALLREDUCE)
+        compose_allreduce(&c);
+    else if (candidate->coll == HX_COLL_REDUCE_SCATTER)
+        compose_reduce_scatter(&c);
+    else
+        compose_allgather(&c);
+    if (c.status == HX_SUCCESS)
+        c.status = hx_plan_seal(c.plan);
+    if (c.status != HX_SUCCESS) {
+        hx_plan_release(c.plan);
+        return NULL;
+    }
+    return c.plan;
+}
+
+void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
+{
+    const char *first = candidate->first ? candidate->first->name : "gather";
+    const char *last = candidate->last ? candidate->last->name : "scatter";
+
+    if (candidate->lanes == 0)
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)", candidate->flat->name);
+    else
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d", first, candidate->inter->name, last, candidate->lanes);
+}
+
+static int power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    unsigned scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
+
+    if (candidate->lanes == 0)
+        return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
+               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
+    return scope == HX_SCOPE_FLAT && (candidate->inter->scopes & HX_SCOPE_INTER) &&
+           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Composition: a candidate (which algorithm at which level, how many lanes) becomes a rank's plan.
+ *
+ *   all-reduce      intra reduce-scatter  ->  inter all-reduce on every lane     ->  intra all-gather
+ *   reduce-scatter  intra reduce-scatter  ->  inter reduce-scatter on every lane ->  intra scatter    (fewer lanes than members)
+ *   all-gather      intra gather (fewer lanes than members)  ->  inter all-gather on every lane  ->  intra all-gather
+ *   flat            one algorithm over all ranks
+ *
+ * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
+ * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several.
+ */
+#ifndef HX_COMPOSE_H
+#define HX_COMPOSE_H
+#include "runtime/plan.h"
+
+struct hx_candidate {
+    enum hx_coll coll;
+    int lanes;                        /* 0: flat */
+    const struct hx_algorithm *flat;  /* flat: the one algorithm */
+    const struct hx_algorithm *first; /* intra reduce-scatter; NULL for all-gather */
+    const struct hx_algorithm *inter;
+    const struct hx_algorithm *last;  /* intra all-gather; NULL for reduce-scatter */
+};
+
+#define HX_CANDIDATE_NAME_BYTES 64
+
+void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
+
+/* May this candidate serve this shape at all? */
+int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape);
+
+/* The plan of rank. NULL after an error. */
+struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
+
+/* The local rank that carries lane on a node of n ranks, and the first local rank that lane covers (lane == lanes: n). */
+static inline int hx_lane_carrier(int lane, int lanes, int n) { return (int)((int64_t)lane * n / lanes); }
+
+#endif

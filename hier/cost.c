@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model: see cost.h. Formulas: the heads of the algorithms' files. */
+#include "cost.h"
+#include <string.h>
+
+void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
+{
+    *params = (struct hx_cost_params){
+        .net_alpha_us = 18, .net_gb_s = 12.5, .message_us = 0.3, .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10,
+        .switch_us = 1.0, .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
+    };
+}
+
+static double floor_log2(int p)
+{
+    int k = 0;
+    while (p >>= 1)
+        k++;
+    return k;
+}
+
+static double ceil_log2(int p)
+{
+    return p > 1 ? floor_log2(p - 1) + 1 : 0;
+}
+
+int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
+{
+    const char *name = algorithm->name;
+    double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p), fold = 0;
+
+    *vectors = phases * others / p;
+    if (!strcmp(name, "ring")) {
+        *rounds = *messages = phases * others;
+    } else if (!strcmp(name, "mesh")) {
+        *rounds = phases;
+        *messages = phases * others;
+    } else if (!strcmp(name, "mesh_single")) {
+        *rounds = 1;
+        *messages = *vectors = others;
+    } else if (!strcmp(name, "circulant")) {
+        *rounds = *messages = phases * log;
+    } else if (!strcmp(name, "recursive_doubling")) {
+        fold = (p & (p - 1)) ? 2 : 0;
+        *rounds = *messages = *vectors = floor_log2(p) + fold;
+    } else if (!strcmp(name, "rdh")) {
+        fold = (p & (p - 1)) ? 1 : 0;
+        *rounds = *messages = phases * (floor_log2(p) + fold);
+        *vectors += fold * phases / 2;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
+static double switches(const struct hx_cost_params *p)
+{
+    return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
+}
+
+/* One stage over n members of a node that moves or reduces `bytes` in all. */
+static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, double bytes)
+{
+    double rounds, messages, vectors;
+
+    if (n == 1)
+        return 0;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLREDUCE) /* copy in, read n slots, write */
+        return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary_sliced"))
+        return 2 * (p->intra_alpha_us + switches(p)) + (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary"))
+        return p->intra_alpha_us + switches(p) + 1.5 * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+    if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
+        return 1e12;
+    return rounds * (p->intra_alpha_us + switches(p)) + (messages - rounds) * p->intra_alpha_us / 2 +
+           vectors * bytes * 3 / p->intra_gb_s * 1e-3 * p->oversubscription;
+}
+
+/* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
+static double inter_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int N, double bytes,
+                             int streams, struct hx_cost *cost)
+{
+    double rounds, messages, vectors;
+
+    if (N == 1 || hx_cost_book(algorithm, N, &rounds, &messages, &vectors) < 0)
+        return N == 1 ? 0 : 1e12;
+    cost->rounds = rounds;
+    cost->net_bytes = vectors * bytes * streams;
+    return rounds * (p->net_alpha_us + switches(p)) + (messages - rounds) * p->message_us * p->oversubscription +
+           vectors * bytes * streams / p->net_gb_s * 1e-3;
+}
+
+struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                          double bytes)
+{
+    struct hx_cost cost = {0};
+    int lanes = candidate->lanes;
+
+    if (lanes == 0 && shape->nnodes == 1) {
+        cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, bytes);
+    } else if (lanes == 0) {
+        /* every rank is a member; neighbours in the order of nodes: only a ring keeps most of its messages inside the nodes */
+        int ring = !strcmp(candidate->flat->name, "ring");
+        cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, ring ? 1 : shape->max_local, &cost);
+    } else {
+        double lane_bytes = bytes / lanes;
+        if (candidate->first)
+            cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, bytes);
+        else if (lanes < shape->max_local)
+            cost.intra_us += params->intra_alpha_us + switches(params);
+        if (candidate->last)
+            cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, bytes);
+        else if (lanes < shape->max_local)
+            cost.intra_us += params->intra_alpha_us + switches(params);
+        cost.inter_us = inter_stage_us(params, candidate->inter, shape->nnodes, lane_bytes, lanes, &cost);
+        if (lanes > 1) /* lanes share their node's cores */
+            cost.inter_us += cost.rounds * params->message_us * (lanes - 1) * params->oversubscription;
+    }
+    cost.total_us = cost.intra_us + cost.inter_us;
+    return cost;
+}

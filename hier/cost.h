@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
+ * node, and a context switch per hand-over when ranks outnumber cores. Every rank computes the same numbers from the job's facts.
+ */
+#ifndef HX_COST_H
+#define HX_COST_H
+#include "compose.h"
+
+struct hx_cost_params {
+    double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
+    double message_us;                /* CPU time of a further message in the same round */
+    double intra_alpha_us;            /* a flag handed to another core */
+    double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
+    double switch_us;                 /* a context switch */
+    double oversubscription;          /* ranks per core, at least 1 */
+};
+
+struct hx_cost {
+    double intra_us, inter_us, total_us;
+    double rounds;       /* messages one after the other between nodes */
+    double net_bytes;    /* sent by the busiest node */
+};
+
+void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
+
+/* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */
+struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                          double bytes);
+
+/* Rounds, messages and multiples of the vector that one of p members sends, by the algorithm's book. Returns -1 for an unknown one. */
+int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors);
+
+#endif

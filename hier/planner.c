@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The planner: choice, slices, the cache of plans, and its explanation. */
+#include "planner.h"
+#include "runtime/check.h"
+#include "runtime/error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_CACHE_COUNT 64
+#define PLAN_CACHE_BYTES ((size_t)64 << 20)
+#define FINE_WINDOW 2
+#define COARSE_WINDOW 3
+#define FINE_SLICE_BYTES (512.0 * 1024)    /* of the vector: copying in and reducing overlap from about here on */
+#define COARSE_SLICES_MAX 8
+#define COARSE_MESSAGE_BYTES (64.0 * 1024) /* do not cut messages between nodes below this */
+#define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
+
+double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
+{
+    return (double)count * elem_bytes * (coll == HX_COLL_ALLREDUCE ? 1 : planner->shape->nranks);
+}
+
+size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse)
+{
+    size_t bytes = 0;
+
+    for (int s = 0; s < plan->nstages; s++) {
+        struct hx_layout layout;
+        hx_layout_init(&layout, plan, &plan->stages[s], sizes);
+        uint64_t window = plan->stages[s].coarse ? window_coarse : window_fine;
+        bytes += layout.slot_bytes * (layout.nslices < window ? layout.nslices : window);
+    }
+    return bytes;
+}
+
+static uint64_t at_least_one(double x)
+{
+    return x < 1 ? 1 : (uint64_t)x;
+}
+
+/* The network's slices: enough to overlap the levels, but no message below 64 KiB; more where a message would be too long. The number
+ * of nodes, not the rank's own part, decides, so that all ranks agree. */
+static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_plan *plan, double bytes)
+{
+    int lanes = plan->nlanes ? plan->nlanes : 1, members = plan->nlanes ? planner->shape->nnodes : planner->shape->nranks;
+    double lane_bytes = bytes / lanes;
+    uint64_t wanted = at_least_one(lane_bytes / members / COARSE_MESSAGE_BYTES), needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
+
+    if (wanted > COARSE_SLICES_MAX)
+        wanted = COARSE_SLICES_MAX;
+    return wanted > needed ? wanted : needed;
+}
+
+void hx_planner_slices(const struct hx_planner *planner, const struct hx_plan *plan, uint64_t count, uint32_t elem_bytes,
+                       struct hx_choice *choice)
+{
+    double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
+    double slice = planner->forced_slice ? (double)planner->forced_slice : FINE_SLICE_BYTES;
+    int has_coarse = planner->shape->nnodes > 1;
+    uint64_t coarse = has_coarse ? coarse_slices(planner, plan, bytes) : 1, per_coarse;
+
+    choice->window_fine = FINE_WINDOW;
+    choice->window_coarse = COARSE_WINDOW;
+    choice->coarse_slices = coarse;
+    per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
+    for (;;) { /* the slots of a window of slices must fit this rank's share of the cache */
+        struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
+        choice->fine_slices = sizes.fine_slices;
+        if (hx_planner_live_slots(plan, &sizes, FINE_WINDOW, COARSE_WINDOW) <= planner->bank_bytes ||
+            sizes.fine_slices * plan->nblocks > count * planner->shape->nranks)
+            return;
+        per_coarse += (per_coarse + 3) / 4;
+    }
+}
+
+/* ---- the cache of plans ------------------------------------------------------------------------------------------- */
+
+static void plan_evict(struct hx_planner *planner)
+{
+    int oldest = 0;
+
+    for (int i = 1; i < planner->nplans; i++)
+        if (planner->plan_used[i] < planner->plan_used[oldest])
+            oldest = i;
+    planner->plan_bytes -= hx_plan_bytes(planner->plans[oldest]);
+    hx_plan_release(planner->plans[oldest]);
+    planner->nplans--;
+    planner->plans[oldest] = planner->plans[planner->nplans];
+    planner->plan_candidates[oldest] = planner->plan_candidates[planner->nplans];
+    planner->plan_used[oldest] = planner->plan_used[planner->nplans];
+}
+
+static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
+{
+    return a->coll == b->coll && a->lanes == b->lanes && a->flat == b->flat && a->first == b->first && a->inter == b->inter &&
+           a->last == b->last;
+}
+
+static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_candidate *candidate);
+
+/* The plan of a candidate, from the cache or new. The caller gets a reference. */
+static hx_status_t plan_get(struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan **out)
+{
+    hx_status_t status = HX_SUCCESS;
+    struct hx_plan *plan;
+
+    for (int i = 0; i < planner->nplans; i++) {
+        if (candidates_equal(&planner->plan_candidates[i], candidate)) {
+            planner->plan_used[i] = ++planner->uses;
+            hx_plan_retain(*out = planner->plans[i]);
+            return HX_SUCCESS;
+        }
+    }
+    if (planner->check)
+        status = plan_check(planner, candidate);
+    if (status != HX_SUCCESS)
+        return status;
+    if (!(plan = hx_compose(planner->shape, planner->rank, candidate)))
+        return HX_ERR_NOMEM; /* the composer has told */
+    while (planner->nplans &&
+           (planner->nplans == PLAN_CACHE_COUNT || planner->plan_bytes + hx_plan_bytes(plan) > PLAN_CACHE_BYTES))
+        plan_evict(planner);
+    planner->plans[planner->nplans] = plan;
+    planner->plan_candidates[planner->nplans] = *candidate;
+    planner->plan_used[planner->nplans++] = ++planner->uses;
+    planner->plan_bytes += hx_plan_bytes(plan);
+    hx_plan_retain(*out = plan);
+    return HX_SUCCESS;
+}
+
+/* ---- HX_CHECK and HX_EXPLAIN -------------------------------------------------------------------------------------- */
+
+/* HX_CHECK=1: prove the plan on behalf of all ranks before its first use. */
+static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_candidate *candidate)
+{
+    int p = planner->shape->nranks;
+    struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
+    hx_status_t status = plans ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory to check a plan of %d ranks", p);
+    char report[512] = "";
+
+    for (int r = 0; status == HX_SUCCESS && r < p; r++)
+        if (!(plans[r] = hx_compose(planner->shape, r, candidate)))
+            status = HX_ERR_NOMEM;
+    if (status == HX_SUCCESS) {
+        struct hx_check_call call = {.plans = plans, .window_fine = FINE_WINDOW, .window_coarse = COARSE_WINDOW};
+        hx_check_sizes(plans, p, FINE_WINDOW, COARSE_WINDOW, 0, &call.sizes);
+        if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
+            status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
+    }
+    for (int r = 0; plans && r < p; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+    return status;
+}
+
+static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes,
+                    const struct hx_choice *choice)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+    double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
+
+    hx_candidate_name(&candidates[best], name);
+    fprintf(stderr, "hierax plan: %s of %.0f bytes: %s, predicted %.1f us; %llu slices", hx_coll_name(candidates[best].coll), bytes,
+            name, least, (unsigned long long)choice->fine_slices);
+    if (planner->shape->nnodes > 1)
+        fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
+    fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    for (int i = 0; i < n; i++) {
+        struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
+        hx_candidate_name(&candidates[i], name);
+        if (i != best)
+            fprintf(stderr, "hierax plan:   not %-40s %10.1f us (%.1f x): intra %.1f, inter %.1f in %.0f rounds\n", name, cost.total_us,
+                    cost.total_us / least, cost.intra_us, cost.inter_us, cost.rounds);
+    }
+}
+
+/* ---- the table of operations -------------------------------------------------------------------------------------- */
+
+void hx_planner_release(struct hx_planner *planner)
+{
+    while (planner->nplans)
+        plan_evict(planner);
+    free(planner->plans);
+    free(planner->plan_candidates);
+    free(planner->plan_used);
+}
+
+static void planner_close(struct hx_planner *planner)
+{
+    hx_planner_release(planner);
+    free(planner);
+}
+
+static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
+                                size_t net_chunk_bytes, struct hx_planner **out)
+{
+    struct hx_planner *planner = calloc(1, sizeof(*planner));
+    hx_status_t status;
+
+    if (!planner)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the planner");
+    status = hx_planner_init(planner, env, shape, rank, job, net_chunk_bytes);
+    planner->plans = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plans));
+    planner->plan_candidates = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_candidates));
+    planner->plan_used = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_used));
+    if (status == HX_SUCCESS && !(planner->plans && planner->plan_candidates && planner->plan_used))
+        status = hx_fail(HX_ERR_NOMEM, "no memory for the planner's cache");
+    if (status != HX_SUCCESS) {
+        planner_close(planner);
+        return status;
+    }
+    *out = planner;
+    return HX_SUCCESS;
+}
+
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes,
+                                  struct hx_choice *choice)
+{
+    double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
+    struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
+    hx_status_t status;
+    int n, best;
+
+    if (!candidates)
+        return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
+    n = hx_planner_candidates(planner, coll, bytes, candidates);
+    best = hx_planner_best(planner, candidates, n, bytes);
+    status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
+                      : plan_get(planner, &candidates[best], &choice->plan);
+    if (status == HX_SUCCESS) {
+        hx_planner_slices(planner, choice->plan, count, elem_bytes, choice);
+        if (planner->explain && planner->rank == 0)
+            explain(planner, candidates, n, best, bytes, choice);
+    }
+    free(candidates);
+    return status;
+}
+
+const struct hx_planner_ops hx_planner_hier = {.open = planner_open, .choose = planner_choose, .close = planner_close};

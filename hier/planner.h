@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The planner: candidates for a collective on a shape, the choice among them, the cut into slices. Everything it depends on is the
+ * same on all ranks: the shape, rank 0's settings and facts, the arguments of the call. The tools use it without a job.
+ */
+#ifndef HX_PLANNER_H
+#define HX_PLANNER_H
+#include "compose.h"
+#include "cost.h"
+#include "runtime/comm.h"
+
+#define HX_MAX_CANDIDATES 512
+
+struct hx_forced { /* algorithm names from the settings, NULL where free */
+    const char *plan, *intra, *intra_first, *intra_last, *inter;
+};
+
+struct hx_planner {
+    const struct hx_shape *shape;
+    int rank;
+    struct hx_cost_params cost;
+    size_t bank_bytes;  /* slots of one rank, on the fullest node */
+    size_t chunk_bytes; /* largest message of the transport */
+    int64_t forced_lanes, forced_slice;
+    struct hx_forced forced[HX_COLL_COUNT];
+    int explain, check;
+    struct hx_plan **plans; /* cache */
+    struct hx_candidate *plan_candidates;
+    uint64_t *plan_used, uses;
+    int nplans;
+    size_t plan_bytes; /* of all plans in the cache */
+};
+
+/* All candidates that fit the shape and the settings, for a vector of `bytes`. Returns their number; at least 1 (hx_planner_init has
+ * checked the settings). */
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, double bytes, struct hx_candidate *candidates);
+
+/* The cheapest of them. */
+int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);
+
+/* Slices and windows for a plan. */
+void hx_planner_slices(const struct hx_planner *planner, const struct hx_plan *plan, uint64_t count, uint32_t elem_bytes,
+                       struct hx_choice *choice);
+
+/* Bytes of the whole vector of the collective. */
+double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes);
+
+/* Bytes of slots that are live at once on one rank. */
+size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse);
+
+hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
+                            const struct hx_job *job, size_t net_chunk_bytes);
+void hx_planner_release(struct hx_planner *planner);
+
+/* Next algorithm of a collective in a scope, from all tables; *idx starts at 0. NULL at the end. */
+const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx);
+
+#endif

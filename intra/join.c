@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Joining the node: ranks that can share memory find each other and share one segment.
+ *
+ *   every rank     bind an abstract Unix socket named after the job, or connect to whoever has bound it      (the host)
+ *                  hello: rank, secret, an eventfd
+ *   all ranks      fence: now every hello of this node lies in the host's queue
+ *   host           check credentials and secret, create and seal the memfd, pass it with the list of ranks and eventfds
+ *
+ * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so nothing is left
+ * behind however the job ends, and the size of /dev/shm does not matter.
+ */
+#include "runtime/comm.h"
+#include "runtime/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HELLO_MAGIC 0x48786a31u /* "Hxj1" */
+#define PUBLIC_BYTES 8          /* of the job's random bytes: name the socket; the others stay secret */
+#define FDS_PER_MESSAGE 200     /* the kernel allows 253 */
+#define CONNECT_TRIES 2000      /* a millisecond each: bound, but not yet listening */
+
+struct hello {
+    uint32_t magic;
+    int32_t rank;
+    unsigned char secret[HX_SECRET_BYTES - PUBLIC_BYTES];
+};
+
+struct welcome {
+    uint32_t magic;
+    int32_t status; /* hx_status_t: not HX_SUCCESS when the host could not create the segment */
+    int32_t n, me;
+    uint64_t bytes;
+    int32_t ranks[]; /* [n] */
+};
+
+struct guest {
+    int rank, socket, wake_fd;
+};
+
+static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secret, const struct hx_env *env, int rank, int size)
+{
+    int emulated = env->nodes ? (int)((int64_t)rank * env->nodes / size) : 0;
+    int n;
+
+    memset(name, 0, sizeof(*name));
+    name->sun_family = AF_UNIX;
+    n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hierax-");
+    for (int i = 0; i < PUBLIC_BYTES; i++)
+        n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", secret[i]);
+    n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "-%d", emulated);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* Bind the node's name and listen (*hosting 1), or connect to who has (0). Returns the socket or -1. */
+static int host_or_connect(const struct sockaddr_un *name, socklen_t length, int *hosting)
+{
+    for (int tries = 0; tries < CONNECT_TRIES; tries++) {
+        int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (s < 0)
+            break;
+        if (connect(s, (const struct sockaddr *)name, length) == 0) {
+            *hosting = 0;
+            return s;
+        }
+        if (bind(s, (const struct sockaddr *)name, length) == 0 && listen(s, 65535) == 0) {
+            *hosting = 1;
+            return s;
+        }
+        close(s);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    hx_fail(HX_ERR_NOMEM, "cannot meet the ranks of this node at socket @%s: %s", name->sun_path + 1, strerror(errno));
+    return -1;
+}
+
+static int peer_is_me(int s)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+
+    return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
+}
+
+static int secrets_equal(const unsigned char *a, const unsigned char *b, size_t n)
+{
+    unsigned char difference = 0;
+    for (size_t i = 0; i < n; i++)
+        difference |= a[i] ^ b[i];
+    return difference == 0;
+}
+
+/* ---- messages with descriptors ------------------------------------------------------------------------------------ */
+
+static int message_send(int s, const void *data, size_t bytes, const int *fds, int nfds)
+{
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+
+    if (nfds) {
+        memset(&control, 0, sizeof(control));
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, (size_t)nfds * sizeof(int));
+    }
+    return sendmsg(s, &message, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -1;
+}
+
+/* Returns the bytes received, -1 on error or when timeout_ms has passed. */
+static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int *nfds, int timeout_ms)
+{
+    union {
+        struct cmsghdr align;
+        char space[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
+    } control;
+    struct iovec part = {.iov_base = data, .iov_len = capacity};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    struct pollfd ready = {.fd = s, .events = POLLIN};
+    int room = *nfds;
+    ssize_t got;
+
+    *nfds = 0;
+    if (poll(&ready, 1, timeout_ms) <= 0) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
+    got = recvmsg(s, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int)), passed[FDS_PER_MESSAGE];
+        memcpy(passed, CMSG_DATA(header), (size_t)count * sizeof(int));
+        for (int i = 0; i < count; i++) {
+            if (i < room)
+                fds[(*nfds)++] = passed[i];
+            else
+                close(passed[i]);
+        }
+    }
+    return got;
+}
+
+/* ---- the host's side ---------------------------------------------------------------------------------------------- */
+
+static int by_rank(const void *a, const void *b)
+{
+    return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
+}
+
+/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself. Returns their number. */
+static int guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests)
+{
+    int n = 1, s;
+
+    fcntl(listener, F_SETFL, O_NONBLOCK);
+    while (n < size && (s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        struct hello hello;
+        int fd = -1, nfds = 1;
+        ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, 1000) : -1;
+        if (got != sizeof(hello) || nfds != 1 || hello.magic != HELLO_MAGIC ||
+            !secrets_equal(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret))) {
+            hx_warn("refused a process that is not of this job at the node's socket");
+            if (nfds == 1)
+                close(fd);
+            close(s);
+            continue;
+        }
+        guests[n++] = (struct guest){hello.rank, s, fd};
+    }
+    qsort(guests, (size_t)n, sizeof(*guests), by_rank);
+    return n;
+}
+
+static hx_status_t segment_create(struct hx_node *node, int size, int *memory)
+{
+    void *base;
+    int fd = memfd_create("hierax", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0)
+        return hx_fail(HX_ERR_NOMEM, "memfd_create is refused here (%s): Hierax needs it to share memory within a node",
+                       strerror(errno));
+    if (ftruncate(fd, (off_t)node->bytes) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+        (base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+        hx_status_t status = hx_fail(HX_ERR_NOMEM, "cannot create a shared segment of %zu bytes: %s", node->bytes,
+                                     strerror(errno));
+        close(fd);
+        return status;
+    }
+    hx_node_map(node, base, size);
+    node->header->magic = HELLO_MAGIC;
+    for (int i = 0; i < node->n; i++)
+        atomic_store_explicit(&node->controls[i].waits_for, -1, memory_order_relaxed);
+    *memory = fd;
+    return HX_SUCCESS;
+}
+
+static int welcome_send(const struct guest *guest, const struct welcome *welcome, int memory, const int *wake_fds)
+{
+    size_t bytes = sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t);
+
+    if (message_send(guest->socket, welcome, bytes, &memory, welcome->status == HX_SUCCESS) < 0)
+        return -1;
+    for (int i = 0; welcome->status == HX_SUCCESS && i < welcome->n; i += FDS_PER_MESSAGE) {
+        int count = welcome->n - i < FDS_PER_MESSAGE ? welcome->n - i : FDS_PER_MESSAGE;
+        if (message_send(guest->socket, &i, sizeof(i), wake_fds + i, count) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank, int size,
+                             struct hx_node *node)
+{
+    struct guest *guests = calloc((size_t)size, sizeof(*guests));
+    struct welcome *welcome = NULL;
+    hx_status_t status = HX_ERR_NOMEM;
+    int memory = -1, n = 0;
+
+    if (!guests)
+        goto out;
+    guests[0] = (struct guest){rank, -1, wake_fd};
+    n = guests_accept(listener, secret, size, guests);
+    hx_node_dimension(node, n, size, job->llc_bytes);
+    welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
+    node->ranks = malloc((size_t)n * sizeof(int));
+    node->wake_fds = malloc((size_t)n * sizeof(int));
+    if (!welcome || !node->ranks || !node->wake_fds) {
+        hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of this node", n);
+        goto out;
+    }
+    for (int i = 0; i < n; i++) {
+        welcome->ranks[i] = node->ranks[i] = guests[i].rank;
+        node->wake_fds[i] = guests[i].wake_fd;
+        if (guests[i].rank == rank)
+            node->me = i;
+    }
+    status = segment_create(node, size, &memory);
+    *welcome = (struct welcome){HELLO_MAGIC, status, n, 0, node->bytes};
+    for (int i = 0; i < n; i++) {
+        welcome->me = i;
+        if (guests[i].socket >= 0 && welcome_send(&guests[i], welcome, memory, node->wake_fds) < 0 && status == HX_SUCCESS)
+            status = hx_fail(HX_ERR_BOOTSTRAP, "rank %d of this node went away while the segment was shared: %s",
+                             guests[i].rank, strerror(errno));
+    }
+out:
+    for (int i = 0; i < n; i++)
+        if (guests[i].socket >= 0)
+            close(guests[i].socket);
+    if (memory >= 0)
+        close(memory);
+    free(guests);
+    free(welcome);
+    return status;
+}
+
+/* ---- the guest's side --------------------------------------------------------------------------------------------- */
+
+static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int rank)
+{
+    struct hello hello = {.magic = HELLO_MAGIC, .rank = rank};
+
+    memcpy(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret));
+    if (!peer_is_me(s))
+        return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user");
+    if (message_send(s, &hello, sizeof(hello), &wake_fd, 1) < 0)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
+    return HX_SUCCESS;
+}
+
+static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node)
+{
+    size_t capacity = sizeof(struct welcome) + (size_t)size * sizeof(int32_t);
+    struct welcome *welcome = malloc(capacity);
+    int memory = -1, nfds = 1;
+    hx_status_t status = HX_SUCCESS;
+    ssize_t got = welcome ? message_receive(s, welcome, capacity, &memory, &nfds, timeout_ms) : -1;
+    void *base;
+
+    if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC || (nfds != 1 && welcome->status == HX_SUCCESS)) {
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s", strerror(errno));
+        goto out;
+    }
+    if (welcome->status != HX_SUCCESS) {
+        status = hx_fail((hx_status_t)welcome->status, "the host of this node's segment could not create it: %s",
+                         hx_strerror((hx_status_t)welcome->status));
+        goto out;
+    }
+    hx_node_dimension(node, welcome->n, size, job->llc_bytes);
+    node->me = welcome->me;
+    node->ranks = malloc((size_t)node->n * sizeof(int));
+    node->wake_fds = malloc((size_t)node->n * sizeof(int));
+    if (node->bytes != welcome->bytes || !node->ranks || !node->wake_fds) {
+        status = hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected",
+                         (unsigned long long)welcome->bytes, node->bytes);
+        goto out;
+    }
+    memcpy(node->ranks, welcome->ranks, (size_t)node->n * sizeof(int));
+    for (int i = 0; i < node->n;) {
+        int start, count = node->n - i;
+        if (message_receive(s, &start, sizeof(start), node->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
+            status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
+            node->n = i; /* what leave() closes */
+            goto out;
+        }
+        i += count;
+    }
+    if ((base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0)) == MAP_FAILED) {
+        status = hx_fail(HX_ERR_NOMEM, "cannot map the shared segment of %zu bytes: %s", node->bytes, strerror(errno));
+        goto out;
+    }
+    hx_node_map(node, base, size);
+out:
+    if (memory >= 0)
+        close(memory);
+    free(welcome);
+    return status;
+}
+
+/* ---- both --------------------------------------------------------------------------------------------------------- */
+
+static void node_leave(struct hx_node *node)
+{
+    if (!node)
+        return;
+    for (int i = 0; node->wake_fds && i < node->n; i++)
+        close(node->wake_fds[i]);
+    if (node->base)
+        munmap(node->base, node->bytes);
+    free(node->ranks);
+    free(node->wake_fds);
+    free(node);
+}
+
+static hx_status_t node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+                             const unsigned char secret[HX_SECRET_BYTES], struct hx_node **out)
+{
+    int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
+    int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;
+    struct sockaddr_un name;
+    socklen_t length = socket_name(&name, secret, env, rank, size);
+    struct hx_node *node = calloc(1, sizeof(*node));
+    int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
+    hx_status_t status = HX_SUCCESS, fenced;
+
+    if (!node || wake_fd < 0)
+        status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
+    if (status == HX_SUCCESS && (s = host_or_connect(&name, length, &hosting)) < 0)
+        status = HX_ERR_NOMEM;
+    if (status == HX_SUCCESS && !hosting)
+        status = knock(s, wake_fd, secret, rank);
+    fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
+    if (status == HX_SUCCESS)
+        status = fenced;
+    if (status == HX_SUCCESS)
+        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, node)
+                         : welcome_receive(s, size, timeout_ms, job, node);
+    if (s >= 0)
+        close(s);
+    if (wake_fd >= 0 && !(hosting && node && node->wake_fds))
+        close(wake_fd); /* the host's own is in its list; a guest got a duplicate back */
+    if (status != HX_SUCCESS) {
+        node_leave(node);
+        return status;
+    }
+    *out = node;
+    return HX_SUCCESS;
+}
+
+const struct hx_node_ops hx_node_segment = {.join = node_join, .leave = node_leave};

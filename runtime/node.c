@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Dimensions of the node's segment. Memory that is never touched costs nothing, so the rings of all pairs can exist. */
+#include "node.h"
+
+#define HEADER_BYTES 4096
+#define RINGS_MAX_BYTES ((size_t)256 << 20)
+#define RING_CHUNK_MAX ((size_t)32 << 10)
+#define RING_CHUNK_MIN ((size_t)512)
+#define BANK_MIN_BYTES ((size_t)64 << 10)
+#define BANK_MAX_BYTES ((size_t)8 << 20)
+
+static size_t page_up(size_t bytes)
+{
+    return (bytes + 4095) & ~(size_t)4095;
+}
+
+static size_t ring_bytes(size_t chunk)
+{
+    size_t bytes = sizeof(struct hx_ring) + HX_RING_ENTRIES * (sizeof(struct hx_ring_entry) + chunk);
+    return (bytes + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
+}
+
+void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_bytes)
+{
+    size_t pairs = (size_t)n * (size_t)n * HX_RING_CHANNELS, share = llc_bytes / 4 / (size_t)n;
+
+    node->n = n;
+    node->ring_chunk_bytes = RING_CHUNK_MAX;
+    while (node->ring_chunk_bytes > RING_CHUNK_MIN && pairs * ring_bytes(node->ring_chunk_bytes) > RINGS_MAX_BYTES)
+        node->ring_chunk_bytes /= 2;
+    node->ring_bytes = ring_bytes(node->ring_chunk_bytes);
+    /* two banks of every rank together fill half of the last-level cache */
+    node->bank_bytes = page_up(share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share);
+    node->bytes = HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
+                  page_up((size_t)n * sizeof(struct hx_control)) + page_up(pairs * node->ring_bytes) +
+                  2 * (size_t)n * node->bank_bytes;
+}
+
+void hx_node_map(struct hx_node *node, void *base, int job_ranks)
+{
+    unsigned char *at = base;
+    size_t pairs = (size_t)node->n * (size_t)node->n * HX_RING_CHANNELS;
+
+    node->base = base;
+    node->header = base;
+    node->table = (struct hx_job_entry *)(at + HEADER_BYTES);
+    at += HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry));
+    node->controls = (struct hx_control *)at;
+    at += page_up((size_t)node->n * sizeof(struct hx_control));
+    node->rings = at;
+    at += page_up(pairs * node->ring_bytes);
+    node->slots = at;
+}

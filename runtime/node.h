@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
+ *
+ *   header | job table | controls [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *
+ * Every line has one writer, except a bell. Nothing is ever reset: epochs only grow, so calls need no exit barrier.
+ *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
+ *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
+ *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
+ *   bell      see wait.h
+ */
+#ifndef HX_NODE_H
+#define HX_NODE_H
+#include "hierax.h"
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
+#define HX_NODE_FLAGS 12  /* flags of one plan */
+#define HX_INLINE_BYTES 56
+#define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
+#define HX_RING_ENTRIES 4
+#define HX_ADDRESS_BYTES 256
+
+struct hx_flag {
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
+    unsigned char payload[HX_INLINE_BYTES];         /* a tiny slot, in the line that is read anyway */
+};
+_Static_assert(sizeof(struct hx_flag) == HX_LINE_BYTES, "a flag fills its line");
+#define HX_SLICE_BITS 24
+
+enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
+
+struct hx_control { /* of one rank; written by it alone, but for bell */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this rank */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered;  /* the last call this rank has entered */
+    _Atomic int32_t waits_for;                         /* rank on another node that it has long waited for, or -1 */
+    struct hx_flag flags[2][HX_NODE_FLAGS];            /* by parity of the call */
+};
+
+struct hx_ring_entry {
+    _Alignas(64) _Atomic uint64_t full; /* number of the chunk that stands here, counted from 1 */
+    unsigned char data[];               /* node->ring_chunk_bytes */
+};
+
+struct hx_ring { /* chunks from one rank to another */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks the receiver has read; written by it alone */
+    unsigned char entries[];
+};
+
+/* Start-up state, at the beginning of the segment. */
+struct hx_node_header {
+    uint64_t magic;
+    _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
+    _Atomic uint32_t arrived;    /* ranks that have written their cpus and address */
+    _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; < 0: -hx_status_t, the leader failed */
+};
+
+struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up */
+    int32_t node;
+    uint32_t address_bytes;
+    unsigned char address[HX_ADDRESS_BYTES];
+};
+
+struct hx_node { /* this process's view */
+    int n, me;          /* ranks on the node; my place among them */
+    int *ranks;         /* [n] their ranks in the job, ascending */
+    int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
+    void *base;
+    size_t bytes;
+    struct hx_node_header *header;
+    struct hx_job_entry *table; /* [ranks of the job] */
+    struct hx_control *controls;
+    unsigned char *rings, *slots;
+    size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
+    size_t bank_bytes;                   /* one rank's slots of one call parity */
+};
+
+static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int channel)
+{
+    size_t index = ((size_t)from * (size_t)node->n + (size_t)to) * HX_RING_CHANNELS + (size_t)channel;
+    return (struct hx_ring *)(node->rings + index * node->ring_bytes);
+}
+
+static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, struct hx_ring *ring, uint64_t number)
+{
+    size_t stride = sizeof(struct hx_ring_entry) + node->ring_chunk_bytes;
+    return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
+}
+
+static inline unsigned char *hx_node_bank(const struct hx_node *node, int member, unsigned parity)
+{
+    return node->slots + (2 * (size_t)member + parity) * node->bank_bytes;
+}
+
+/* Sizes of the parts for n ranks; bank_bytes and ring_chunk_bytes chosen from the cache share of a rank. */
+void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_bytes);
+/* Point the view's members into base, which holds node->bytes. */
+void hx_node_map(struct hx_node *node, void *base, int job_ranks);
+
+#endif

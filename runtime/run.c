@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The two executors. Both issue steps by step_issue, which either does the step or says that it must wait:
+ *   run_inline    one slice: walk each stage to its end, waiting where a step must
+ *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
+ */
+#include "comm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only the peers may need our progress */
+
+/* ---- data --------------------------------------------------------------------------------------------------------- */
+
+static inline unsigned char *slot_of(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                     const struct hx_instance *instance, uint32_t member)
+{
+    struct hx_node *node = run->comm->node;
+    int local = bs->local[member];
+
+    if (bs->tiny_slot)
+        return node->controls[local].flags[run->parity][bs->stage->first_flag].payload;
+    return hx_node_bank(node, local, run->parity) + bs->slot_offset +
+           (size_t)(instance->slice % bs->window) * bs->layout.slot_bytes;
+}
+
+static inline unsigned char *space_of(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                      const struct hx_instance *instance, uint8_t space, uint32_t member)
+{
+    if (space == HX_SLOT)
+        return slot_of(run, bs, instance, member);
+    if (space == HX_SCRATCH)
+        return run->base[HX_SCRATCH] + bs->scratch_offset +
+               (size_t)(instance->slice % bs->window) * bs->layout.scratch_bytes;
+    return run->base[space];
+}
+
+static inline void bytes_copy(void *dst, const void *src, size_t bytes)
+{
+    if (bytes == 8)
+        memcpy(dst, src, 8);
+    else if (dst != src)
+        memcpy(dst, src, bytes);
+}
+
+/* Base addresses of the n sources of a reduce, own included; from each, src offsets count. Returns own's index or -1. */
+static int sources_collect(const struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+                           const struct hx_bound_step *step, uint32_t nblocks, const void **sources)
+{
+    int own = step->own != HX_NOWHERE ? (int)step->tag : -1, row = 0;
+    const unsigned char *rows = step->src == HX_SCRATCH ? space_of(run, bs, instance, HX_SCRATCH, 0) : NULL;
+
+    for (int i = 0; i < (int)step->n; i++) {
+        if (i == own)
+            sources[i] = NULL;
+        else if (rows)
+            sources[i] = rows + (size_t)row++ * nblocks * bs->layout.row_bytes;
+        else
+            sources[i] = slot_of(run, bs, instance, (uint32_t)i);
+    }
+    return own;
+}
+
+static void reduce_contiguous(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+                              const struct hx_bound_step *step, uint32_t nblocks)
+{
+    const void **sources = run->comm->engine.sources;
+    int own = sources_collect(run, bs, instance, step, nblocks, sources);
+
+    for (int i = 0; i < (int)step->n; i++)
+        sources[i] = i == own ? space_of(run, bs, instance, step->own, (uint32_t)bs->stage->me) + step->own_offset
+                              : (const unsigned char *)sources[i] + step->src_offset;
+    run->call->kernel(space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset, sources,
+                      (int)step->n, step->bytes / run->call->elem_bytes);
+}
+
+struct walk { /* along the spans of an operand */
+    const struct hx_span *spans;
+    int n, i;
+    size_t within;
+};
+
+static size_t walk_at(const struct walk *w)
+{
+    return w->spans[w->i].offset + w->within;
+}
+
+static size_t walk_left(const struct walk *w)
+{
+    return w->spans[w->i].bytes - w->within;
+}
+
+static void walk_advance(struct walk *w, size_t bytes)
+{
+    w->within += bytes;
+    if (w->within == w->spans[w->i].bytes) {
+        w->i++;
+        w->within = 0;
+    }
+}
+
+static struct walk walk_start(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_step *step, uint8_t space,
+                              uint32_t row, uint64_t slice, int store)
+{
+    struct hx_engine *engine = &run->comm->engine;
+    struct walk w = {.spans = engine->spans[store]};
+
+    w.n = hx_layout_spans(&bs->layout, (enum hx_space)space, step->block, step->nblocks, row, slice,
+                          engine->spans[store], engine->span_capacity);
+    return w;
+}
+
+/* COPY or REDUCE of a range that is scattered in some operand: piece by piece along the spans of all. */
+static void data_scattered(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+                           const struct hx_bound_step *step, const struct hx_step *plan_step)
+{
+    const void **sources = run->comm->engine.sources;
+    int reduces = step->op == HX_OP_REDUCE, own = -1;
+    uint32_t me = (uint32_t)bs->stage->me;
+    unsigned char *dst = space_of(run, bs, instance, step->dst, me);
+    const unsigned char *src = reduces ? NULL : space_of(run, bs, instance, step->src, step->peer);
+    const unsigned char *mine = reduces && step->own ? space_of(run, bs, instance, step->own, me) : NULL;
+    uint32_t dst_row = hx_step_dst_row(plan_step);
+    struct walk to = walk_start(run, bs, plan_step, step->dst, dst_row, instance->slice, 0);
+    struct walk from = walk_start(run, bs, plan_step, step->src, plan_step->row, instance->slice, 1);
+    struct walk with = mine ? walk_start(run, bs, plan_step, step->own, dst_row, instance->slice, 2) : from;
+
+    while (to.i < to.n) {
+        size_t bytes = walk_left(&to) < walk_left(&from) ? walk_left(&to) : walk_left(&from);
+        if (mine && walk_left(&with) < bytes)
+            bytes = walk_left(&with);
+        if (reduces) {
+            own = sources_collect(run, bs, instance, step, plan_step->nblocks, sources);
+            for (int i = 0; i < (int)step->n; i++)
+                sources[i] = i == own ? mine + walk_at(&with) : (const unsigned char *)sources[i] + walk_at(&from);
+            run->call->kernel(dst + walk_at(&to), sources, (int)step->n, bytes / run->call->elem_bytes);
+        } else {
+            bytes_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
+        }
+        walk_advance(&to, bytes);
+        walk_advance(&from, bytes);
+        if (mine)
+            walk_advance(&with, bytes);
+    }
+}
+
+/* ---- steps -------------------------------------------------------------------------------------------------------- */
+
+/* Have members [cursor, end) of an AWAIT all reached the epoch? */
+static inline int flags_reached(struct hx_run *run, const struct hx_bound_stage *bs, struct hx_instance *instance,
+                                const struct hx_bound_step *step)
+{
+    struct hx_control *controls = run->comm->node->controls;
+    uint64_t epoch = run->epoch + instance->slice + 1;
+
+    if (step->own) { /* lag */
+        if (instance->slice < bs->window)
+            return 1;
+        epoch -= bs->window;
+    }
+    for (; instance->cursor < step->n; instance->cursor++) {
+        uint32_t member = step->peer + instance->cursor;
+        struct hx_flag *flag = &controls[bs->local[member]].flags[run->parity][bs->stage->first_flag + step->tag];
+        /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
+        if ((int)member != bs->stage->me && atomic_load_explicit(&flag->epoch, memory_order_acquire) < epoch)
+            return 0;
+    }
+    return 1;
+}
+
+static inline void flag_publish(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+                                const struct hx_bound_step *step)
+{
+    struct hx_node *node = run->comm->node;
+    struct hx_flag *flag = &node->controls[node->me].flags[run->parity][bs->stage->first_flag + step->tag];
+
+    /* release pairs with the acquire in flags_reached */
+    atomic_store_explicit(&flag->epoch, run->epoch + instance->slice + 1, memory_order_release);
+    hx_wake_fence();
+    for (uint32_t i = 0; i < step->n; i++)
+        hx_wake(node, bs->local[step->peer + i]);
+}
+
+static int transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    for (; instance->cursor < step->n; instance->cursor++) {
+        const struct hx_transfer *t = &instance->transfers[step->handle + instance->cursor];
+        if (t->net.done == 0)
+            return 0;
+        if (t->net.done < 0) {
+            run->status = (hx_status_t)-t->net.done;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Issue one step. Returns 0 when it must wait, or when run->status has become an error. */
+static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+                             const struct hx_bound_step *step)
+{
+    const struct hx_step *plan_step = &bs->stage->steps[instance->pc];
+
+    switch ((enum hx_opcode)step->op) {
+    case HX_OP_COPY:
+        if (step->contiguous)
+            bytes_copy(space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset,
+                       space_of(run, bs, instance, step->src, step->peer) + step->src_offset, step->bytes);
+        else
+            data_scattered(run, bs, instance, step, plan_step);
+        return 1;
+    case HX_OP_REDUCE:
+        if (step->contiguous && step->bytes)
+            reduce_contiguous(run, bs, instance, step, plan_step->nblocks);
+        else if (step->bytes)
+            data_scattered(run, bs, instance, step, plan_step);
+        return 1;
+    case HX_OP_SEND:
+    case HX_OP_RECV:
+        hx_transfer_start(run, bs, instance, step, plan_step);
+        return run->status == HX_SUCCESS;
+    case HX_OP_JOIN:
+        return transfers_done(run, instance, step);
+    case HX_OP_PUBLISH:
+        flag_publish(run, bs, instance, step);
+        return 1;
+    case HX_OP_AWAIT:
+        return flags_reached(run, bs, instance, step);
+    case HX_OPCODE_COUNT:
+        break;
+    }
+    run->status = hx_fail(HX_ERR_INTERNAL, "opcode %d in plan %s", step->op, run->bound->plan->name);
+    return 0;
+}
+
+/* The step at the instance's pc, with addresses. */
+static inline const struct hx_bound_step *step_fetch(struct hx_bound_stage *bs, struct hx_instance *instance,
+                                                     struct hx_bound_step *storage)
+{
+    if (bs->steps)
+        return &bs->steps[instance->pc];
+    hx_bind_step(bs, &bs->stage->steps[instance->pc], instance->slice, storage);
+    return storage;
+}
+
+/* Let rings and network move. Returns nonzero when something moved. */
+static int world_progress(struct hx_run *run)
+{
+    struct hx_comm *comm = run->comm;
+    int moved = comm->engine.nactive ? hx_transfer_progress(comm) : 0;
+
+    if (comm->net && (run->at == NULL || run->at->stage->ntransfers || run->net_looks++ % NET_LOOK_EVERY == 0)) {
+        int events = hx_registry.net->progress(comm->net);
+        if (events < 0)
+            run->status = (hx_status_t)-events;
+        moved |= events;
+    }
+    return moved;
+}
+
+/* ---- executors ---------------------------------------------------------------------------------------------------- */
+
+static int inline_look(void *ctx)
+{
+    struct hx_run *run = ctx;
+    struct hx_bound_step storage;
+
+    if (run->comm->net || run->comm->engine.nactive)
+        world_progress(run);
+    return step_issue(run, run->at, run->instance, step_fetch(run->at, run->instance, &storage)) ||
+           run->status != HX_SUCCESS;
+}
+
+static void wait_failed(struct hx_run *run);
+static void wait_slow(void *ctx);
+
+static int wait_for(struct hx_run *run, int (*look)(void *))
+{
+    struct hx_comm *comm = run->comm;
+    hx_status_t status = hx_wait_until(&comm->waiter, look, wait_slow, run, comm->env->timeout);
+
+    if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
+        wait_failed(run);
+    return run->status == HX_SUCCESS;
+}
+
+static void run_inline(struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        struct hx_bound_stage *bs = &run->bound->stages[s];
+        struct hx_instance *instance = &bs->instances[0];
+        uint32_t nsteps = bs->stage->nsteps;
+
+        instance->slice = 0;
+        run->at = bs;
+        run->instance = instance;
+        for (instance->pc = 0; instance->pc < nsteps; instance->pc++) {
+            instance->cursor = 0;
+            if (!step_issue(run, bs, instance, &bs->steps[instance->pc]) &&
+                (run->status != HX_SUCCESS || !wait_for(run, inline_look)))
+                return;
+        }
+    }
+}
+
+/* May this stage begin its next slice: room in its window, and all that it is made of finished by the stages of the level before? */
+static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
+{
+    uint64_t k = bs->started;
+    int level = -1;
+
+    if (k >= bs->layout.nslices || k - bs->finished >= bs->window)
+        return 0;
+    for (const struct hx_bound_stage *before = bs - 1; before >= bound->stages; before--) {
+        if (before->stage->level == bs->stage->level)
+            continue;
+        if (level >= 0 && before->stage->level < level)
+            break;
+        level = before->stage->level;
+        /* slices of `before` within our first k + 1 slices; the finer count is a multiple of the coarser */
+        uint64_t ours = bs->layout.nslices, theirs = before->layout.nslices;
+        uint64_t needed = theirs >= ours ? (k + 1) * (theirs / ours) : k / (ours / theirs) + 1;
+        if (before->finished < needed)
+            return 0;
+    }
+    return 1;
+}
+
+/* Issue steps of one slice until one must wait, never overtaking the slice before at the same step. Returns steps issued. */
+static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance)
+{
+    uint32_t limit = bs->stage->nsteps, first = instance->pc;
+    struct hx_bound_step storage;
+
+    if (instance->slice > bs->finished)
+        limit = bs->instances[(instance->slice - 1) % bs->window].pc;
+    while (instance->pc < limit && step_issue(run, bs, instance, step_fetch(bs, instance, &storage))) {
+        instance->pc++;
+        instance->cursor = 0;
+    }
+    return instance->pc - first;
+}
+
+static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
+{
+    uint32_t issued = 0;
+
+    while (slice_ready(run->bound, bs)) {
+        struct hx_instance *fresh = &bs->instances[bs->started % bs->window];
+        fresh->slice = bs->started++;
+        fresh->pc = fresh->cursor = 0;
+        issued++;
+        if (bs->started - bs->finished > 1)
+            break; /* older slices first */
+    }
+    for (uint64_t k = bs->finished; k < bs->started && run->status == HX_SUCCESS; k++) {
+        issued += instance_advance(run, bs, &bs->instances[k % bs->window]);
+        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->stage->nsteps)
+            bs->finished++;
+    }
+    return (int)issued;
+}
+
+static int progress_look(void *ctx)
+{
+    struct hx_run *run = ctx;
+    int issued = world_progress(run);
+
+    for (int s = run->bound->nstages - 1; s >= 0 && run->status == HX_SUCCESS; s--) /* later stages first: they free slots */
+        issued |= stage_advance(run, &run->bound->stages[s]);
+    return issued || run->status != HX_SUCCESS;
+}
+
+static int all_finished(const struct hx_bound *bound)
+{
+    for (int s = 0; s < bound->nstages; s++)
+        if (bound->stages[s].finished < bound->stages[s].layout.nslices)
+            return 0;
+    return 1;
+}
+
+static void run_progress(struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++)
+        run->bound->stages[s].started = run->bound->stages[s].finished = 0;
+    run->at = NULL;
+    while (run->status == HX_SUCCESS && !all_finished(run->bound))
+        if (!wait_for(run, progress_look))
+            return;
+}
+
+/* ---- time-outs ---------------------------------------------------------------------------------------------------- */
+
+struct text {
+    char *at, *end;
+    int items;
+};
+
+static void text_rank(struct text *t, int rank)
+{
+    int n = snprintf(t->at, (size_t)(t->end - t->at), "%s%d", t->items++ ? ", " : "", rank);
+    t->at += n < t->end - t->at ? n : t->end - t->at;
+}
+
+/* The rank on another node for which the first unfinished transfer of this rank waits, or -1. */
+static int remote_awaited(const struct hx_run *run)
+{
+    const struct hx_comm *comm = run->comm;
+
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++) {
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->net.segments && t->net.done == 0 && t->net.direction == HX_NET_RECV &&
+                    comm->shape->node_of[t->net.peer] != comm->shape->node_of[comm->rank])
+                    return t->net.peer;
+            }
+        }
+    }
+    return -1;
+}
+
+static void wait_slow(void *ctx)
+{
+    struct hx_run *run = ctx;
+    struct hx_node *node = run->comm->node;
+    atomic_store_explicit(&node->controls[node->me].waits_for, remote_awaited(run), memory_order_relaxed);
+}
+
+/* The wait has timed out: name the operation and who is missing, then take back what was posted on the caller's memory. */
+static void wait_failed(struct hx_run *run)
+{
+    struct hx_comm *comm = run->comm;
+    struct hx_node *node = comm->node;
+    char missing[256] = "", far[128] = "";
+    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
+    const char *stage = run->at ? run->at->stage->algorithm : run->bound->plan->name;
+    int awaited = remote_awaited(run);
+
+    for (int i = 0; i < node->n; i++) {
+        int remote = i == node->me ? awaited : (int)atomic_load_explicit(&node->controls[i].waits_for, memory_order_relaxed);
+        if (atomic_load_explicit(&node->controls[i].entered, memory_order_relaxed) < comm->engine.call)
+            text_rank(&t, node->ranks[i]);
+        else if (remote >= 0)
+            text_rank(&u, remote);
+    }
+    run->status = hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->call->name,
+                          (unsigned long long)comm->engine.call, stage, comm->env->timeout,
+                          t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
+                          missing, u.items ? "; no message came from rank on another node: " : "", far);
+}
+
+/* ---- entry -------------------------------------------------------------------------------------------------------- */
+
+hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call)
+{
+    struct hx_engine *engine = &comm->engine;
+    struct hx_run run;
+    hx_status_t status;
+
+    if ((status = hx_bind(comm, call, &run.bound)) != HX_SUCCESS)
+        return status;
+    engine->call++;
+    run.comm = comm;
+    run.call = call;
+    run.epoch = engine->call << HX_SLICE_BITS;
+    run.parity = engine->call & 1;
+    run.status = HX_SUCCESS;
+    run.net_looks = 0;
+    run.base[HX_IN] = (unsigned char *)(uintptr_t)call->in;
+    run.base[HX_OUT] = call->out;
+    run.base[HX_WORK] = engine->memory;
+    run.base[HX_SCRATCH] = engine->memory + run.bound->work_bytes;
+    atomic_store_explicit(&comm->node->controls[comm->node->me].entered, engine->call, memory_order_relaxed);
+    if (run.bound->one_slice)
+        run_inline(&run);
+    else
+        run_progress(&run);
+    if (run.status != HX_SUCCESS)
+        hx_transfer_cancel_all(&run);
+    return run.status;
+}
+
+hx_status_t hx_engine_open(struct hx_comm *comm)
+{
+    size_t queues = (size_t)comm->node->n * HX_RING_CHANNELS * 2;
+
+    comm->engine.queues = calloc(queues, sizeof(*comm->engine.queues));
+    comm->engine.active = malloc(queues * sizeof(int));
+    if (!comm->engine.queues || !comm->engine.active)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->node->n);
+    return HX_SUCCESS;
+}
+
+void hx_engine_close(struct hx_comm *comm)
+{
+    struct hx_engine *engine = &comm->engine;
+
+    for (int i = 0; i < HX_BOUND_CACHE; i++)
+        hx_bound_release(engine->cache[i]);
+    for (int i = 0; i < 3; i++)
+        free(engine->spans[i]);
+    free(engine->memory);
+    free(engine->sources);
+    free(engine->queues);
+    free(engine->active);
+    memset(engine, 0, sizeof(*engine));
+}

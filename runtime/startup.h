@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start-up: from a launcher's environment to a connected world communicator, and back. */
+#ifndef HX_STARTUP_H
+#define HX_STARTUP_H
+#include "comm.h"
+
+hx_status_t hx_world_open(const hx_config_t *config, struct hx_comm **world);
+void hx_world_close(struct hx_comm *world, int orderly);
+
+#endif

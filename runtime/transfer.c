@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by chunk; between
+ * nodes they are messages of the transport. */
+#include "comm.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct hx_ring_queue *queue_of(struct hx_comm *comm, int peer, int channel, int sending)
+{
+    return &comm->engine.queues[((size_t)peer * HX_RING_CHANNELS + (size_t)channel) * 2 + (size_t)sending];
+}
+
+/* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
+static void segments_move(struct hx_transfer *t, unsigned char *chunk, size_t n, int to_chunk)
+{
+    while (n) {
+        const struct hx_segment *segment = &t->net.segments[t->segment];
+        size_t part = segment->bytes - t->within < n ? segment->bytes - t->within : n;
+        unsigned char *at = (unsigned char *)segment->base + t->within;
+        if (to_chunk)
+            memcpy(chunk, at, part);
+        else
+            memcpy(at, chunk, part);
+        chunk += part;
+        n -= part;
+        t->within += part;
+        if (t->within == segment->bytes) {
+            t->segment++;
+            t->within = 0;
+        }
+    }
+}
+
+/* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
+static int ring_move(struct hx_comm *comm, struct hx_ring_queue *q, struct hx_transfer *t)
+{
+    struct hx_node *node = comm->node;
+    struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
+                                      : hx_node_ring(node, q->peer, node->me, q->channel);
+    int moved = 0;
+
+    while (t->net.completed_bytes < t->net.total_bytes) {
+        struct hx_ring_entry *entry = hx_ring_entry(node, ring, q->number);
+        size_t left = t->net.total_bytes - t->net.completed_bytes;
+        size_t n = left < node->ring_chunk_bytes ? left : node->ring_chunk_bytes;
+        if (q->sending) {
+            /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
+            if (q->number - atomic_load_explicit(&ring->taken, memory_order_acquire) >= HX_RING_ENTRIES)
+                break;
+            segments_move(t, entry->data, n, 1);
+            atomic_store_explicit(&entry->full, ++q->number, memory_order_release);
+        } else {
+            /* acquire pairs with the sender's release of full: the chunk is there */
+            if (atomic_load_explicit(&entry->full, memory_order_acquire) != q->number + 1)
+                break;
+            segments_move(t, entry->data, n, 0);
+            atomic_store_explicit(&ring->taken, ++q->number, memory_order_release);
+        }
+        t->net.completed_bytes += n;
+        moved++;
+    }
+    if (moved) {
+        hx_wake_fence();
+        hx_wake(node, q->peer);
+    }
+    return moved;
+}
+
+/* Returns the number of chunks moved. */
+static int queue_progress(struct hx_comm *comm, struct hx_ring_queue *q)
+{
+    int moved = 0;
+
+    while (q->head) {
+        struct hx_transfer *t = q->head;
+        moved += ring_move(comm, q, t);
+        if (t->net.completed_bytes < t->net.total_bytes)
+            break;
+        t->net.done = 1;
+        q->head = t->next;
+    }
+    return moved;
+}
+
+int hx_transfer_progress(struct hx_comm *comm)
+{
+    struct hx_engine *engine = &comm->engine;
+    int moved = 0;
+
+    for (int i = 0; i < engine->nactive;) {
+        struct hx_ring_queue *q = &engine->queues[engine->active[i]];
+        moved += queue_progress(comm, q);
+        if (q->head) {
+            i++;
+        } else {
+            q->active = 0;
+            engine->active[i] = engine->active[--engine->nactive];
+        }
+    }
+    return moved;
+}
+
+static void ring_start(struct hx_comm *comm, struct hx_transfer *t, int peer, int channel)
+{
+    struct hx_engine *engine = &comm->engine;
+    int sending = t->net.direction == HX_NET_SEND;
+    struct hx_ring_queue *q = queue_of(comm, peer, channel, sending);
+
+    q->peer = peer;
+    q->channel = channel;
+    q->sending = sending;
+    t->next = NULL;
+    t->segment = 0;
+    t->within = 0;
+    if (sending) {
+        engine->ring_messages++;
+        engine->ring_bytes += t->net.total_bytes;
+    }
+    if (q->head) {
+        q->tail->next = t;
+        q->tail = t;
+        return;
+    }
+    q->head = q->tail = t;
+    queue_progress(comm, q);
+    if (q->head && !q->active) {
+        q->active = 1;
+        engine->active[engine->nactive++] = (int)(q - engine->queues);
+    }
+}
+
+/* Point the transfer's segments at the step's range. Returns 0, or -1 when memory is exhausted. */
+static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance, struct hx_transfer *t,
+                        const struct hx_bound_step *step, const struct hx_step *plan_step)
+{
+    int sending = step->op == HX_OP_SEND;
+    enum hx_space space = (enum hx_space)(sending ? step->src : step->dst);
+    unsigned char *base = run->base[space];
+    struct hx_segment *segments = t->first_segments;
+    int n = 1;
+
+    if (space == HX_SCRATCH)
+        base += bs->scratch_offset + instance->slice % bs->window * bs->layout.scratch_bytes;
+    if (step->contiguous) {
+        segments[0] = (struct hx_segment){base + (sending ? step->src_offset : step->dst_offset), step->bytes};
+    } else {
+        struct hx_span *spans = run->comm->engine.spans[0];
+        n = hx_layout_spans(&bs->layout, space, plan_step->block, plan_step->nblocks, plan_step->row, instance->slice, spans,
+                            run->comm->engine.span_capacity);
+        if (n > 2) {
+            if (n > t->more_capacity) {
+                struct hx_segment *more = realloc(t->more_segments, (size_t)n * sizeof(*more));
+                if (!more)
+                    return -1;
+                t->more_segments = more;
+                t->more_capacity = n;
+            }
+            segments = t->more_segments;
+        }
+        for (int i = 0; i < n; i++)
+            segments[i] = (struct hx_segment){base + spans[i].offset, spans[i].bytes};
+    }
+    t->net.segments = segments;
+    t->net.nsegments = n;
+    return 0;
+}
+
+void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+                       const struct hx_bound_step *step, const struct hx_step *plan_step)
+{
+    struct hx_transfer *t = &instance->transfers[step->handle];
+    struct hx_comm *comm = run->comm;
+    int local = bs->local[step->peer];
+
+    t->net.done = step->bytes == 0; /* an empty piece is skipped on both sides */
+    if (step->bytes == 0)
+        return;
+    if (segments_set(run, bs, instance, t, step, plan_step) < 0) {
+        run->status = hx_fail(HX_ERR_NOMEM, "no memory for the segments of a message");
+        return;
+    }
+    t->net.direction = step->op == HX_OP_SEND ? HX_NET_SEND : HX_NET_RECV;
+    t->net.peer = bs->stage->members[step->peer];
+    t->net.total_bytes = step->bytes;
+    t->net.completed_bytes = 0;
+    if (local >= 0) {
+        ring_start(comm, t, local, bs->channel + (int)(instance->slice % bs->window));
+        return;
+    }
+    uint64_t stage_idx = (uint64_t)(bs - run->bound->stages);
+    /* call 8 bits, stage 4, slice 8, round 16: unique among what is under way, since windows are far smaller */
+    t->net.match = (comm->engine.call & 0xff) << 28 | stage_idx << 24 | (instance->slice & 0xff) << 16 | (step->tag & 0xffff);
+    hx_registry.net->post(comm->net, &t->net);
+}
+
+void hx_transfer_cancel_all(struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++) {
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                struct hx_transfer *t = &bs->instances[w].transfers[i];
+                int peer_is_local = t->net.segments && run->comm->shape->node_of[t->net.peer] ==
+                                                           run->comm->shape->node_of[run->comm->rank];
+                if (t->net.segments && !t->net.done && !peer_is_local)
+                    hx_registry.net->cancel(run->comm->net, &t->net);
+                t->net.done = 1;
+            }
+        }
+    }
+    for (int i = 0; i < run->comm->engine.nactive; i++) {
+        struct hx_ring_queue *q = &run->comm->engine.queues[run->comm->engine.active[i]];
+        q->head = NULL;
+        q->active = 0;
+    }
+    run->comm->engine.nactive = 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting: spin, yield, block. See wait.h for the protocol. */
+#include "wait.h"
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_MAX 4000           /* looks: about 50 us */
+#define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
+#define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
+#define YIELD_PHASE_NS 200000   /* then block */
+#define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
+#define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
+#define POLL_STEP_MAX_NS 1000000
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks)
+{
+    *w = (struct hx_waiter){.node = node};
+    w->oversubscribed = ranks_per_cpu > 1.0;
+    w->fixed = looks >= 0;
+    w->spin_max = w->fixed ? looks : w->oversubscribed ? 0 : SPIN_MAX;
+    w->spin = w->spin_max;
+}
+
+void hx_wake_sleeper(const struct hx_node *node, int member)
+{
+    struct hx_control *control = &node->controls[member];
+    uint32_t how = atomic_load_explicit(&control->sleeping, memory_order_relaxed);
+
+    if (how == HX_AWAKE)
+        return;
+    atomic_fetch_add_explicit(&control->bell, 1, memory_order_release);
+    if (how == HX_IN_FUTEX) {
+        syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    } else {
+        const uint64_t one = 1;
+        ssize_t written = write(node->wake_fds[member], &one, sizeof(one));
+        (void)written; /* EAGAIN: the counter is full, so its owner wakes anyway */
+    }
+}
+
+static void block_in_futex(struct hx_control *me, uint32_t bell, uint64_t ns)
+{
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    syscall(SYS_futex, &me->bell, FUTEX_WAIT, bell, &t, NULL, 0);
+}
+
+static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
+{
+    struct pollfd fds[2] = {{.fd = w->node->wake_fds[w->node->me], .events = POLLIN}, {.fd = net_fd, .events = POLLIN}};
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+    if (ppoll(fds, net_fd >= 0 ? 2 : 1, &t, NULL) > 0 && (fds[0].revents & POLLIN)) {
+        uint64_t rings;
+        ssize_t got = read(fds[0].fd, &rings, sizeof(rings)); /* an eventfd: cannot be short */
+        (void)got;
+    }
+}
+
+/* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */
+static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint64_t ns)
+{
+    struct hx_control *me = &w->node->controls[w->node->me];
+    int polls = w->net && w->node->wake_fds, net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
+    uint32_t bell = atomic_load_explicit(&me->bell, memory_order_acquire);
+
+    atomic_store_explicit(&me->sleeping, polls ? HX_IN_POLL : HX_IN_FUTEX, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* F2, pairs with F1 in hx_wake_fence */
+    found = look(ctx);
+    if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0)) {
+        w->sleeps++;
+        if (polls)
+            block_in_poll(w, net_fd, ns);
+        else
+            block_in_futex(me, bell, ns);
+    }
+    atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);
+    return found;
+}
+
+/* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning them. */
+static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
+{
+    int looks = w->net ? w->spin / SPIN_PER_NET_LOOK : w->spin;
+
+    for (int i = 0; i < looks; i++) {
+        hx_pause();
+        if (look(ctx))
+            return 1;
+    }
+    return 0;
+}
+
+static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
+{
+    uint64_t start = now_ns(), before = start, after;
+    int contended = 0;
+
+    do {
+        sched_yield();
+        w->yields++;
+        after = now_ns();
+        contended |= after - before > YIELD_FREE_NS;
+        if (look(ctx)) {
+            if (!w->fixed) /* nobody else wanted this core: looking without a pause is free; else: yield at once the next time */
+                w->spin = contended ? w->spin / 2 : (2 * w->spin + 64 < w->spin_max ? 2 * w->spin + 64 : w->spin_max);
+            return 1;
+        }
+        before = now_ns();
+    } while (before - start < YIELD_PHASE_NS);
+    return 0;
+}
+
+hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)
+{
+    if (look(ctx) || spin_phase(w, look, ctx) || yield_phase(w, look, ctx))
+        return HX_SUCCESS;
+
+    uint64_t start = now_ns(), limit = (uint64_t)(timeout_s * 1e9), step = POLL_STEP_MIN_NS, told = start;
+    int stepping = w->net && w->net_ops->wait_fd(w->net) < 0;
+    for (;;) {
+        uint64_t waited, ns = stepping ? step : SLEEP_STEP_NS;
+        if (limit && limit < ns)
+            ns = limit;
+        if (sleep_once(w, look, ctx, ns) || look(ctx))
+            return HX_SUCCESS;
+        step = 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
+        waited = now_ns() - start;
+        if (limit && waited >= limit)
+            return HX_ERR_TIMEOUT;
+        if (slow && start + waited - told >= SLEEP_STEP_NS) {
+            told = start + waited;
+            slow(ctx);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting: the one place that decides how. Look with pause for a budget, then give the core away, then block.
+ *
+ *   producer                         sleeper
+ *   store data, epoch (release)      read bell -> b
+ *   full fence            F1         store sleeping
+ *   read sleeping                    full fence            F2
+ *   if set: bell += 1, wake          look again; if there: awake
+ *                                    sleep while bell == b (futex), or until the eventfd is written (poll)
+ *
+ * F1 and F2 make it impossible that the producer misses `sleeping` and the sleeper misses the epoch (tests/model/doorbell.pml).
+ * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
+ */
+#ifndef HX_WAIT_H
+#define HX_WAIT_H
+#include "node.h"
+#include "transport.h"
+
+struct hx_waiter {
+    struct hx_node *node;
+    const struct hx_net_ops *net_ops;
+    struct hx_net *net; /* NULL: no endpoint */
+    int spin, spin_max; /* looks before the core is given away; adapts between 0 and spin_max */
+    int fixed;          /* spin was set by HX_SPIN */
+    int oversubscribed; /* more ranks than usable cores */
+    uint64_t yields, sleeps;
+};
+
+/* looks: HX_SPIN, -1 for adaptive. */
+void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks);
+
+/* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a detail. slow(ctx) is called, if
+ * not NULL, about ten times a second while asleep. */
+hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
+
+/* Wake member if it sleeps. The caller has issued hx_wake_fence() after its last store. */
+void hx_wake_sleeper(const struct hx_node *node, int member);
+
+static inline void hx_wake_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in hx_wait_until */
+}
+
+static inline void hx_wake(const struct hx_node *node, int member)
+{
+    if (atomic_load_explicit(&node->controls[member].sleeping, memory_order_relaxed) != HX_AWAKE)
+        hx_wake_sleeper(node, member);
+}
+
+static inline void hx_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif
