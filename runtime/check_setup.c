@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's ranks: their stages, threads and memory; where each call's data begins, and what it must leave
+ * behind. */
+#include "check_run.h"
+#include <stdio.h>
+#include <string.h>
+
+static int memory_open(struct hx_check_run *run, struct hx_check_memory *memory, const char *name, int rank,
+                       size_t bytes)
+{
+    *memory = (struct hx_check_memory){name, rank, bytes, hx_check_alloc(&run->store, bytes * sizeof(uint32_t))};
+    return memory->cells ? 0 : -1;
+}
+
+static int slices_open(struct hx_check_run *run, struct hx_check_stage *stage, int rank)
+{
+    size_t nslices = stage->layout.nslices;
+
+    stage->instances = hx_check_alloc(&run->store, stage->window * sizeof(*stage->instances));
+    stage->flags = hx_check_alloc(&run->store, stage->stage->nflags * nslices * sizeof(*stage->flags));
+    stage->ends = hx_check_alloc(&run->store, nslices * sizeof(*stage->ends));
+    stage->scratch = hx_check_alloc(&run->store, stage->window * sizeof(*stage->scratch));
+    if (!stage->instances || !stage->flags || !stage->ends || !stage->scratch)
+        return -1;
+    for (unsigned w = 0; w < stage->window; w++) {
+        stage->instances[w].transfers = hx_check_alloc(&run->store, stage->stage->ntransfers * sizeof(uint32_t));
+        if (!stage->instances[w].transfers ||
+            memory_open(run, &stage->scratch[w], "scratch", rank, stage->layout.scratch_bytes))
+            return -1;
+    }
+    return 0;
+}
+
+/* Geometry only, so that the number of threads is known before the store is opened. */
+static void stage_measure(const struct hx_check_call *call, const struct hx_plan *plan, const struct hx_stage *stage,
+                          struct hx_layout *layout, unsigned *window)
+{
+    unsigned wanted = (unsigned)(stage->coarse ? call->window_coarse : call->window_fine);
+
+    hx_layout_init(layout, plan, stage, &call->sizes);
+    *window = layout->nslices < wanted ? (unsigned)layout->nslices : wanted;
+}
+
+static uint32_t threads_count(const struct hx_shape *shape, const struct hx_check_call *call, int rank)
+{
+    const struct hx_plan *plan = call->plans[rank];
+    uint32_t threads = 0;
+
+    (void)shape;
+    for (int s = 0; s < plan->nstages; s++) {
+        struct hx_layout layout;
+        unsigned window;
+        stage_measure(call, plan, &plan->stages[s], &layout, &window);
+        threads += window;
+    }
+    return threads;
+}
+
+static int same_group(const struct hx_stage *x, const struct hx_stage *y)
+{
+    return x->level == y->level && x->coarse == y->coarse && x->n == y->n &&
+           !memcmp(x->members, y->members, (size_t)x->n * sizeof(int));
+}
+
+/* The stage of another rank's plan that this one meets: of the same level and members, and as many of these before
+ * it. */
+static int peer_stage(const struct hx_plan *plan, int s, const struct hx_plan *theirs, int member)
+{
+    const struct hx_stage *stage = &plan->stages[s];
+    int before = 0;
+
+    for (int i = 0; i < s; i++)
+        before += same_group(&plan->stages[i], stage);
+    for (int i = 0; i < theirs->nstages; i++)
+        if (same_group(&theirs->stages[i], stage) && before-- == 0)
+            return theirs->stages[i].me == member ? i : -1;
+    return -1;
+}
+
+static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int idx, uint32_t *thread, size_t *slots)
+{
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    struct hx_check_stage *stage = &r->stages[idx];
+    const struct hx_stage *of = &r->plan->stages[idx];
+
+    stage->stage = of;
+    stage_measure(&run->calls[call], r->plan, of, &stage->layout, &stage->window);
+    stage->whole = stage->layout;
+    stage->whole.plan = &r->whole;
+    stage->first_thread = *thread;
+    *thread += stage->window;
+    stage->slot_offset = *slots;
+    *slots += stage->window * stage->layout.slot_bytes;
+    if (!(stage->peers = hx_check_alloc(&run->store, (size_t)of->n * sizeof(int))) || slices_open(run, stage, rank))
+        return HX_ERR_NOMEM;
+    if (of->me < 0 || of->me >= of->n || of->members[of->me] != rank) {
+        hx_check_fault(run, "call %d, rank %d, stage %d (%s): is not its own member", call, rank, idx, of->algorithm);
+        return HX_ERR_INTERNAL;
+    }
+    for (int i = 0; i < of->n; i++) {
+        int peer = of->members[i];
+        stage->peers[i] =
+            peer >= 0 && peer < run->shape->nranks ? peer_stage(r->plan, idx, run->calls[call].plans[peer], i) : -1;
+        if (stage->peers[i] < 0) {
+            hx_check_fault(run, "call %d, rank %d, stage %d (%s): rank %d has no such stage", call, rank, idx,
+                           of->algorithm, peer);
+            return HX_ERR_INTERNAL;
+        }
+    }
+    return HX_SUCCESS;
+}
+
+/* Where the slots and flags of a stage stand must be the same on all members. */
+static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
+{
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+
+    for (int s = 0; s < r->plan->nstages; s++) {
+        const struct hx_check_stage *stage = &r->stages[s];
+        for (int i = 0; i < stage->stage->n && (stage->stage->uses_slot || stage->stage->nflags); i++) {
+            int peer = stage->stage->members[i];
+            const struct hx_check_stage *theirs = &hx_check_rank_at(run, call, peer)->stages[stage->peers[i]];
+            if (theirs->slot_offset == stage->slot_offset && theirs->layout.slot_bytes == stage->layout.slot_bytes &&
+                theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags)
+                continue;
+            hx_check_fault(run,
+                           "call %d, rank %d, stage %d (%s): its slot or flags stand elsewhere than those of rank %d",
+                           call, rank, s, stage->stage->algorithm, peer);
+            return HX_ERR_INTERNAL;
+        }
+    }
+    return HX_SUCCESS;
+}
+
+static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_t *slots)
+{
+    const struct hx_check_call *of = &run->calls[call];
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    const struct hx_plan *plan = of->plans[rank];
+    size_t in_bytes = hx_layout_space_bytes(plan, &of->sizes, HX_IN);
+    size_t out_bytes = hx_layout_space_bytes(plan, &of->sizes, HX_OUT);
+    uint32_t thread = (uint32_t)run->shape->nranks;
+    hx_status_t status = HX_SUCCESS;
+
+    r->plan = plan;
+    r->whole = *plan;
+    r->whole.in_block = 0;
+    r->whole.in_nblocks = plan->nblocks;
+    for (int i = 0; i < rank; i++)
+        thread += threads_count(run->shape, of, i);
+    if (of->in_place && plan->coll == HX_COLL_ALLGATHER) /* IN is OUT's own block */
+        r->in_base = plan->partition == HX_PARTITION_PER_RANK ? plan->in_block * of->sizes.count : 0;
+    if (of->in_place) {
+        size_t end = r->in_base + in_bytes;
+        if (memory_open(run, &r->user[0], "in and out", rank, end > out_bytes ? end : out_bytes))
+            return HX_ERR_NOMEM;
+    } else if (memory_open(run, &r->user[0], "in", rank, in_bytes) ||
+               memory_open(run, &r->user[1], "out", rank, out_bytes)) {
+        return HX_ERR_NOMEM;
+    }
+    if (memory_open(run, &r->work, "work", rank, hx_layout_space_bytes(plan, &of->sizes, HX_WORK)) ||
+        !(r->stages = hx_check_alloc(&run->store, (size_t)plan->nstages * sizeof(*r->stages))))
+        return HX_ERR_NOMEM;
+    *slots = 0;
+    for (int s = 0; s < plan->nstages && status == HX_SUCCESS; s++)
+        status = stage_open(run, call, rank, s, &thread, slots);
+    return status;
+}
+
+static hx_status_t buffers_open(struct hx_check_run *run)
+{
+    size_t most = 1, spans = 1;
+    struct hx_check_store *store = &run->store;
+
+    for (int c = 0; c < run->ncalls; c++)
+        for (int r = 0; r < run->shape->nranks; r++) {
+            const struct hx_check_call *call = &run->calls[c];
+            size_t whole = call->plans[r]->partition == HX_PARTITION_PER_RANK
+                               ? call->plans[r]->nblocks * call->sizes.count
+                               : call->sizes.count;
+            most = whole > most ? whole : most;
+            for (int s = 0; s < call->plans[r]->nstages; s++) {
+                size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
+                spans = n > spans ? n : spans;
+            }
+        }
+    run->spans = hx_check_alloc(store, spans * sizeof(*run->spans));
+    for (int i = 0; i < 2; i++)
+        run->cells[i] = hx_check_alloc(store, most * sizeof(uint32_t));
+    run->elements = hx_check_alloc(store, most * sizeof(uint32_t));
+    run->fold = hx_check_alloc(store, most * sizeof(uint32_t));
+    for (int c = 0; c < run->ncalls; c++) {
+        run->expressions[c] = hx_check_alloc(store, most * sizeof(uint64_t));
+        run->ranks[c] = hx_check_alloc(store, (size_t)run->shape->nranks * sizeof(*run->ranks[c]));
+    }
+    return store->status;
+}
+
+hx_status_t hx_check_run_open(struct hx_check_run *run, const struct hx_shape *shape, const struct hx_check_call *calls,
+                              int ncalls)
+{
+    struct hx_check_store *store = &run->store;
+    uint32_t most = 0;
+    hx_status_t status;
+
+    for (int c = 0; c < ncalls; c++) {
+        uint32_t threads = 0;
+        for (int r = 0; r < shape->nranks; r++)
+            threads += threads_count(shape, &calls[c], r);
+        most = threads > most ? threads : most;
+    }
+    run->shape = shape;
+    run->calls = calls;
+    run->ncalls = ncalls;
+    if ((status = hx_check_store_open(store, shape->nranks, (uint32_t)shape->nranks + most)) != HX_SUCCESS)
+        return status;
+    run->slots = hx_check_alloc(store, (size_t)shape->nranks * sizeof(*run->slots));
+    run->at = hx_check_alloc(store, (size_t)shape->nranks * sizeof(int));
+    run->buckets = hx_check_alloc(store, HX_CHECK_BUCKETS * sizeof(uint32_t));
+    run->expressions = hx_check_alloc(store, (size_t)ncalls * sizeof(*run->expressions));
+    run->ranks = hx_check_alloc(store, (size_t)ncalls * sizeof(*run->ranks));
+    if (store->status != HX_SUCCESS || buffers_open(run) != HX_SUCCESS)
+        return HX_ERR_NOMEM;
+    for (int r = 0; r < shape->nranks; r++) {
+        size_t room[2] = {0, 0};
+        for (int c = 0; c < ncalls && status == HX_SUCCESS; c++) {
+            size_t slots = 0;
+            status = rank_open(run, c, r, &slots);
+            room[c % 2] = slots > room[c % 2] ? slots : room[c % 2];
+        }
+        for (int bank = 0; bank < 2 && status == HX_SUCCESS; bank++)
+            if (memory_open(run, &run->slots[r][bank], "slot", r, room[bank]))
+                status = HX_ERR_NOMEM;
+    }
+    for (int c = 0; c < ncalls; c++)
+        for (int r = 0; r < shape->nranks && status == HX_SUCCESS; r++)
+            status = places_compare(run, c, r);
+    return status;
+}
+
+/* ---- a call of one rank */
+
+void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
+{
+    const struct hx_check_call *of = &run->calls[call];
+    struct hx_check_store *store = &run->store;
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    struct hx_check_access access = {(uint32_t)rank, store->threads[rank].clock[rank], HX_CHECK_NONE, 0};
+    size_t n = hx_layout_space_bytes(r->plan, &of->sizes, HX_IN);
+    size_t first = r->plan->partition == HX_PARTITION_PER_RANK ? r->plan->in_block * of->sizes.count : 0;
+
+    r->entered = access.clock;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t cell = hx_check_cell_of(store, &r->user[0], r->in_base + i);
+        hx_check_write(store, cell, &access);
+        hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, (uint32_t)(first + i));
+    }
+    store->threads[rank].dirty = 1;
+    r->entry = hx_check_release(store, (uint32_t)rank);
+}
+
+static int expected_count(const struct hx_plan *plan)
+{
+    return plan->coll == HX_COLL_ALLGATHER ? 1 : plan->p;
+}
+
+static void result_check(struct hx_check_run *run, int call, int rank)
+{
+    const struct hx_check_call *of = &run->calls[call];
+    struct hx_check_store *store = &run->store;
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    const struct hx_plan *plan = r->plan;
+    size_t n = hx_layout_space_bytes(plan, &of->sizes, HX_OUT);
+    size_t first = plan->partition == HX_PARTITION_PER_RANK ? plan->out_block * of->sizes.count : 0;
+
+    for (size_t i = 0; i < n && !run->faulty; i++) {
+        uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], r->out_base + i), missing = 0;
+        uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)(first + i);
+        const struct hx_check_value *v = hx_check_value_at(store, value);
+        uint64_t *expression = &run->expressions[call][element];
+        char place[96];
+
+        snprintf(place, sizeof place, "call %d (%s), rank %d, end: element %u of out", call, hx_coll_name(plan->coll),
+                 rank, element);
+        if (value == 0 || v->call != call) {
+            hx_check_fault(run, "%s was never written", place);
+        } else if (v->element != element) {
+            hx_check_fault(run, "%s holds element %u", place, v->element);
+        } else if (hx_check_value_count(store, value) != expected_count(plan)) {
+            while (hx_check_value_has(store, value, (int)missing))
+                missing++;
+            hx_check_fault(run, "%s holds %d contributions of %d; rank %u is missing", place,
+                           hx_check_value_count(store, value), expected_count(plan), missing);
+        } else if (of->rank_order && !v->ordered) {
+            hx_check_fault(run, "%s was not folded in rank order", place);
+        } else if (*expression && *expression != v->expression) {
+            hx_check_fault(run, "%s was folded in another order than on a lower rank: not equal bit by bit", place);
+        }
+        *expression = v->expression;
+    }
+}
+
+void hx_check_call_end(struct hx_check_run *run, int call, int rank)
+{
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    const uint32_t *known = run->store.threads[rank].clock;
+
+    result_check(run, call, rank);
+    for (int q = 0; q < run->shape->nranks && (run->calls[call].barrier || r->plan->awaits_all); q++) {
+        uint32_t entered = hx_check_rank_at(run, call, q)->entered;
+        if (!entered || known[q] < entered)
+            hx_check_fault(run, "call %d (%s), rank %d, end: rank %d may not have entered the call", call,
+                           hx_coll_name(r->plan->coll), rank, q);
+    }
+}

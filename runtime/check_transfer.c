@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's transfers: matched by sender, receiver, stage, slice and round, whichever side comes first. */
+#include "check_run.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int same_match(const struct hx_check_transfer *x, const struct hx_check_transfer *y)
+{
+    return x->call == y->call && x->sender == y->sender && x->stage == y->stage && x->to == y->to &&
+           x->slice == y->slice && x->tag == y->tag;
+}
+
+static uint32_t *bucket_of(struct hx_check_run *run, const struct hx_check_transfer *t)
+{
+    uint64_t h = (uint64_t)t->call;
+    const uint64_t parts[] = {(uint64_t)t->sender, (uint64_t)t->stage, (uint64_t)t->to, t->slice, t->tag};
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        h = (h ^ parts[i]) * 0x9e3779b97f4a7c15u;
+    return &run->buckets[(h >> 32) % HX_CHECK_BUCKETS];
+}
+
+static void where_fault(struct hx_check_step *s, const char *what, uint32_t where)
+{
+    char place[320];
+
+    hx_check_place(s->run, hx_check_where_at(&s->run->store, where), place, sizeof place);
+    hx_check_step_fault(s, "%s %s", what, place);
+}
+
+/* Both sides are there: the data moves. Nobody may touch either side before its JOIN, so now is as good as any time. */
+static void deliver(struct hx_check_step *s, uint32_t send_id, uint32_t recv_id)
+{
+    struct hx_check_store *store = &s->run->store;
+    struct hx_check_transfer *send = hx_check_transfer_at(store, send_id), *recv = hx_check_transfer_at(store, recv_id);
+    uint32_t mine = s->step->op == HX_OP_SEND ? send_id : recv_id, theirs = mine == send_id ? recv_id : send_id;
+
+    send->partner = recv_id;
+    recv->partner = send_id;
+    if (send->n != recv->n) {
+        hx_check_step_fault(s, "%u elements, but its partner has %u", hx_check_transfer_at(store, mine)->n,
+                            hx_check_transfer_at(store, theirs)->n);
+        return;
+    }
+    for (uint32_t i = 0; i < send->n; i++) {
+        if (send->elements[i] != recv->elements[i]) {
+            char place[320];
+            hx_check_place(s->run, hx_check_where_at(store, hx_check_transfer_at(store, theirs)->where), place,
+                           sizeof place);
+            hx_check_step_fault(s, "element %u is sent where element %u is received; the partner is %s",
+                                send->elements[i], recv->elements[i], place);
+            return;
+        }
+        hx_check_cell_at(store, recv->cells[i])->value = hx_check_cell_at(store, send->cells[i])->value;
+    }
+    free(send->cells);
+    free(send->elements);
+    free(recv->cells);
+    free(recv->elements);
+    send->cells = send->elements = recv->cells = recv->elements = NULL;
+}
+
+static void transfer_post(struct hx_check_step *s, const struct hx_check_transfer *init)
+{
+    struct hx_check_store *store = &s->run->store;
+    uint32_t *bucket = bucket_of(s->run, init), id, partner = HX_CHECK_NONE;
+
+    for (uint32_t i = *bucket; i; i = hx_check_transfer_at(store, i)->next) {
+        struct hx_check_transfer *t = hx_check_transfer_at(store, i);
+        if (!same_match(t, init))
+            continue;
+        if (t->sends == init->sends) {
+            where_fault(s, "the same match id as", t->where);
+            return;
+        }
+        partner = i;
+    }
+    id = hx_check_transfer_new(store, init);
+    if (id == HX_CHECK_NONE)
+        return;
+    hx_check_transfer_at(store, id)->next = *bucket;
+    *bucket = id;
+    s->instance->transfers[s->step->handle] = id;
+    s->access.transfer = id;
+    for (uint32_t i = 0; i < init->n; i++)
+        if (hx_check_step_access(s, init->cells[i], !init->sends, init->sends ? "its source" : "its destination") ||
+            (init->sends && hx_check_step_value(s, init->cells[i], init->elements[i], "its source")))
+            return;
+    if (init->sends)
+        hx_check_transfer_at(store, id)->released = hx_check_release(store, s->access.thread);
+    if (partner != HX_CHECK_NONE)
+        deliver(s, init->sends ? id : partner, init->sends ? partner : id);
+}
+
+static uint32_t *keep(struct hx_check_step *s, const uint32_t *items, uint32_t n)
+{
+    uint32_t *kept = malloc(n * sizeof(*kept));
+
+    if (kept)
+        memcpy(kept, items, n * sizeof(*kept));
+    else
+        s->run->store.status = HX_ERR_NOMEM;
+    return kept;
+}
+
+void hx_check_transfer_run(struct hx_check_step *s)
+{
+    const struct hx_stage *stage = s->stage->stage;
+    const struct hx_step *step = s->step;
+    struct hx_check_run *run = s->run;
+    int sends = step->op == HX_OP_SEND, n, got;
+
+    if (step->handle >= stage->ntransfers || s->instance->transfers[step->handle]) {
+        hx_check_step_fault(s, "handle %u is used twice, or beyond the stage's %u", step->handle, stage->ntransfers);
+        return;
+    }
+    if (step->peer >= (uint32_t)stage->n || step->peer == (uint32_t)stage->me) {
+        hx_check_step_fault(s, "there is no such peer");
+        return;
+    }
+    n = hx_check_elements(s, run->elements);
+    got = hx_check_operand(s, (enum hx_space)(sends ? step->src : step->dst), stage->me, step->row, run->cells[0]);
+    if (run->faulty)
+        return;
+    if (got != n)
+        hx_check_step_fault(s, "%d elements for %d", got, n);
+    if (n == 0)
+        s->instance->transfers[step->handle] = HX_CHECK_NONE; /* skipped, on both sides alike */
+    if (got != n || n == 0)
+        return;
+    struct hx_check_transfer init = {.call = s->call,
+                                     .sender = sends ? s->rank : stage->members[step->peer],
+                                     .stage = sends ? s->stage_idx : s->stage->peers[step->peer],
+                                     .to = sends ? (int)step->peer : stage->me,
+                                     .slice = s->instance->slice,
+                                     .tag = step->tag,
+                                     .sends = sends,
+                                     .thread = s->access.thread,
+                                     .partner = HX_CHECK_NONE,
+                                     .where = s->access.where,
+                                     .n = (uint32_t)n};
+    init.cells = keep(s, run->cells[0], (uint32_t)n);
+    init.elements = keep(s, run->elements, (uint32_t)n);
+    if (run->store.status == HX_SUCCESS)
+        transfer_post(s, &init);
+    if (s->instance->transfers[step->handle] == 0) { /* not taken over */
+        free(init.cells);
+        free(init.elements);
+    }
+}
+
+/* A send may be done only once its receive is posted; a receive brings what its sender knew. */
+int hx_check_join_run(struct hx_check_step *s)
+{
+    struct hx_check_store *store = &s->run->store;
+    const struct hx_step *step = s->step;
+
+    if (step->handle > s->stage->stage->ntransfers || step->n > s->stage->stage->ntransfers - step->handle) {
+        hx_check_step_fault(s, "there are only %u transfers", s->stage->stage->ntransfers);
+        return 0;
+    }
+    for (uint32_t h = step->handle; h < step->handle + step->n; h++) {
+        uint32_t id = s->instance->transfers[h];
+        if (id == 0) {
+            hx_check_step_fault(s, "transfer %u was not started", h);
+            return 0;
+        }
+        if (id != HX_CHECK_NONE && hx_check_transfer_at(store, id)->partner == HX_CHECK_NONE)
+            return 0;
+    }
+    for (uint32_t h = step->handle; h < step->handle + step->n; h++) {
+        uint32_t id = s->instance->transfers[h];
+        if (id == HX_CHECK_NONE || hx_check_transfer_at(store, id)->join_clock)
+            continue;
+        struct hx_check_transfer *t = hx_check_transfer_at(store, id),
+                                 *partner = hx_check_transfer_at(store, t->partner);
+        if (!t->sends && partner->released)
+            hx_check_acquire(store, s->access.thread, partner->released);
+        if (!t->sends && partner->released) {
+            hx_check_drop(store, partner->released);
+            partner->released = NULL;
+        }
+        t->join_clock = store->threads[s->access.thread].clock[s->access.thread];
+        store->threads[s->access.thread].dirty = 1;
+    }
+    return 1;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Plans as text and as numbers. */
+#include "explain.h"
+#include <string.h>
+
+static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot"};
+
+static const char *const op_names[HX_OPCODE_COUNT] = {
+#define HX_OPCODE(name, text, writes, async, synopsis) text,
+#include "op.def"
+#undef HX_OPCODE
+};
+
+static const char *name_of(const char *const *names, unsigned i, unsigned n)
+{
+    return i < n ? names[i] : "?";
+}
+
+/* "out[2]", "out[6..1]" (wrapping), "scratch 3[2]" (row 3). */
+static const char *operand(const struct hx_stage *stage, const struct hx_step *step, unsigned space, uint32_t row,
+                           char text[64])
+{
+    const char *name = name_of(space_names, space, HX_SPACE_COUNT);
+    int n = space == HX_SCRATCH ? snprintf(text, 64, "%s %u", name, row) : snprintf(text, 64, "%s", name);
+
+    if (step->nblocks == 1)
+        snprintf(text + n, 64 - (size_t)n, "[%u]", step->block);
+    else
+        snprintf(text + n, 64 - (size_t)n, "[%u..%u]", step->block,
+                 stage->nblocks ? (step->block + step->nblocks - 1) % stage->nblocks : 0);
+    return text;
+}
+
+static const char *run_of(uint32_t first, uint32_t n, char text[64])
+{
+    if (n == 1)
+        snprintf(text, 64, "%u", first);
+    else
+        snprintf(text, 64, "%u..%u", first, first + n - 1);
+    return text;
+}
+
+int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, char *text, size_t capacity)
+{
+    const char *op = name_of(op_names, step->op, HX_OPCODE_COUNT);
+    char dst[64], src[64], members[64], own[64] = "";
+
+    switch ((enum hx_opcode)step->op) {
+    case HX_OP_COPY:
+        operand(stage, step, step->dst, step->row, dst);
+        if (step->src == HX_SLOT)
+            return snprintf(text, capacity, "%s %s <- slot of %u", op, dst, step->peer);
+        return snprintf(text, capacity, "%s %s <- %s", op, dst, operand(stage, step, step->src, step->row, src));
+    case HX_OP_REDUCE:
+        operand(stage, step, step->dst, step->dst_row, dst);
+        if (step->own == HX_SCRATCH)
+            snprintf(own, sizeof own, ", own scratch %u as %u", step->dst_row, step->tag);
+        else if (step->own != HX_NOWHERE)
+            snprintf(own, sizeof own, ", own %s as %u", name_of(space_names, step->own, HX_SPACE_COUNT), step->tag);
+        if (step->src == HX_SLOT)
+            return snprintf(text, capacity, "%s %s <- slots of %s%s", op, dst, run_of(0, step->n, members), own);
+        return snprintf(text, capacity, "%s %s <- %u from scratch %u%s", op, dst, step->n - (step->own != HX_NOWHERE),
+                        step->row, own);
+    case HX_OP_SEND:
+        return snprintf(text, capacity, "%s %s to %u, round %u", op, operand(stage, step, step->src, step->row, src),
+                        step->peer, step->tag);
+    case HX_OP_RECV:
+        return snprintf(text, capacity, "%s %s from %u, round %u", op, operand(stage, step, step->dst, step->row, dst),
+                        step->peer, step->tag);
+    case HX_OP_JOIN:
+        return snprintf(text, capacity, "%s transfer %s", op, run_of(step->handle, step->n, members));
+    case HX_OP_PUBLISH:
+        return snprintf(text, capacity, "%s flag %u", op, step->tag);
+    case HX_OP_AWAIT:
+        return snprintf(text, capacity, "%s flag %u of %s%s", op, step->tag, run_of(step->peer, step->n, members),
+                        step->own ? ", one window before" : "");
+    case HX_OPCODE_COUNT:
+        break;
+    }
+    return snprintf(text, capacity, "opcode %u", step->op);
+}
+
+static void blocks_explain(const struct hx_stage *stage, FILE *file)
+{
+    if (stage->split) {
+        fprintf(file, "    blocks: %u parts of plan block %u\n", stage->nblocks, stage->list ? stage->list[0] : 0);
+        return;
+    }
+    if (!stage->list_start) {
+        fprintf(file, "    blocks: the %u plan blocks\n", stage->nblocks);
+        return;
+    }
+    fprintf(file, "    blocks:");
+    for (uint32_t b = 0; b < stage->nblocks; b++) {
+        fprintf(file, " %u{", b);
+        for (uint32_t i = stage->list_start[b]; i < stage->list_start[b + 1]; i++)
+            fprintf(file, "%s%u", i > stage->list_start[b] ? " " : "", stage->list ? stage->list[i] : i);
+        fprintf(file, "}");
+    }
+    fprintf(file, "\n");
+}
+
+void hx_explain_plan(const struct hx_plan *plan, FILE *file)
+{
+    static const char *const scopes[] = {"?", "intra", "inter", "?", "flat"};
+    char text[256];
+
+    fprintf(file, "%s %s, rank %d of %d: %u blocks, %d lanes, %d stages\n", hx_coll_name(plan->coll), plan->name,
+            plan->rank, plan->p, plan->nblocks, plan->nlanes, plan->nstages);
+    for (int s = 0; s < plan->nstages; s++) {
+        const struct hx_stage *stage = &plan->stages[s];
+        fprintf(file, "  stage %d: level %d, %s %s, member %d of %d (ranks", s, stage->level,
+                (unsigned)stage->scope < 5 ? scopes[stage->scope] : "?", stage->algorithm, stage->me, stage->n);
+        for (int i = 0; i < stage->n; i++)
+            fprintf(file, " %d", stage->members[i]);
+        fprintf(file, "), %s -> %s%s\n", name_of(space_names, stage->in, HX_SPACE_COUNT),
+                name_of(space_names, stage->out, HX_SPACE_COUNT), stage->coarse ? ", coarse slices" : "");
+        blocks_explain(stage, file);
+        for (uint32_t i = 0; i < stage->nsteps; i++) {
+            hx_explain_step(stage, &stage->steps[i], text, sizeof text);
+            fprintf(file, "    %3u  %s\n", i, text);
+        }
+    }
+}
+
+/* ---- numbers */
+
+static int is_transfer(const struct hx_step *step)
+{
+    return step->op == HX_OP_SEND || step->op == HX_OP_RECV;
+}
+
+/* Rounds are match ids: how many different ones this member's transfers have. They mostly ascend, so looking back is
+ * short. */
+static uint32_t rounds_count(const struct hx_stage *stage)
+{
+    uint32_t rounds = 0, beyond = 0;
+
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        uint32_t tag = stage->steps[i].tag;
+        int seen = 0;
+        if (!is_transfer(&stage->steps[i]))
+            continue;
+        for (uint32_t j = i; tag < beyond && !seen && j-- > 0;)
+            seen = is_transfer(&stage->steps[j]) && stage->steps[j].tag == tag;
+        rounds += !seen;
+        beyond = tag >= beyond ? tag + 1 : beyond;
+    }
+    return rounds;
+}
+
+static void step_count(const struct hx_layout *layout, const struct hx_step *step, uint64_t slice, int crosses,
+                       struct hx_plan_stats *stats)
+{
+    uint64_t bytes = hx_layout_bytes(layout, step->block, step->nblocks, slice);
+
+    if (step->op == HX_OP_SEND && bytes) {
+        stats->messages++;
+        stats->bytes_sent += bytes;
+        stats->inter_messages += (uint64_t)crosses;
+        stats->inter_bytes_sent += crosses ? bytes : 0;
+    }
+    if (step->dst == HX_SLOT)
+        stats->slot_bytes_written += bytes;
+    if (step->src == HX_SLOT)
+        stats->slot_bytes_read += bytes * (step->op == HX_OP_REDUCE ? step->n - (step->own != HX_NOWHERE) : 1);
+}
+
+void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *shape, const struct hx_sizes *sizes,
+                    struct hx_plan_stats *stats)
+{
+    const struct hx_stage *stage = &plan->stages[idx];
+    struct hx_layout layout;
+
+    *stats = (struct hx_plan_stats){.rounds = rounds_count(stage), .steps = stage->nsteps};
+    hx_layout_init(&layout, plan, stage, sizes);
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        const struct hx_step *step = &stage->steps[i];
+        int crosses =
+            step->op == HX_OP_SEND && shape->node_of[stage->members[step->peer]] != shape->node_of[plan->rank];
+        for (uint64_t slice = 0; step->nblocks && slice < layout.nslices; slice++)
+            step_count(&layout, step, slice, crosses, stats);
+    }
+}
+
+void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, const struct hx_sizes *sizes,
+                   struct hx_plan_stats *stats)
+{
+    *stats = (struct hx_plan_stats){.plan_bytes = hx_plan_bytes(plan)};
+    for (int level = 0; level < plan->nlevels; level++) {
+        uint32_t longest = 0;
+        for (int s = 0; s < plan->nstages; s++) {
+            struct hx_plan_stats one;
+            if (plan->stages[s].level != level)
+                continue;
+            hx_stage_count(plan, s, shape, sizes, &one);
+            longest = one.rounds > longest ? one.rounds : longest;
+            stats->steps += one.steps;
+            stats->messages += one.messages;
+            stats->bytes_sent += one.bytes_sent;
+            stats->inter_messages += one.inter_messages;
+            stats->inter_bytes_sent += one.inter_bytes_sent;
+            stats->slot_bytes_written += one.slot_bytes_written;
+            stats->slot_bytes_read += one.slot_bytes_read;
+        }
+        stats->rounds += longest;
+    }
+}
