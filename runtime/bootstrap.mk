@@ -5,6 +5,9 @@ hx_sources += runtime/bootstrap.c runtime/bootstrap.h runtime/bootstrap_kind.h r
     runtime/bootstrap_tcp.c runtime/bootstrap_user.c runtime/keyvalue.c runtime/keyvalue.h
 
 # boot_ring alone is a job of one rank; the scripts start it by each launcher.
-check_programs_list += tests/runtime/boot_ring
+check_programs_list += tests/runtime/boot_ring tests/runtime/test_bootstrap
 tests_runtime_boot_ring_SOURCES = tests/runtime/boot_ring.c
 tests_runtime_boot_ring_LDADD = $(HX_TEST_LIBS)
+tests_runtime_test_bootstrap_SOURCES = tests/runtime/test_bootstrap.c
+tests_runtime_test_bootstrap_LDADD = $(HX_TEST_LIBS)
+dist_tests_list += tests/runtime/bootstrap_launchers.sh tests/runtime/coll_run.sh

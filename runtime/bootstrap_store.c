@@ -47,6 +47,9 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct hx_store *stor
     va_start(args, format);
     vsnprintf(store->failure, sizeof store->failure, format, args);
     va_end(args);
+    for (char *c = store->failure; *c; c++) /* some of it may be a client's */
+        if ((unsigned char)*c < ' ')
+            *c = ' ';
     store->failure_status = status;
     for (struct hx_store_client *client = store->clients; client; client = client->next)
         if (client->fenced) {

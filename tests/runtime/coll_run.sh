@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_run: exit status and message for each way that a job ends, bad arguments, signals, output, and that nothing is left.
+set -u
+run=${top_builddir:-.}/tools/coll_run
+ring=${top_builddir:-.}/tests/runtime/boot_ring
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+unset HX_NODES HX_ROOT HX_RANK HX_SIZE HX_SECRET HX_BOOTSTRAP
+
+fail()
+{
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect STATUS TEXT ARGUMENT...: coll_run ends with STATUS, and TEXT (a pattern) is in what it prints; TEXT - for anything.
+expect()
+{
+    status=$1 text=$2
+    shift 2
+    timeout 40 "$run" "$@" >"$work/out" 2>&1 </dev/null
+    got=$?
+    [ $got = "$status" ] || fail "coll_run $*: status $got, not $status: $(cat "$work/out")"
+    [ "$text" = - ] || grep -q -e "$text" "$work/out" || fail "coll_run $*: no \"$text\" in: $(cat "$work/out")"
+}
+
+# gone COMMAND-PATTERN: within 5 s no process has it; a zombie has no command line and counts as gone.
+gone()
+{
+    for try in 1 2 3 4 5 6 7 8 9 10; do
+        pgrep -f "$1" >/dev/null || return 0
+        sleep 0.5
+    done
+    fail "left behind: $(pgrep -af "$1")"
+}
+
+# ---- how jobs end
+expect 0 - -n 3 true
+expect 1 'rank [0-2] (pid [0-9]*) exited with status 1' -n 3 false
+expect 5 'rank 1 (pid [0-9]*) exited with status 5; ending the others' -n 3 -- sh -c '[ $HX_RANK != 1 ] || exit 5; sleep 30'
+expect 137 'rank 2 (pid [0-9]*) was killed by signal 9 (Killed)' -n 4 "$ring" --die 2
+expect 137 'error: rank 2 has died' -n 4 -- sh -c '[ $HX_RANK = 2 ] && exec "$0" --die 2; trap "" TERM; "$0"; exit 0' "$ring"
+expect 1 'rank 1 has aborted the job: asked to' -n 4 "$ring" --abort 1
+expect 3 'for rank 1 (2 of 3 have arrived, 3 ever connected)' -n 3 --env HX_TIMEOUT=1 "$ring" --late 1 8
+expect 124 'has run for 0.5 s' -n 2 --timeout 0.5 sleep 30
+expect 5 'still run 0.3 s later: killing them' -n 2 --kill-after 0.3 -- \
+    sh -c 'trap "" TERM; [ $HX_RANK = 0 ] || { sleep 0.2; exit 5; }; sleep 30; sleep 30'
+
+# ---- bad arguments
+expect 2 'number of ranks is missing' true
+expect 2 '-n 0: a whole number from 1' -n 0 true
+expect 2 '-n two: a whole number' -n two true
+expect 2 'program to run is missing' -n 2
+expect 2 '--nodes 3: more nodes than the 2 ranks' -n 2 --nodes 3 true
+expect 2 'HX_NODES=3: more nodes than the 2 ranks' -n 2 --env HX_NODES=3 true
+expect 2 '--bind socket: choose from auto, none, core' -n 2 --bind socket true
+expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
+expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
+expect 2 '--timeout -1: seconds' -n 2 --timeout -1 true
+expect 2 'unrecognized option' -n 2 --colour true
+expect 127 'cannot run program "no-such-program"' -n 2 no-such-program
+expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
+expect 126 'Is a directory' -n 2 /
+
+# ---- environment, options of the program, output
+expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
+    sh -c 'echo "$HX_RANK/$HX_SIZE/$HX_NODES/$HX_BOOTSTRAP/$A"'
+expect 0 '^-n --prefix$' -n 1 printf '%s %s\n' -n --prefix
+expect 0 '^\[0\] no end$' -n 1 --prefix printf 'no end'
+expect 0 - -n 3 --prefix seq 20000
+[ "$(sort -u "$work/out" | wc -l)" = 60000 ] || fail "--prefix lost or mixed lines: $(sort -u "$work/out" | wc -l) of 60000"
+[ "$(echo text | "$run" -n 2 cat)" = text ] || fail "rank 0 did not get the standard input"
+expect 0 - -n 1 -- sh -c 'taskset -p $$'
+one=$(nproc)
+if [ "$one" -ge 2 ]; then
+    [ "$("$run" -n 2 -- sh -c 'taskset -p $$ | sed "s/.*: //"' | sort -u | wc -l)" = 2 ] || fail "two ranks on one core"
+    [ "$("$run" -n 2 --bind none -- nproc | sort -u)" = "$one" ] || fail "--bind none binds"
+fi
+
+# ---- signals, and nothing left behind
+mark=3$$ # a number of seconds that no other sleep has
+for signal in INT TERM HUP QUIT; do
+    # Started by env, because a shell makes background jobs ignore SIGINT and SIGQUIT.
+    env --default-signal=INT,QUIT "$run" -n 3 -- sh -c "sleep $mark & sleep $mark" 2>"$work/err" &
+    pid=$!
+    sleep 0.5
+    kill -s $signal $pid
+    wait $pid
+    got=$?
+    case $signal in INT) number=2 ;; TERM) number=15 ;; HUP) number=1 ;; QUIT) number=3 ;; esac
+    [ $got = $((128 + number)) ] || fail "SIG$signal: status $got: $(cat "$work/err")"
+    gone "sleep $mark"
+done
+"$run" -n 3 sleep $mark &
+pid=$!
+sleep 0.5
+kill -s KILL $pid
+wait $pid 2>/dev/null
+gone "sleep $mark"
+exit $failed
