@@ -6,7 +6,8 @@
 . "$(dirname "$0")/cases.sh"
 need tools/coll_bench tests/runtime/boot_ring
 ring=$top_builddir/tests/runtime/boot_ring
-bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20)
+bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
+    --repetitions 3)
 
 killed() { # kill -9 of one rank in the midst of a long run: the job fails, soon
     local job i victim='' status=0

@@ -5,7 +5,8 @@
 . "$(dirname "$0")/cases.sh"
 need tools/coll_bench tests/runtime/boot_ring
 ring=$top_builddir/tests/runtime/boot_ring
-bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20)
+bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
+    --repetitions 3)
 
 check "lab up" "$lab" up 4
 check "lab slurm up" "$lab" slurm up
