@@ -1,1 +1,1 @@
-# SPDX-License-Identifier: BSD-3-Clause
+hx_sources += inter/fabric.h inter/endpoint.c inter/negotiate.c inter/address.c inter/message.c inter/credit.c inter/completion.c inter/bounce.c

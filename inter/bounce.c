@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of the endpoint's own: bounce buffers (slots) and requests (chunks). Both come from blocks that are kept
+ * until the endpoint closes, so a steady state allocates and registers nothing. Where the provider wants local
+ * registration each block is registered once, as a whole.
+ */
+#include "fabric.h"
+#include "runtime/error.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, where there are any */
+#define CHUNKS_PER_BLOCK 256
+
+struct hx_slot_block {
+    struct hx_slot_block *next;
+    void *base;
+    size_t bytes;
+    struct fid_mr *mr;
+    struct hx_slot slots[];
+};
+
+struct hx_chunk_block {
+    struct hx_chunk_block *next;
+    struct hx_chunk chunks[CHUNKS_PER_BLOCK];
+};
+
+static int block_register(struct hx_net *net, struct hx_slot_block *block)
+{
+    int mode = net->info->domain_attr->mr_mode;
+    uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++net->next_key;
+    int rc = fi_mr_reg(net->domain, block->base, block->bytes, FI_SEND | FI_RECV, 0, key, 0, &block->mr, NULL);
+
+    if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
+        rc = fi_mr_bind(block->mr, &net->ep->fid, 0);
+        if (rc == 0)
+            rc = fi_mr_enable(block->mr);
+        if (rc != 0)
+            fi_close(&block->mr->fid);
+    }
+    if (rc != 0)
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (see ulimit -l)", block->bytes, net->info->fabric_attr->prov_name,
+                fi_strerror(-rc));
+    return rc;
+}
+
+/* Map aligned to its size class, so that one huge page can hold it. */
+static void *block_map(size_t bytes)
+{
+    uint8_t *raw = mmap(NULL, bytes + BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *base;
+
+    if (raw == MAP_FAILED)
+        return NULL;
+    base = (uint8_t *)(((uintptr_t)raw + BLOCK_BYTES - 1) & ~(uintptr_t)(BLOCK_BYTES - 1));
+    if (base > raw)
+        munmap(raw, (size_t)(base - raw));
+    munmap(base + bytes, BLOCK_BYTES - (size_t)(base - raw));
+    return base;
+}
+
+static int pool_grow(struct hx_net *net, struct hx_slot_pool *pool)
+{
+    size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES;
+    size_t count = bytes / pool->slot_bytes;
+    struct hx_slot_block *block;
+
+    if (pool->slot_bytes < 4096) { /* credits: a page or two */
+        bytes = 8192;
+        count = bytes / pool->slot_bytes;
+    }
+    bytes = (bytes + 4095) & ~(size_t)4095;
+    block = calloc(1, sizeof(*block) + count * sizeof(block->slots[0]));
+    if (block == NULL)
+        return -1;
+    block->bytes = bytes;
+    block->base = block_map(bytes);
+    if (block->base == NULL || (net->register_local && block_register(net, block) != 0)) {
+        if (block->base != NULL)
+            munmap(block->base, bytes);
+        free(block);
+        return -1;
+    }
+    for (size_t i = count; i-- > 0;) {
+        block->slots[i].base = (uint8_t *)block->base + i * pool->slot_bytes;
+        block->slots[i].desc = block->mr != NULL ? fi_mr_desc(block->mr) : NULL;
+        block->slots[i].next = pool->free;
+        pool->free = &block->slots[i];
+    }
+    block->next = pool->blocks;
+    pool->blocks = block;
+    return 0;
+}
+
+static struct hx_slot_pool *pool_for(struct hx_net *net, size_t bytes)
+{
+    struct hx_slot_pool *pool = net->slots;
+
+    while (pool->slot_bytes < bytes)
+        pool++;
+    return pool;
+}
+
+struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes)
+{
+    struct hx_slot_pool *pool = pool_for(net, bytes);
+    struct hx_slot *slot;
+
+    if (pool->free == NULL && pool_grow(net, pool) != 0)
+        return NULL;
+    slot = pool->free;
+    pool->free = slot->next;
+    return slot;
+}
+
+void hx_slot_release(struct hx_net *net, struct hx_slot *slot, size_t bytes)
+{
+    struct hx_slot_pool *pool = pool_for(net, bytes);
+
+    slot->next = pool->free;
+    pool->free = slot;
+}
+
+/* ---- chunks */
+
+struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
+{
+    struct hx_chunk *chunk;
+
+    if (net->free_chunks == NULL) {
+        struct hx_chunk_block *block = calloc(1, sizeof(*block));
+        if (block == NULL)
+            return NULL;
+        block->next = net->chunk_blocks;
+        net->chunk_blocks = block;
+        for (int i = CHUNKS_PER_BLOCK; i-- > 0;)
+            hx_chunk_release(net, &block->chunks[i]);
+    }
+    chunk = net->free_chunks;
+    net->free_chunks = chunk->next;
+    return chunk;
+}
+
+void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
+{
+    chunk->kind = HX_CHUNK_FREE;
+    chunk->next = net->free_chunks;
+    net->free_chunks = chunk;
+}
+
+void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, struct hx_net_op *op)
+{
+    for (struct hx_chunk_block *block = net->chunk_blocks; block != NULL; block = block->next)
+        for (int i = 0; i < CHUNKS_PER_BLOCK; i++)
+            if (block->chunks[i].kind != HX_CHUNK_FREE)
+                visit(net, &block->chunks[i], op);
+}
+
+void hx_bounce_close(struct hx_net *net)
+{
+    for (int i = 0; i < HX_SLOT_KINDS; i++)
+        for (struct hx_slot_block *block = net->slots[i].blocks, *next; block != NULL; block = next) {
+            next = block->next;
+            if (block->mr != NULL)
+                fi_close(&block->mr->fid);
+            munmap(block->base, block->bytes);
+            free(block);
+        }
+    for (struct hx_chunk_block *block = net->chunk_blocks, *next; block != NULL; block = next) {
+        next = block->next;
+        free(block);
+    }
+}
+
+/* ---- a message's segments */
+
+/* The segment that holds the byte at *offset, which becomes the offset within it. */
+static const struct hx_segment *segment_at(const struct hx_net_op *op, size_t *offset)
+{
+    const struct hx_segment *segment = op->segments;
+
+    while (*offset >= segment->bytes)
+        *offset -= segment++->bytes;
+    return segment;
+}
+
+void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes)
+{
+    const struct hx_segment *segment = segment_at(op, &offset);
+
+    return offset + bytes <= segment->bytes ? (uint8_t *)segment->base + offset : NULL;
+}
+
+void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
+{
+    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
+        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        memcpy(to, (const uint8_t *)segment->base + offset, part);
+        to = (uint8_t *)to + part;
+        bytes -= part;
+    }
+}
+
+void hx_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes)
+{
+    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
+        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        memcpy((uint8_t *)segment->base + offset, from, part);
+        from = (const uint8_t *)from + part;
+        bytes -= part;
+    }
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completions: read a batch, advance each message, then retry what was refused. Errors get their names here. */
+#include "fabric.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include <string.h>
+
+#define BATCH 16
+#define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
+
+/* Give the request back. Returns its message, and in *bytes what it held of it. */
+static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
+{
+    struct hx_net_op *op = chunk->op;
+
+    *bytes = chunk->bytes;
+    chunk->op = NULL;
+    if (chunk->slot != NULL)
+        hx_slot_release(net, chunk->slot, chunk->bytes);
+    hx_chunk_release(net, chunk);
+    return op;
+}
+
+static void send_done(struct hx_net *net, struct hx_chunk *chunk)
+{
+    size_t bytes;
+    struct hx_net_op *op = chunk_end(net, chunk, &bytes);
+
+    net->sends_in_flight--;
+    hx_message_advance(net, op, bytes);
+}
+
+static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
+{
+    struct hx_edge *edge = chunk->edge;
+    struct hx_net_op *op = chunk->op;
+    size_t bytes;
+
+    net->recvs_in_flight--;
+    net->count.chunks_received++;
+    if (hx_op_is_large(op)) {
+        edge->received++;
+        if (hx_credit_is_due(edge) && hx_credit_tell(net, edge) != 0)
+            hx_edge_activate(net, edge);
+    }
+    if (chunk->slot != NULL && hx_op_status(op) == 0)
+        hx_scatter(op, chunk->offset, chunk->slot->base, came < chunk->bytes ? came : chunk->bytes);
+    chunk_end(net, chunk, &bytes);
+    if (came != bytes) {
+        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came, net->rank,
+                bytes, (unsigned long long)op->match);
+        hx_message_fail(net, op, HX_ERR_TRANSPORT);
+    }
+    hx_message_advance(net, op, bytes);
+    if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
+        hx_recv_wait(net, edge, op);
+}
+
+static void completion_handle(struct hx_net *net, void *context, size_t bytes)
+{
+    struct hx_chunk *chunk = context;
+
+    switch (chunk->kind) {
+    case HX_CHUNK_SEND:
+        send_done(net, chunk);
+        break;
+    case HX_CHUNK_RECV:
+        recv_done(net, chunk, bytes);
+        break;
+    case HX_CHUNK_CREDIT:
+        net->recvs_in_flight--;
+        hx_chunk_release(net, chunk);
+        hx_credit_arrived(net, chunk->edge);
+        break;
+    case HX_CHUNK_FREE:
+        break;
+    }
+}
+
+/* ---- errors */
+
+/* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be reached. */
+static const char *efa_meaning(const struct hx_net *net, int code, int *gone)
+{
+    *gone = 0;
+    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0)
+        return "";
+    switch (code) {
+    case 13:
+    case 15:
+        *gone = 1;
+        return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 9:
+    case 14:
+        *gone = 1;
+        return " (the peer's process has gone)";
+    case 10:
+        return " (the receiver was not ready for too long)";
+    case 4112:
+        return " (locked memory is exhausted: see ulimit -l)";
+    default:
+        return "";
+    }
+}
+
+static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
+{
+    struct hx_edge *edge = chunk->edge;
+    struct hx_net_op *op;
+    size_t bytes;
+    int gone;
+    const char *meaning = efa_meaning(net, error->prov_errno, &gone);
+
+    /* a provider over TCP ends what is under way on a broken connection as cancelled */
+    gone |= error->err == FI_ECANCELED || error->err == FI_ECONNRESET || error->err == FI_ECONNABORTED || error->err == FI_ENOTCONN ||
+            error->err == FI_ECONNREFUSED || error->err == FI_EHOSTUNREACH || error->err == FI_EIO;
+    if (chunk->kind == HX_CHUNK_SEND)
+        net->sends_in_flight--;
+    else
+        net->recvs_in_flight--;
+    if (chunk->kind == HX_CHUNK_CREDIT)
+        edge->listening = 0;
+    op = chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
+    if (op != NULL && hx_op_status(op) == 0) { /* else we have cancelled it */
+        char text[128] = "";
+        const char *what = fi_cq_strerror(net->cq, error->prov_errno, error->err_data, text, sizeof(text));
+        hx_status_t status = gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT;
+
+        hx_fail(status, "%s rank %d over %s failed: %s; provider code %d, %s%s",
+                op->direction == HX_NET_SEND ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
+                fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+        hx_message_fail(net, op, status);
+    }
+    if (op != NULL)
+        hx_message_advance(net, op, bytes);
+}
+
+static void error_read(struct hx_net *net)
+{
+    struct fi_cq_err_entry error;
+
+    memset(&error, 0, sizeof(error));
+    if (fi_cq_readerr(net->cq, &error, 0) != 1)
+        return;
+    if (error.op_context != NULL)
+        chunk_fail(net, error.op_context, &error);
+    else
+        hx_warn("%s reports an error of no message: %s (provider code %d)", net->info->fabric_attr->prov_name,
+                fi_strerror(error.err), error.prov_errno);
+}
+
+int hx_events_read(struct hx_net *net)
+{
+    struct fi_eq_err_entry error;
+    uint64_t buffer[32];
+    uint32_t event;
+    ssize_t rc = fi_eq_read(net->eq, &event, buffer, sizeof(buffer), 0);
+
+    if (rc != -FI_EAVAIL)
+        return 0;
+    memset(&error, 0, sizeof(error));
+    if (fi_eq_readerr(net->eq, &error, 0) < 0)
+        return 0;
+    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d failed: %s (provider code %d)", net->info->fabric_attr->prov_name, net->rank,
+            fi_strerror(error.err), error.prov_errno);
+    hx_net_break(net);
+    return -(int)HX_ERR_TRANSPORT;
+}
+
+int hx_progress(struct hx_net *net)
+{
+    struct fi_cq_tagged_entry entries[BATCH];
+    int handled = 0;
+    ssize_t n;
+
+    if (net->broken)
+        return -(int)HX_ERR_TRANSPORT;
+    do {
+        net->unread = 0;
+        n = fi_cq_read(net->cq, entries, BATCH);
+        if (n == -FI_EAVAIL) {
+            error_read(net);
+            handled++;
+        } else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR) {
+            hx_fail(HX_ERR_TRANSPORT, "reading completions of %s: %s", net->info->fabric_attr->prov_name, fi_strerror((int)-n));
+            hx_net_break(net);
+            return -(int)HX_ERR_TRANSPORT;
+        }
+        for (ssize_t i = 0; i < n; i++, handled++)
+            completion_handle(net, entries[i].op_context, entries[i].len);
+    } while (n == BATCH || n == -FI_EAVAIL);
+    if (net->active != NULL)
+        hx_edges_retry(net);
+    if (++net->rounds % EVENT_INTERVAL == 0 && hx_events_read(net) != 0)
+        return -(int)HX_ERR_TRANSPORT;
+    return handled;
+}

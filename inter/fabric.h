@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The objects behind runtime/transport.h, private to inter/.
+ *
+ *   net (endpoint)  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
+ *
+ * A tag is match << 12 | chunk number modulo 4096, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
+ * message of more than HX_EAGER_BYTES pays one credit of its edge per chunk. The receiver tells the sum of chunks it
+ * has received, under a tag of its own, whenever half a grant has gone by; being a sum, it may be lost in a newer one
+ * or arrive in any order.
+ */
+#ifndef HX_FABRIC_H
+#define HX_FABRIC_H
+#include "runtime/transport.h"
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
+#define HX_CHUNK_BITS 12
+#define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
+#define HX_CREDIT_MATCH ((UINT64_C(1) << HX_MATCH_BITS) - 1) /* the one match id that messages may not use */
+#define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)
+#define HX_GRANT 16       /* chunks an edge may have sent beyond those known to be received */
+#define HX_RECV_WINDOW 16 /* chunk receives of one message posted at a time */
+#define HX_RECV_LIMIT 4096 /* chunk receives of the endpoint posted at a time: what the completion queue holds */
+#define HX_SEND_LIMIT 1024 /* ceiling on tx_attr->size */
+#define HX_INJECT_LIMIT 256 /* ceiling on tx_attr->inject_size */
+
+/* ---- bounce buffers: memory of ours, registered once where the provider asks for it */
+struct hx_slot {
+    void *base;
+    void *desc;
+    struct hx_slot *next;
+};
+
+struct hx_slot_block;
+
+struct hx_slot_pool {
+    size_t slot_bytes;
+    struct hx_slot *free;
+    struct hx_slot_block *blocks;
+};
+
+enum { HX_SLOT_CREDIT, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
+
+/* ---- requests */
+enum hx_chunk_kind { HX_CHUNK_FREE, HX_CHUNK_SEND, HX_CHUNK_RECV, HX_CHUNK_CREDIT };
+
+struct hx_chunk {
+    struct fi_context2 context; /* first: libfabric hands this address back */
+    struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
+    struct hx_edge *edge;
+    struct hx_slot *slot;       /* NULL: straight to or from the caller's memory */
+    size_t offset, bytes;       /* within the message */
+    enum hx_chunk_kind kind;
+    struct hx_chunk *next;      /* free list */
+};
+
+struct hx_chunk_block;
+
+struct hx_op_queue {
+    struct hx_net_op *head, *tail;
+};
+
+/* ---- one peer */
+struct hx_edge {
+    fi_addr_t addr;
+    int peer;
+    int active;                 /* in net->active: something to retry */
+    struct hx_edge *next_active;
+    struct hx_op_queue recvs;   /* receives the provider has refused so far */
+    struct hx_op_queue eager;   /* short sends it has refused */
+    struct hx_op_queue large;   /* long sends not yet wholly posted, the first under way */
+    uint64_t sent, acknowledged; /* large chunks sent, and told by the peer to have been received */
+    uint64_t received, told;     /* large chunks received, and told to the peer */
+    struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first large send */
+    int listening;               /* a receive is posted on it */
+};
+
+struct hx_net {
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_eq *eq;
+    struct fid_cq *cq;
+    struct fid_av *av;
+    struct fid_ep *ep;
+    int rank, nranks, broken;
+    int register_local;         /* FI_MR_LOCAL: every buffer needs a descriptor */
+    size_t chunk_bytes, inject_bytes, send_limit;
+    size_t sends_in_flight, recvs_in_flight;
+    uint64_t next_key;
+    unsigned rounds;            /* progress calls */
+    int wait_fd;
+    int no_trywait;             /* wait_fd is not the queue's own descriptor: see endpoint.c */
+    int unread;                 /* posted since the queue was last read: a completion may be there without a wake-up */
+    struct hx_edge **edges;     /* [nranks], NULL: not connected */
+    struct hx_edge *active;
+    struct hx_chunk *free_chunks;
+    struct hx_chunk_block *chunk_blocks;
+    struct hx_slot_pool slots[HX_SLOT_KINDS];
+    struct hx_net_counters count;
+    char text[256];
+};
+
+/* Switches for tests only; all zero in a real run. */
+struct hx_fabric_test {
+    int register_local; /* act as if the provider had asked for FI_MR_LOCAL */
+};
+extern struct hx_fabric_test hx_fabric_test;
+
+/* negotiate.c: the best provider and interface for env. *info is released with fi_freeinfo. */
+hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info);
+size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
+int hx_provider_is_native_tcp(const struct fi_info *info);
+
+/* address.c */
+hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
+hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
+
+/* bounce.c: slots and chunks; NULL when memory or registration is refused */
+struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes);
+void hx_slot_release(struct hx_net *net, struct hx_slot *slot, size_t bytes);
+struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
+void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
+typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, struct hx_net_op *op);
+void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, struct hx_net_op *op); /* all that are in use */
+void hx_bounce_close(struct hx_net *net);
+/* Copy between the message's segments at offset and flat memory. */
+void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
+void hx_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
+void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
+
+/* message.c */
+void hx_message_post(struct hx_net *net, struct hx_net_op *op);
+void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
+void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
+void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes);    /* bytes more are no longer in flight */
+void hx_net_break(struct hx_net *net); /* close the endpoint: every message fails, none is touched again */
+int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
+void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* try its rest again later */
+void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
+void hx_edges_retry(struct hx_net *net);
+
+/* completion.c */
+int hx_progress(struct hx_net *net);
+int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
+
+/* credit.c */
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge); /* before a large send: 0, or -FI_EAGAIN */
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
+int hx_credit_tell(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
+
+/* op->state: the status a message has failed with, or 0; and whether it is in its edge's queue of receives. */
+#define HX_OP_QUEUED ((uintptr_t)0x100)
+
+static inline int hx_op_status(const struct hx_net_op *op) { return (int)((uintptr_t)op->state & 0xff); }
+static inline int hx_op_is_queued(const struct hx_net_op *op) { return ((uintptr_t)op->state & HX_OP_QUEUED) != 0; }
+static inline int hx_op_is_large(const struct hx_net_op *op) { return op->total_bytes > HX_EAGER_BYTES; }
+
+/* Half a grant has been received since the peer was last told. */
+static inline int hx_credit_is_due(const struct hx_edge *edge) { return edge->received - edge->told >= HX_GRANT / 2; }
+
+#endif

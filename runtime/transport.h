@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the engine needs of a network: matched messages between ranks. inter/ implements it; runtime/registry.c binds it.
+ *
+ * A message is (peer, match id, segments). Both sides know its exact length beforehand. The match id is unique among the messages
+ * in flight between two ranks, so nothing depends on order. Long messages travel as chunks; the transport cuts them, keeps several in
+ * flight, and holds them back by the credits of the edge. All calls are made by one thread; none blocks.
+ */
+#ifndef HX_TRANSPORT_H
+#define HX_TRANSPORT_H
+#include "env.h"
+#include "hierax.h"
+
+struct hx_segment {
+    void *base;
+    size_t bytes;
+};
+
+enum hx_net_direction { HX_NET_SEND, HX_NET_RECV };
+
+/* One message under way. Owned by the caller; the transport uses it from post until done != 0. */
+struct hx_net_op {
+    /* set by the caller before post; unchanged by the transport */
+    enum hx_net_direction direction;
+    int peer;            /* rank in the job */
+    uint64_t match;      /* <= HX_MATCH_BITS bits */
+    const struct hx_segment *segments; /* caller keeps the array until done */
+    int nsegments;       /* total bytes > 0 */
+    /* set by the transport */
+    volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
+    /* the transport's own state */
+    size_t total_bytes, posted_bytes, completed_bytes;
+    struct hx_net_op *next;
+    void *state;
+};
+
+#define HX_MATCH_BITS 36 /* the transport adds 12 bits of chunk number: 48 in all */
+
+struct hx_net_counters {
+    uint64_t messages_sent, messages_received; /* hx_net_op completed */
+    uint64_t bytes_sent, bytes_received;
+    uint64_t chunks_sent, chunks_received, credits_sent;
+    uint64_t again;            /* -FI_EAGAIN seen */
+    uint64_t bounced_bytes;    /* copied through registered buffers */
+};
+
+struct hx_net; /* an open endpoint */
+
+struct hx_net_ops {
+    const char *name;
+
+    /* Open one endpoint on this process's nearest interface. peers: number of ranks of the job. local_rank: among the ranks of this node.
+     * Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
+    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, int local_rank, struct hx_net **net);
+
+    /* This endpoint's address: *bytes in: capacity, out: length. Includes what a peer must agree on (version, provider name). */
+    hx_status_t (*address)(struct hx_net *net, void *blob, size_t *bytes);
+
+    /* Make peer reachable. Blob as its address() gave it; a foreign version or provider is an error naming both. */
+    hx_status_t (*connect)(struct hx_net *net, int peer, const void *blob, size_t bytes);
+
+    /* Start a message; never blocks. A refusal (queue full, no credit) is kept pending inside, per peer. An error is told by op->done. */
+    void (*post)(struct hx_net *net, struct hx_net_op *op);
+
+    /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an error of
+     * the endpoint as a whole. */
+    int (*progress)(struct hx_net *net);
+
+    /* Descriptor to poll for readability when idle, or -1. arm() must be called just before poll: 0 means it may block, else there is
+     * something to progress at once. */
+    int (*wait_fd)(struct hx_net *net);
+    int (*arm)(struct hx_net *net);
+
+    /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
+    void (*cancel)(struct hx_net *net, struct hx_net_op *op);
+
+    void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
+
+    /* One line for the log: provider, version, interface, chunk, credits, wait object. */
+    const char *(*describe)(const struct hx_net *net);
+
+    /* Largest message chunk, for the planner. */
+    size_t (*chunk_bytes)(const struct hx_net *net);
+
+    /* orderly != 0: drain what was sent first (bounded time). */
+    void (*close)(struct hx_net *net, int orderly);
+};
+
+extern const struct hx_net_ops hx_net_fabric; /* inter/endpoint.c */
+
+#endif
