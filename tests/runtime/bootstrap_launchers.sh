@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# boot_ring under every launcher there is on one machine: coll_run and a bare shell (TCP store), mpirun (PMIx), mpiexec.hydra
-# (PMI-1). Short and long values, 1 to 7 ranks. A launcher that is not installed is named, and makes this test a skip.
+# boot_ring under every launcher there is on one machine: coll_run and a bare shell (TCP store), mpirun (PMIx),
+# mpiexec.hydra (PMI-1). Short and long values, 1 to 7 ranks. A launcher that is not installed is named, and makes this test a skip.
 set -u
 ring=${top_builddir:-.}/tests/runtime/boot_ring
 run=${top_builddir:-.}/tools/coll_run

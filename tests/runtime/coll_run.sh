@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# coll_run: exit status and message for each way that a job ends, bad arguments, signals, output, and that nothing is left.
+# coll_run: exit status and message for each way that a job ends, bad arguments, signals, output, and that
+# nothing is left.
 set -u
 run=${top_builddir:-.}/tools/coll_run
 ring=${top_builddir:-.}/tests/runtime/boot_ring
@@ -15,7 +16,8 @@ fail()
     failed=1
 }
 
-# expect STATUS TEXT ARGUMENT...: coll_run ends with STATUS, and TEXT (a pattern) is in what it prints; TEXT - for anything.
+# expect STATUS TEXT ARGUMENT...: coll_run ends with STATUS, and TEXT (a pattern) is in what it prints; TEXT - for
+# anything.
 expect()
 {
     status=$1 text=$2
@@ -39,9 +41,11 @@ gone()
 # ---- how jobs end
 expect 0 - -n 3 true
 expect 1 'rank [0-2] (pid [0-9]*) exited with status 1' -n 3 false
-expect 5 'rank 1 (pid [0-9]*) exited with status 5; ending the others' -n 3 -- sh -c '[ $HX_RANK != 1 ] || exit 5; sleep 30'
+expect 5 'rank 1 (pid [0-9]*) exited with status 5; ending the others' -n 3 -- \
+    sh -c '[ $HX_RANK != 1 ] || exit 5; sleep 30'
 expect 137 'rank 2 (pid [0-9]*) was killed by signal 9 (Killed)' -n 4 "$ring" --die 2
-expect 137 'error: rank 2 has died' -n 4 -- sh -c '[ $HX_RANK = 2 ] && exec "$0" --die 2; trap "" TERM; "$0"; exit 0' "$ring"
+expect 137 'error: rank 2 has died' -n 4 -- \
+    sh -c '[ $HX_RANK = 2 ] && exec "$0" --die 2; trap "" TERM; "$0"; exit 0' "$ring"
 expect 1 'rank 1 has aborted the job: asked to' -n 4 "$ring" --abort 1
 expect 3 'for rank 1 (2 of 3 have arrived, 3 ever connected)' -n 3 --env HX_TIMEOUT=1 "$ring" --late 1 8
 expect 124 'has run for 0.5 s' -n 2 --timeout 0.5 sleep 30
@@ -70,7 +74,8 @@ expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
 expect 0 '^-n --prefix$' -n 1 printf '%s %s\n' -n --prefix
 expect 0 '^\[0\] no end$' -n 1 --prefix printf 'no end'
 expect 0 - -n 3 --prefix seq 20000
-[ "$(sort -u "$work/out" | wc -l)" = 60000 ] || fail "--prefix lost or mixed lines: $(sort -u "$work/out" | wc -l) of 60000"
+lines=$(sort -u "$work/out" | wc -l)
+[ "$lines" = 60000 ] || fail "--prefix lost or mixed lines: $lines of 60000"
 [ "$(echo text | "$run" -n 2 cat)" = text ] || fail "rank 0 did not get the standard input"
 expect 0 - -n 1 -- sh -c 'taskset -p $$'
 one=$(nproc)
