@@ -68,7 +68,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLREDUCE) /* copy in, read n slots, write */
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
-        return 2 * (p->intra_alpha_us + switches(p)) + (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+        return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary"))
         return p->intra_alpha_us + switches(p) + 1.5 * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)

@@ -33,5 +33,5 @@ void hx_allgather_nary(struct hx_builder *b)
         }
     }
     if (b->p > 1)
-        hx_publish(b, READ);
+        hx_publish_read(b, READ);
 }

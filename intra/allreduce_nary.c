@@ -31,5 +31,5 @@ void hx_allreduce_nary(struct hx_builder *b)
     hx_publish(b, FILLED);
     hx_await_all(b, FILLED);
     hx_reduce_slots(b, out, b->in);
-    hx_publish(b, READ);
+    hx_publish_read(b, READ);
 }

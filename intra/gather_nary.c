@@ -32,5 +32,5 @@ void hx_gather_nary(struct hx_builder *b)
         hx_copy_from_slot(b, hx_at(b->out, j, 1), j);
     }
     if (holds)
-        hx_publish(b, READ);
+        hx_publish_read(b, READ);
 }

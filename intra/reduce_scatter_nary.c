@@ -28,6 +28,6 @@ void hx_reduce_scatter_nary(struct hx_builder *b)
     if (hx_owns(b, me)) {
         hx_await_all(b, FILLED);
         hx_reduce_slots(b, hx_at(b->out, me, 1), b->in);
-        hx_publish(b, READ);
+        hx_publish_read(b, READ);
     }
 }

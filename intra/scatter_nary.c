@@ -31,6 +31,6 @@ void hx_scatter_nary(struct hx_builder *b)
     } else {
         hx_await(b, FILLED, holder[me]);
         hx_copy_from_slot(b, hx_at(b->out, me, 1), holder[me]);
-        hx_publish(b, READ);
+        hx_publish_read(b, READ);
     }
 }

@@ -16,7 +16,8 @@ static int one_span(const struct hx_layout *layout, uint8_t space, const struct 
 void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, uint64_t slice, struct hx_bound_step *out)
 {
     *out = (struct hx_bound_step){.op = step->op, .dst = step->dst, .src = step->src, .own = step->own, .peer = step->peer,
-                                  .n = step->n, .tag = step->tag, .handle = step->handle, .contiguous = 1};
+                                  .n = step->n, .tag = step->tag, .handle = step->handle, .contiguous = 1,
+                                  .plan_step = step};
     if (step->nblocks == 0)
         return;
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
@@ -31,6 +32,11 @@ void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, u
 static unsigned min_window(unsigned window, uint64_t slices)
 {
     return slices < window ? (unsigned)slices : window;
+}
+
+static int lags(const struct hx_step *step)
+{
+    return (step->op == HX_OP_AWAIT || step->op == HX_OP_PUBLISH) && step->own;
 }
 
 static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int s, const struct hx_choice *choice,
@@ -55,11 +61,14 @@ static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int 
     for (unsigned w = 0; w < bs->window && stage->ntransfers; w++)
         if (!(bs->instances[w].transfers = calloc(stage->ntransfers, sizeof(struct hx_transfer))))
             return HX_ERR_NOMEM;
+    bs->nsteps = stage->nsteps;
     if (bs->layout.nslices == 1) {
         if (!(bs->steps = malloc((stage->nsteps + 1) * sizeof(*bs->steps))))
             return HX_ERR_NOMEM;
+        bs->nsteps = 0;
         for (uint32_t i = 0; i < stage->nsteps; i++)
-            hx_bind_step(bs, &stage->steps[i], 0, &bs->steps[i]);
+            if (!lags(&stage->steps[i]))
+                hx_bind_step(bs, &stage->steps[i], 0, &bs->steps[bs->nsteps++]);
     }
     return HX_SUCCESS;
 }

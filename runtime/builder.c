@@ -233,6 +233,11 @@ void hx_publish(struct hx_builder *b, int flag)
     flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p);
 }
 
+void hx_publish_read(struct hx_builder *b, int flag)
+{
+    flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p)->own = 1;
+}
+
 void hx_await(struct hx_builder *b, int flag, int member)
 {
     flag_append(b, HX_OP_AWAIT, flag, member_wrap(b, member), 1);

@@ -29,6 +29,7 @@ struct hx_bound_step {
     uint32_t peer, n, tag, handle;
     int contiguous; /* every operand is one span; else the layout is asked */
     size_t dst_offset, src_offset, own_offset, bytes;
+    const struct hx_step *plan_step;
 };
 
 struct hx_instance { /* one slice of one stage under way */
@@ -42,6 +43,7 @@ struct hx_bound_stage {
     const struct hx_stage *stage;
     struct hx_layout layout;
     struct hx_bound_step *steps; /* of the only slice; NULL when there are several */
+    uint32_t nsteps;             /* with one slice nothing lags, so steps that only serve the next window are left out */
     const int *local;            /* [stage->n] node-local rank of each member, -1 on another node */
     unsigned window;
     int channel;                 /* first ring channel */

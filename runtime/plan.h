@@ -43,7 +43,7 @@ enum hx_space {
 struct hx_step {
     uint8_t op;       /* enum hx_opcode */
     uint8_t dst, src; /* enum hx_space */
-    uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag */
+    uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag. PUBLISH: 1 = awaited only with lag */
     uint32_t peer;    /* member: SEND, RECV, COPY from SLOT; first member: REDUCE from SLOT, AWAIT, PUBLISH (who may wait for it) */
     uint32_t n;       /* members, sources or handles */
     uint32_t block, nblocks;
@@ -152,6 +152,7 @@ int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* 
 void hx_join(struct hx_builder *b, int handle);
 void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
+void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
 void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */

@@ -200,7 +200,7 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
 static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                              const struct hx_bound_step *step)
 {
-    const struct hx_step *plan_step = &bs->stage->steps[instance->pc];
+    const struct hx_step *plan_step = step->plan_step;
 
     switch ((enum hx_opcode)step->op) {
     case HX_OP_COPY:
@@ -290,7 +290,7 @@ static void run_inline(struct hx_run *run)
     for (int s = 0; s < run->bound->nstages; s++) {
         struct hx_bound_stage *bs = &run->bound->stages[s];
         struct hx_instance *instance = &bs->instances[0];
-        uint32_t nsteps = bs->stage->nsteps;
+        uint32_t nsteps = bs->nsteps;
 
         instance->slice = 0;
         run->at = bs;
@@ -330,7 +330,7 @@ static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage
 /* Issue steps of one slice until one must wait, never overtaking the slice before at the same step. Returns steps issued. */
 static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance)
 {
-    uint32_t limit = bs->stage->nsteps, first = instance->pc;
+    uint32_t limit = bs->nsteps, first = instance->pc;
     struct hx_bound_step storage;
 
     if (instance->slice > bs->finished)
@@ -356,7 +356,7 @@ static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
     }
     for (uint64_t k = bs->finished; k < bs->started && run->status == HX_SUCCESS; k++) {
         issued += instance_advance(run, bs, &bs->instances[k % bs->window]);
-        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->stage->nsteps)
+        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->nsteps)
             bs->finished++;
     }
     return (int)issued;
