@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses on the wire: what a peer needs to reach this endpoint and what both must agree on, checked before it is used. */
+/* Addresses on the wire: what a peer needs to reach this endpoint and what both must agree on, checked before it is
+ * used. */
 #include "fabric.h"
 #include "runtime/error.h"
 #include <stdlib.h>
@@ -64,17 +65,17 @@ static hx_status_t blob_check(const struct hx_net *net, int peer, const struct a
     if (bytes < sizeof(*blob) || blob->magic != ADDRESS_MAGIC)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is no address of hierax (%zu bytes)", peer, bytes);
     if (blob->version != ADDRESS_VERSION)
-        return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer, blob->version,
-                       ADDRESS_VERSION);
+        return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer,
+                       blob->version, ADDRESS_VERSION);
     if (bytes != sizeof(*blob) + blob->name_bytes || blob->checksum != blob_checksum(blob) ||
         memchr(blob->provider, 0, sizeof(blob->provider)) == NULL)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is damaged", peer);
     if (strcmp(blob->provider, provider) != 0)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d uses libfabric provider %s, rank %d uses %s; set HX_PROVIDER", peer, blob->provider,
-                       net->rank, provider);
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d uses libfabric provider %s, rank %d uses %s; set HX_PROVIDER", peer,
+                       blob->provider, net->rank, provider);
     if (blob->chunk_bytes != net->chunk_bytes || blob->grant != HX_GRANT)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d sends chunks of %u bytes and grants %u, rank %d %zu and %d", peer, blob->chunk_bytes,
-                       blob->grant, net->rank, net->chunk_bytes, HX_GRANT);
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d sends chunks of %u bytes and grants %u, rank %d %zu and %d", peer,
+                       blob->chunk_bytes, blob->grant, net->rank, net->chunk_bytes, HX_GRANT);
     return HX_SUCCESS;
 }
 
@@ -101,7 +102,8 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     edge->peer = peer;
     if (fi_av_insert(net->av, blob->name, 1, &edge->addr, 0, NULL) != 1) {
         free(edge);
-        return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d", blob->provider, peer);
+        return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d", blob->provider,
+                       peer);
     }
     net->edges[peer] = edge;
     return HX_SUCCESS;

@@ -40,8 +40,8 @@ static int block_register(struct hx_net *net, struct hx_slot_block *block)
             fi_close(&block->mr->fid);
     }
     if (rc != 0)
-        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (see ulimit -l)", block->bytes, net->info->fabric_attr->prov_name,
-                fi_strerror(-rc));
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (see ulimit -l)", block->bytes,
+                net->info->fabric_attr->prov_name, fi_strerror(-rc));
     return rc;
 }
 

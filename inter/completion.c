@@ -47,8 +47,8 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         hx_scatter(op, chunk->offset, chunk->slot->base, came < chunk->bytes ? came : chunk->bytes);
     chunk_end(net, chunk, &bytes);
     if (came != bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came, net->rank,
-                bytes, (unsigned long long)op->match);
+        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came,
+                net->rank, bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_TRANSPORT);
     }
     hx_message_advance(net, op, bytes);
@@ -61,25 +61,21 @@ static void completion_handle(struct hx_net *net, void *context, size_t bytes)
     struct hx_chunk *chunk = context;
 
     switch (chunk->kind) {
-    case HX_CHUNK_SEND:
-        send_done(net, chunk);
-        break;
-    case HX_CHUNK_RECV:
-        recv_done(net, chunk, bytes);
-        break;
+    case HX_CHUNK_SEND: send_done(net, chunk); break;
+    case HX_CHUNK_RECV: recv_done(net, chunk, bytes); break;
     case HX_CHUNK_CREDIT:
         net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
         hx_credit_arrived(net, chunk->edge);
         break;
-    case HX_CHUNK_FREE:
-        break;
+    case HX_CHUNK_FREE: break;
     }
 }
 
 /* ---- errors */
 
-/* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be reached. */
+/* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be
+ * reached. */
 static const char *efa_meaning(const struct hx_net *net, int code, int *gone)
 {
     *gone = 0;
@@ -87,19 +83,12 @@ static const char *efa_meaning(const struct hx_net *net, int code, int *gone)
         return "";
     switch (code) {
     case 13:
-    case 15:
-        *gone = 1;
-        return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 15: *gone = 1; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
     case 9:
-    case 14:
-        *gone = 1;
-        return " (the peer's process has gone)";
-    case 10:
-        return " (the receiver was not ready for too long)";
-    case 4112:
-        return " (locked memory is exhausted: see ulimit -l)";
-    default:
-        return "";
+    case 14: *gone = 1; return " (the peer's process has gone)";
+    case 10: return " (the receiver was not ready for too long)";
+    case 4112: return " (locked memory is exhausted: see ulimit -l)";
+    default: return "";
     }
 }
 
@@ -112,23 +101,25 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     const char *meaning = efa_meaning(net, error->prov_errno, &gone);
 
     /* a provider over TCP ends what is under way on a broken connection as cancelled */
-    gone |= error->err == FI_ECANCELED || error->err == FI_ECONNRESET || error->err == FI_ECONNABORTED || error->err == FI_ENOTCONN ||
-            error->err == FI_ECONNREFUSED || error->err == FI_EHOSTUNREACH || error->err == FI_EIO;
+    gone |= error->err == FI_ECANCELED || error->err == FI_ECONNRESET || error->err == FI_ECONNABORTED ||
+            error->err == FI_ENOTCONN || error->err == FI_ECONNREFUSED || error->err == FI_EHOSTUNREACH ||
+            error->err == FI_EIO;
     if (chunk->kind == HX_CHUNK_SEND)
         net->sends_in_flight--;
     else
         net->recvs_in_flight--;
     if (chunk->kind == HX_CHUNK_CREDIT)
         edge->listening = 0;
-    op = chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
+    op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) { /* else we have cancelled it */
         char text[128] = "";
         const char *what = fi_cq_strerror(net->cq, error->prov_errno, error->err_data, text, sizeof(text));
         hx_status_t status = gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT;
 
         hx_fail(status, "%s rank %d over %s failed: %s; provider code %d, %s%s",
-                op->direction == HX_NET_SEND ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
-                fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+                op->direction == HX_NET_SEND ? "sending to" : "receiving from", edge->peer,
+                net->info->fabric_attr->prov_name, fi_strerror(error->err), error->prov_errno, what != NULL ? what : "",
+                meaning);
         hx_message_fail(net, op, status);
     }
     if (op != NULL)
@@ -161,8 +152,8 @@ int hx_events_read(struct hx_net *net)
     memset(&error, 0, sizeof(error));
     if (fi_eq_readerr(net->eq, &error, 0) < 0)
         return 0;
-    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d failed: %s (provider code %d)", net->info->fabric_attr->prov_name, net->rank,
-            fi_strerror(error.err), error.prov_errno);
+    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d failed: %s (provider code %d)", net->info->fabric_attr->prov_name,
+            net->rank, fi_strerror(error.err), error.prov_errno);
     hx_net_break(net);
     return -(int)HX_ERR_TRANSPORT;
 }
@@ -182,7 +173,8 @@ int hx_progress(struct hx_net *net)
             error_read(net);
             handled++;
         } else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR) {
-            hx_fail(HX_ERR_TRANSPORT, "reading completions of %s: %s", net->info->fabric_attr->prov_name, fi_strerror((int)-n));
+            hx_fail(HX_ERR_TRANSPORT, "reading completions of %s: %s", net->info->fabric_attr->prov_name,
+                    fi_strerror((int)-n));
             hx_net_break(net);
             return -(int)HX_ERR_TRANSPORT;
         }

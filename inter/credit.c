@@ -17,8 +17,8 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
     chunk->edge = edge;
     chunk->op = NULL;
     chunk->slot = NULL;
-    rc = fi_trecv(net->ep, edge->credit_slot->base, sizeof(uint64_t), edge->credit_slot->desc, edge->addr, HX_CREDIT_TAG, 0,
-                  &chunk->context);
+    rc = fi_trecv(net->ep, edge->credit_slot->base, sizeof(uint64_t), edge->credit_slot->desc, edge->addr,
+                  HX_CREDIT_TAG, 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
         return -FI_EAGAIN;

@@ -116,7 +116,10 @@ static hx_status_t objects_open(struct hx_net *net)
     return HX_SUCCESS;
 }
 
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 static void limits_set(struct hx_net *net, const struct hx_env *env)
 {
@@ -153,11 +156,13 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int 
         net_close(net, 0);
         return status;
     }
-    snprintf(net->text, sizeof(net->text), "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s",
+    snprintf(net->text, sizeof(net->text),
+             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s",
              FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
              FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version),
              net->info->domain_attr->name, net->chunk_bytes >> 10, HX_GRANT, net->inject_bytes,
-             net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object", net->register_local ? ", registered buffers" : "");
+             net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
+             net->register_local ? ", registered buffers" : "");
     hx_info("%s", net->text);
     *out = net;
     return HX_SUCCESS;
@@ -165,7 +170,10 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int 
 
 /* ---- waiting */
 
-static int net_wait_fd(struct hx_net *net) { return net->wait_fd; }
+static int net_wait_fd(struct hx_net *net)
+{
+    return net->wait_fd;
+}
 
 /* While the provider refuses something (a connection being made, say) no descriptor promises to tell when it may be
  * tried again. Then look every millisecond, sleeping here. */
@@ -187,7 +195,10 @@ static int net_arm(struct hx_net *net)
 
 /* ---- closing */
 
-static int sends_left(const struct hx_net *net) { return net->sends_in_flight > 0 || net->active != NULL; }
+static int sends_left(const struct hx_net *net)
+{
+    return net->sends_in_flight > 0 || net->active != NULL;
+}
 
 static void drain(struct hx_net *net)
 {
@@ -227,9 +238,18 @@ static void net_close(struct hx_net *net, int orderly)
 
 /* ---- asking */
 
-static void net_counters(const struct hx_net *net, struct hx_net_counters *out) { *out = net->count; }
-static const char *net_describe(const struct hx_net *net) { return net->text; }
-static size_t net_chunk_bytes(const struct hx_net *net) { return net->chunk_bytes; }
+static void net_counters(const struct hx_net *net, struct hx_net_counters *out)
+{
+    *out = net->count;
+}
+static const char *net_describe(const struct hx_net *net)
+{
+    return net->text;
+}
+static size_t net_chunk_bytes(const struct hx_net *net)
+{
+    return net->chunk_bytes;
+}
 
 const struct hx_net_ops hx_net_fabric = {
     .name = "fabric",

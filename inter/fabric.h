@@ -24,10 +24,10 @@
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_MATCH_BITS) - 1) /* the one match id that messages may not use */
 #define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)
-#define HX_GRANT 16       /* chunks an edge may have sent beyond those known to be received */
-#define HX_RECV_WINDOW 16 /* chunk receives of one message posted at a time */
-#define HX_RECV_LIMIT 4096 /* chunk receives of the endpoint posted at a time: what the completion queue holds */
-#define HX_SEND_LIMIT 1024 /* ceiling on tx_attr->size */
+#define HX_GRANT 16         /* chunks an edge may have sent beyond those known to be received */
+#define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time */
+#define HX_RECV_LIMIT 4096  /* chunk receives of the endpoint posted at a time: what the completion queue holds */
+#define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
 #define HX_INJECT_LIMIT 256 /* ceiling on tx_attr->inject_size */
 
 /* ---- bounce buffers: memory of ours, registered once where the provider asks for it */
@@ -54,10 +54,10 @@ struct hx_chunk {
     struct fi_context2 context; /* first: libfabric hands this address back */
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
-    struct hx_slot *slot;       /* NULL: straight to or from the caller's memory */
-    size_t offset, bytes;       /* within the message */
+    struct hx_slot *slot; /* NULL: straight to or from the caller's memory */
+    size_t offset, bytes; /* within the message */
     enum hx_chunk_kind kind;
-    struct hx_chunk *next;      /* free list */
+    struct hx_chunk *next; /* free list */
 };
 
 struct hx_chunk_block;
@@ -70,11 +70,11 @@ struct hx_op_queue {
 struct hx_edge {
     fi_addr_t addr;
     int peer;
-    int active;                 /* in net->active: something to retry */
+    int active; /* in net->active: something to retry */
     struct hx_edge *next_active;
-    struct hx_op_queue recvs;   /* receives the provider has refused so far */
-    struct hx_op_queue eager;   /* short sends it has refused */
-    struct hx_op_queue large;   /* long sends not yet wholly posted, the first under way */
+    struct hx_op_queue recvs;    /* receives the provider has refused so far */
+    struct hx_op_queue eager;    /* short sends it has refused */
+    struct hx_op_queue large;    /* long sends not yet wholly posted, the first under way */
     uint64_t sent, acknowledged; /* large chunks sent, and told by the peer to have been received */
     uint64_t received, told;     /* large chunks received, and told to the peer */
     struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first large send */
@@ -90,15 +90,15 @@ struct hx_net {
     struct fid_av *av;
     struct fid_ep *ep;
     int rank, nranks, broken;
-    int register_local;         /* FI_MR_LOCAL: every buffer needs a descriptor */
+    int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t sends_in_flight, recvs_in_flight;
     uint64_t next_key;
-    unsigned rounds;            /* progress calls */
+    unsigned rounds; /* progress calls */
     int wait_fd;
-    int no_trywait;             /* wait_fd is not the queue's own descriptor: see endpoint.c */
-    int unread;                 /* posted since the queue was last read: a completion may be there without a wake-up */
-    struct hx_edge **edges;     /* [nranks], NULL: not connected */
+    int no_trywait;         /* wait_fd is not the queue's own descriptor: see endpoint.c */
+    int unread;             /* posted since the queue was last read: a completion may be there without a wake-up */
+    struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks;
@@ -139,10 +139,11 @@ void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /*
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
-void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes);    /* bytes more are no longer in flight */
+void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
+                        size_t bytes); /* bytes more are no longer in flight */
 void hx_net_break(struct hx_net *net); /* close the endpoint: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
-void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* try its rest again later */
+void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
 
@@ -158,11 +159,23 @@ int hx_credit_tell(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAI
 /* op->state: the status a message has failed with, or 0; and whether it is in its edge's queue of receives. */
 #define HX_OP_QUEUED ((uintptr_t)0x100)
 
-static inline int hx_op_status(const struct hx_net_op *op) { return (int)((uintptr_t)op->state & 0xff); }
-static inline int hx_op_is_queued(const struct hx_net_op *op) { return ((uintptr_t)op->state & HX_OP_QUEUED) != 0; }
-static inline int hx_op_is_large(const struct hx_net_op *op) { return op->total_bytes > HX_EAGER_BYTES; }
+static inline int hx_op_status(const struct hx_net_op *op)
+{
+    return (int)((uintptr_t)op->state & 0xff);
+}
+static inline int hx_op_is_queued(const struct hx_net_op *op)
+{
+    return ((uintptr_t)op->state & HX_OP_QUEUED) != 0;
+}
+static inline int hx_op_is_large(const struct hx_net_op *op)
+{
+    return op->total_bytes > HX_EAGER_BYTES;
+}
 
 /* Half a grant has been received since the peer was last told. */
-static inline int hx_credit_is_due(const struct hx_edge *edge) { return edge->received - edge->told >= HX_GRANT / 2; }
+static inline int hx_credit_is_due(const struct hx_edge *edge)
+{
+    return edge->received - edge->told >= HX_GRANT / 2;
+}
 
 #endif

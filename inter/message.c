@@ -8,7 +8,8 @@
 #include "runtime/error.h"
 #include <time.h>
 
-#define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider before the endpoint is closed */
+#define CANCEL_SECONDS                                                                                                 \
+    0.2 /* how long a cancelled message may take to leave the provider before the endpoint is closed */
 
 #define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
 
@@ -115,7 +116,8 @@ static uint64_t next_tag(const struct hx_net *net, const struct hx_net_op *op)
 }
 
 /* A request for the next chunk, bounced where it must be. NULL: no memory now. */
-static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t bytes, void **buffer)
+static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t bytes,
+                                   void **buffer)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
@@ -156,8 +158,8 @@ static int refused(struct hx_net *net, struct hx_net_op *op, ssize_t rc)
         net->count.again++;
         return -FI_EAGAIN;
     }
-    hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from", op->peer,
-            net->info->fabric_attr->prov_name, fi_strerror((int)-rc));
+    hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
+            op->peer, net->info->fabric_attr->prov_name, fi_strerror((int)-rc));
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     return 0;
 }
@@ -193,7 +195,8 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_ne
         return -FI_EAGAIN;
     if (chunk->slot != NULL)
         hx_gather(op, op->posted_bytes, buffer, bytes);
-    rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, next_tag(net, op), &chunk->context);
+    rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, next_tag(net, op),
+                  &chunk->context);
     if (rc != 0) {
         chunk_drop(net, chunk);
         return rc;
@@ -274,9 +277,10 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
     if (net->broken || edge == NULL || op->total_bytes == 0 || op->match >= HX_CREDIT_MATCH) {
-        op->done = -(int)(net->broken ? HX_ERR_TRANSPORT : hx_fail(HX_ERR_INTERNAL,
-                          "no message of %zu bytes with match id %#llx to rank %d", op->total_bytes, (unsigned long long)op->match,
-                          op->peer));
+        op->done =
+            -(int)(net->broken ? HX_ERR_TRANSPORT
+                               : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d",
+                                         op->total_bytes, (unsigned long long)op->match, op->peer));
         return;
     }
     if (op->direction == HX_NET_RECV) {
@@ -394,14 +398,16 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 
     if (net->broken || op->done != 0)
         return;
-    if (op->direction == HX_NET_RECV && hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
-        net->edges[op->peer]->received += (op->total_bytes - op->completed_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
+    if (op->direction == HX_NET_RECV &&
+        hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
+        net->edges[op->peer]->received +=
+            (op->total_bytes - op->completed_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     while (op->done == 0 && !net->broken) {
         hx_progress(net);
         if (op->done == 0 && seconds_now() > give_up) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed", net->info->fabric_attr->prov_name,
-                    op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
+                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
             hx_net_break(net);
         }
     }

@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, tcp later; tcp of 1.17 has no RDM endpoints. */
+/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, tcp later; tcp of 1.17 has no RDM
+ * endpoints. */
 static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm", "sockets"};
 #define PREFERRED ((int)(sizeof(preferred) / sizeof(preferred[0])))
 
@@ -92,10 +93,14 @@ static enum kind address_kind(const struct sockaddr *addr)
 
 static int takes_socket_address(const struct fi_info *info)
 {
-    return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6;
+    return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN ||
+           info->addr_format == FI_SOCKADDR_IN6;
 }
 
-static int has_socket_address(const struct fi_info *info) { return takes_socket_address(info) && info->src_addr != NULL; }
+static int has_socket_address(const struct fi_info *info)
+{
+    return takes_socket_address(info) && info->src_addr != NULL;
+}
 
 static enum kind offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
@@ -190,8 +195,12 @@ static int nic_fill(struct hx_nic *nic, const struct fi_info *info)
 
     if (bus == NULL || bus->bus_type != FI_BUS_PCI)
         return 0;
-    *nic = (struct hx_nic){.has_pci = 1, .domain = bus->attr.pci.domain_id, .bus = bus->attr.pci.bus_id,
-                           .device = bus->attr.pci.device_id, .function = bus->attr.pci.function_id, .up = 1};
+    *nic = (struct hx_nic){.has_pci = 1,
+                           .domain = bus->attr.pci.domain_id,
+                           .bus = bus->attr.pci.bus_id,
+                           .device = bus->attr.pci.device_id,
+                           .function = bus->attr.pci.function_id,
+                           .up = 1};
     if (info->nic->link_attr != NULL)
         nic->rate_bits = info->nic->link_attr->speed;
     snprintf(nic->name, sizeof(nic->name), "%s", info->domain_attr->name);
@@ -232,7 +241,8 @@ static const struct fi_info *choose_nearest(const struct fi_info *list, const st
     return best;
 }
 
-/* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's). */
+/* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's).
+ */
 static void names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
 {
     size_t used = 0;
@@ -262,11 +272,13 @@ static hx_status_t refuse(const struct fi_info *list, const char *provider, cons
     names_join(list, NULL, providers, sizeof(providers));
     names_join(list, provider != NULL ? provider : "", names, sizeof(names));
     if (interface != NULL && choose(list, provider, NULL, NULL).offer != NULL)
-        return hx_fail(HX_ERR_TRANSPORT, "HX_INTERFACE=%s: no such network interface for libfabric%s%s; there are: %s", interface,
-                       provider ? " provider " : "", provider ? provider : "", names);
+        return hx_fail(HX_ERR_TRANSPORT, "HX_INTERFACE=%s: no such network interface for libfabric%s%s; there are: %s",
+                       interface, provider ? " provider " : "", provider ? provider : "", names);
     if (provider != NULL)
-        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s", provider, providers);
-    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)", providers);
+        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
+                       provider, providers);
+    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
+                   providers);
 }
 
 static const char *other_name_of_tcp(const char *provider)
@@ -284,9 +296,11 @@ hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_inf
     struct choice best;
     hx_status_t status = HX_SUCCESS;
 
-    setenv("FI_EFA_FORK_SAFE", "1", 0);    /* user programs fork; must be set before libfabric first looks */
-    setenv("IPATH_NO_BACKTRACE", "1", 0);  /* libinfinipath, loaded by Debian's libfabric, would install signal handlers */
-    setenv("FI_NET_MAX_SAVED", "1024", 0); /* short early messages are kept instead of stopping their connection (4 in 1.17) */
+    setenv("FI_EFA_FORK_SAFE", "1", 0); /* user programs fork; must be set before libfabric first looks */
+    setenv("IPATH_NO_BACKTRACE", "1",
+           0); /* libinfinipath, loaded by Debian's libfabric, would install signal handlers */
+    setenv("FI_NET_MAX_SAVED", "1024",
+           0); /* short early messages are kept instead of stopping their connection (4 in 1.17) */
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     list = offers_get(NULL);
@@ -325,6 +339,6 @@ size_t hx_profile_chunk_bytes(const struct fi_info *info)
     size_t bytes = 64 << 10; /* efa: sends above need a round trip */
 
     if (hx_provider_is_native_tcp(info))
-        bytes = 256 << 10;
+        bytes = 128 << 10;
     return bytes < info->ep_attr->max_msg_size ? bytes : info->ep_attr->max_msg_size;
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A small job for endpoint tests: processes of this machine that exchange addresses through shared memory and run one
+ * case each. */
+#ifndef HX_TEST_INTER_JOB_H
+#define HX_TEST_INTER_JOB_H
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "inter/fabric.h"
+#include "runtime/error.h"
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RANKS_MAX 4
+#define BLOB_BYTES 1024
+#define MB (1 << 20)
+
+#define ops (&hx_net_fabric)
+
+struct meeting {
+    atomic_int arrived, departed;
+    size_t bytes[RANKS_MAX];
+    char blob[RANKS_MAX][BLOB_BYTES];
+} * meeting;
+
+struct world {
+    struct hx_net *net;
+    int me, n;
+    struct meeting *meet;
+    int departures; /* meetings at the second counter that the case has held itself */
+};
+
+#define check(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "rank %d, line %d: %s; last error: %s\n", w->me, __LINE__, #condition, hx_last_detail());  \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+/* ---- helpers of a rank */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void turn(struct world *w)
+{
+    if (ops->progress(w->net) == 0)
+        sched_yield();
+}
+
+/* Everybody here; progress goes on meanwhile. count: how many such meetings there have been, this one included. */
+static void meet(struct world *w, atomic_int *counter, int count)
+{
+    atomic_fetch_add(counter, 1);
+    while (atomic_load(counter) < count * w->n)
+        turn(w);
+}
+
+static struct hx_net_op *post(struct world *w, struct hx_net_op *op, enum hx_net_direction direction, int peer,
+                              uint64_t match, const struct hx_segment *segments, int nsegments)
+{
+    *op = (struct hx_net_op){
+        .direction = direction, .peer = peer, .match = match, .segments = segments, .nsegments = nsegments};
+    ops->post(w->net, op);
+    return op;
+}
+
+static int finish(struct world *w, struct hx_net_op *op)
+{
+    double limit = now() + 20;
+
+    while (op->done == 0 && now() < limit)
+        turn(w);
+    return op->done;
+}
+
+static uint8_t pattern(uint64_t seed, size_t i)
+{
+    return (uint8_t)((i * 131 + (i >> 8) * 17 + seed * 59) ^ 0x5a);
+}
+
+static uint8_t *fill(size_t bytes, uint64_t seed)
+{
+    uint8_t *buffer = malloc(bytes);
+    for (size_t i = 0; i < bytes; i++)
+        buffer[i] = pattern(seed, i);
+    return buffer;
+}
+
+static int holds(const uint8_t *buffer, size_t bytes, uint64_t seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (buffer[i] != pattern(seed, i))
+            return 0;
+    return 1;
+}
+
+/* ---- running a case */
+
+static void rank_run(const char *provider, int bounce, size_t chunk, int me, int n, void (*body)(struct world *))
+{
+    struct hx_env env = {.provider = provider, .chunk = (int64_t)chunk};
+    struct world world = {.me = me, .n = n, .meet = meeting}, *w = &world;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(60);
+    hx_fabric_test.register_local = bounce;
+    check(ops->open(&env, me, n, 0, &w->net) == HX_SUCCESS);
+    meeting->bytes[me] = BLOB_BYTES;
+    check(ops->address(w->net, meeting->blob[me], &meeting->bytes[me]) == HX_SUCCESS);
+    meet(w, &meeting->arrived, 1);
+    for (int i = 0; i < n; i++)
+        if (i != me)
+            check(ops->connect(w->net, i, meeting->blob[i], meeting->bytes[i]) == HX_SUCCESS);
+    body(w);
+    meet(w, &meeting->departed, w->departures + 1);
+    ops->close(w->net, 1);
+    _exit(0);
+}
+
+static int job_run(const char *provider, int bounce, size_t chunk, int n, void (*body)(struct world *))
+{
+    int status, failed = 0;
+
+    if (meeting == NULL)
+        meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(meeting, MAP_FAILED);
+
+    memset(meeting, 0, sizeof(*meeting));
+    for (int me = 0; me < n; me++)
+        if (fork() == 0)
+            rank_run(provider, bounce, chunk, me, n, body);
+    while (wait(&status) > 0)
+        failed += status != 0;
+    return failed;
+}
+
+#endif

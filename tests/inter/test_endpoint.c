@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The endpoint between real processes on one machine. Each case runs over native tcp, tcp;ofi_rxm and sockets, with
+ * the caller's memory and with every buffer bounced through registered memory, as EFA demands.
+ */
+#include "job.h"
+
+/* ---- cases: each is run by every rank */
+
+static void case_lengths(struct world *w)
+{
+    size_t chunk = ops->chunk_bytes(w->net), inject = w->net->inject_bytes;
+    size_t lengths[] = {1,    8,         inject - 1, inject,    inject + 1, 8191,       8192,
+                        8193, chunk - 1, chunk,      chunk + 1, 3 * chunk,  10 * MB + 5};
+
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        size_t bytes = lengths[i];
+        uint8_t *out = fill(bytes, i + (size_t)w->me), *in = calloc(1, bytes + 1);
+        struct hx_segment to = {out, bytes}, from = {in, bytes};
+        struct hx_net_op send, recv;
+
+        in[bytes] = 0xee;
+        post(w, &recv, HX_NET_RECV, !w->me, i, &from, 1);
+        post(w, &send, HX_NET_SEND, !w->me, i, &to, 1);
+        check(finish(w, &recv) == 1);
+        check(finish(w, &send) == 1);
+        check(holds(in, bytes, i + (size_t)!w->me) && in[bytes] == 0xee);
+        free(out);
+        free(in);
+    }
+}
+
+/* Other segments on each side, some empty, cutting through chunks; both ends must still cut alike. */
+static void case_segments(struct world *w)
+{
+    size_t chunk = ops->chunk_bytes(w->net), bytes = 2 * chunk + 77777;
+    uint8_t *out = fill(bytes, 3), *in = calloc(1, bytes);
+    struct hx_segment to[] = {{out, 0}, {out, 13}, {out + 13, chunk}, {out, 0}, {out + 13 + chunk, bytes - chunk - 13}};
+    struct hx_segment from[] = {{in, chunk - 5}, {in + chunk - 5, 10}, {in + chunk + 5, bytes - chunk - 5}, {in, 0}};
+    struct hx_segment small_to[] = {{out, 3}, {out + 3, 4}}, small_from[] = {{in, 6}, {in + 6, 1}};
+    struct hx_net_op op, small;
+
+    if (w->me == 0) {
+        check(finish(w, post(w, &op, HX_NET_SEND, 1, 5, to, 5)) == 1);
+        check(finish(w, post(w, &small, HX_NET_SEND, 1, 6, small_to, 2)) == 1);
+    } else {
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, 5, from, 4)) == 1);
+        check(holds(in, bytes, 3));
+        memset(in, 0, 7);
+        check(finish(w, post(w, &small, HX_NET_RECV, 0, 6, small_from, 2)) == 1);
+        check(holds(in, 7, 3));
+    }
+}
+
+static size_t mixed_bytes(const struct world *w, int i)
+{
+    static const size_t small[] = {1, 40, 128, 500, 4096, 8192, 9000, 65536};
+
+    return i % 16 == 15 ? ops->chunk_bytes(w->net) * 2 + 3 : small[i % 8];
+}
+
+/* Receives are posted in the opposite order of the sends; sent both ways at once, far more chunks than an edge is
+ * granted. */
+static void exchange_many(struct world *w, int count, int reverse)
+{
+    struct hx_net_op *sends = calloc((size_t)count, sizeof(*sends)), *recvs = calloc((size_t)count, sizeof(*recvs));
+    struct hx_segment *out = calloc((size_t)count, sizeof(*out)), *in = calloc((size_t)count, sizeof(*in));
+
+    for (int i = 0; i < count; i++) {
+        size_t bytes = mixed_bytes(w, i);
+        out[i] = (struct hx_segment){fill(bytes, (uint64_t)(i + w->me)), bytes};
+        in[i] = (struct hx_segment){calloc(1, bytes), bytes};
+    }
+    for (int i = 0; i < count; i++) {
+        int k = reverse ? count - 1 - i : i;
+        post(w, &sends[i], HX_NET_SEND, !w->me, (uint64_t)i, &out[i], 1);
+        post(w, &recvs[k], HX_NET_RECV, !w->me, (uint64_t)k, &in[k], 1);
+    }
+    for (int i = 0; i < count; i++) {
+        check(finish(w, &recvs[i]) == 1);
+        check(finish(w, &sends[i]) == 1);
+        check(holds(in[i].base, in[i].bytes, (uint64_t)(i + !w->me)));
+        free(in[i].base);
+        free(out[i].base);
+    }
+}
+
+static void case_many(struct world *w)
+{
+    exchange_many(w, 400, 0);
+}
+static void case_reverse(struct world *w)
+{
+    exchange_many(w, 400, 1);
+}
+
+static void case_both_ways(struct world *w)
+{
+    size_t bytes = 40 * MB;
+    uint8_t *out = fill(bytes, (uint64_t)w->me), *in = calloc(1, bytes);
+    struct hx_segment to = {out, bytes}, from = {in, bytes};
+    struct hx_net_op send, recv;
+    struct hx_net_counters c;
+
+    post(w, &send, HX_NET_SEND, !w->me, 1, &to, 1); /* the send first: it must not depend on our own receive */
+    for (int i = 0; i < 1000; i++)
+        turn(w);
+    post(w, &recv, HX_NET_RECV, !w->me, 1, &from, 1);
+    check(finish(w, &send) == 1 && finish(w, &recv) == 1);
+    check(holds(in, bytes, (uint64_t)!w->me));
+    ops->counters(w->net, &c);
+    check(c.messages_sent == 1 && c.messages_received == 1 && c.bytes_sent == bytes && c.bytes_received == bytes);
+    check(c.chunks_sent == (bytes + ops->chunk_bytes(w->net) - 1) / ops->chunk_bytes(w->net) && c.credits_sent > 0);
+    check((c.bounced_bytes > 0) == w->net->register_local);
+}
+
+/* The receiver waits for the last message before it posts the others; short ones and as many long chunks as are
+ * granted. */
+static void early(struct world *w, int count, size_t bytes)
+{
+    struct hx_net_op op[64];
+    struct hx_segment part[64];
+
+    for (int i = 0; i < count; i++)
+        part[i] = (struct hx_segment){w->me == 0 ? fill(bytes, (uint64_t)i) : calloc(1, bytes), bytes};
+    for (int i = 0; i < count; i++)
+        if (w->me == 0)
+            post(w, &op[i], HX_NET_SEND, 1, (uint64_t)i, &part[i], 1);
+        else
+            check(finish(w, post(w, &op[count - 1 - i], HX_NET_RECV, 0, (uint64_t)(count - 1 - i), &part[count - 1 - i],
+                                 1)) == 1);
+    for (int i = 0; i < count; i++)
+        check(finish(w, &op[i]) == 1 && holds(part[i].base, bytes, (uint64_t)i));
+}
+
+static void case_early_short(struct world *w)
+{
+    early(w, 60, 64);
+}
+static void case_all_to_all(struct world *w)
+{
+    struct hx_net_op send[RANKS_MAX], recv[RANKS_MAX];
+    struct hx_segment out[RANKS_MAX], in[RANKS_MAX];
+
+    for (uint64_t round = 0; round < 30; round++) {
+        for (int peer = 0; peer < w->n; peer++) {
+            size_t to = 1 + 37 * round * round * (size_t)(1 + w->me + peer * 3),
+                   from = 1 + 37 * round * round * (size_t)(1 + peer + w->me * 3);
+            if (peer == w->me)
+                continue;
+            out[peer] = (struct hx_segment){fill(to, round + (uint64_t)(w->me * 4 + peer)), to};
+            in[peer] = (struct hx_segment){calloc(1, from), from};
+            post(w, &recv[peer], HX_NET_RECV, peer, round, &in[peer], 1);
+            post(w, &send[peer], HX_NET_SEND, peer, round, &out[peer], 1);
+        }
+        for (int peer = 0; peer < w->n; peer++) {
+            if (peer == w->me)
+                continue;
+            check(finish(w, &recv[peer]) == 1 && finish(w, &send[peer]) == 1);
+            check(holds(in[peer].base, in[peer].bytes, round + (uint64_t)(peer * 4 + w->me)));
+            free(in[peer].base);
+            free(out[peer].base);
+        }
+    }
+}
+
+/* A receive is cancelled; what comes later with its match id must not land in its memory, and others go on. */
+static void case_cancel(struct world *w)
+{
+    static uint8_t buffer[3000], other[3000];
+    struct hx_segment part = {buffer, sizeof(buffer)}, rest = {other, sizeof(other)};
+    struct hx_net_op op, next;
+
+    if (w->me == 1) {
+        memset(buffer, 0x77, sizeof(buffer));
+        post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
+        for (int i = 0; i < 100; i++)
+            turn(w);
+        ops->cancel(w->net, &op);
+        check(op.done < 0);
+        meet(w, &w->meet->arrived, 2);
+        check(finish(w, post(w, &next, HX_NET_RECV, 0, 2, &rest, 1)) == 1);
+        check(holds(other, sizeof(other), 2));
+        for (size_t i = 0; i < sizeof(buffer); i++)
+            check(buffer[i] == 0x77);
+    } else {
+        uint8_t *second = fill(sizeof(other), 2);
+        struct hx_segment to = {second, sizeof(other)};
+        meet(w, &w->meet->arrived, 2);
+        check(finish(w, post(w, &next, HX_NET_SEND, 1, 2, &to, 1)) == 1);
+    }
+}
+
+/* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but within a second. */
+static void case_cancel_send(struct world *w)
+{
+    size_t bytes = 30 * MB;
+    struct hx_segment part = {fill(bytes, 1), bytes};
+    struct hx_net_op op;
+
+    if (w->me == 0) {
+        double begin;
+        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        for (int i = 0; i < 1000; i++)
+            turn(w);
+        check(op.done == 0);
+        begin = now();
+        ops->cancel(w->net, &op);
+        check(op.done < 0 && now() - begin < 1);
+    }
+    atomic_fetch_add(&w->meet->arrived, 1);
+    while (atomic_load(&w->meet->arrived) < 4)
+        usleep(1000);
+}
+
+static void case_mismatch(struct world *w)
+{
+    static uint8_t buffer[6000];
+    struct hx_segment to = {buffer, 4000}, from = {buffer, 6000};
+    struct hx_net_op op;
+
+    if (w->me == 0) {
+        check(finish(w, post(w, &op, HX_NET_SEND, 1, 1, &to, 1)) == 1);
+    } else {
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, 1, &from, 1)) == -HX_ERR_TRANSPORT);
+        check(strstr(hx_last_detail(), "4000") != NULL && strstr(hx_last_detail(), "6000") != NULL);
+    }
+}
+
+/* Rank 1 sleeps on the descriptor until a message comes after a third of a second; then many quick ones: no wake-up may
+ * be lost. */
+static void case_sleep(struct world *w)
+{
+    uint8_t byte = 0;
+    struct hx_segment part = {&byte, 1};
+    struct hx_net_op op;
+    clock_t before;
+
+    if (ops->wait_fd(w->net) < 0)
+        _exit(0); /* some providers have none */
+    meet(w, &w->meet->arrived, 2);
+    meet(w, &w->meet->departed, w->departures = 1);
+    for (uint64_t i = 0; i < 2000; i++) {
+        if ((i & 1) == (uint64_t)w->me) {
+            if (i == 2)
+                usleep(333333);
+            check(finish(w, post(w, &op, HX_NET_SEND, !w->me, i, &part, 1)) == 1);
+            continue;
+        }
+        post(w, &op, HX_NET_RECV, !w->me, i, &part, 1);
+        before = clock();
+        while (op.done == 0) {
+            if (ops->progress(w->net) == 0 && op.done == 0 && ops->arm(w->net) == 0) {
+                struct pollfd fd = {.fd = ops->wait_fd(w->net), .events = POLLIN};
+                check(poll(&fd, 1, 5000) == 1);
+            }
+        }
+        check(i != 2 || clock() - before < CLOCKS_PER_SEC / 20);
+        check(op.done == 1);
+    }
+}
+
+/* The peer dies in the middle of a chunk: the sender learns it. (Between chunks nothing tells it: that is the
+ * watchdog's work.) */
+static void case_peer_dies(struct world *w)
+{
+    size_t bytes = 60 * MB;
+    struct hx_segment part = {fill(bytes, 1), bytes};
+    struct hx_net_op op;
+
+    if (w->me == 1) {
+        for (double end = now() + 0.3; now() < end;)
+            turn(w);
+        _exit(0);
+    }
+    check(finish(w, post(w, &op, HX_NET_SEND, 1, 1, &part, 1)) == -HX_ERR_PEER_DEAD);
+    check(strstr(hx_last_detail(), "rank 1") != NULL);
+    _exit(0);
+}
+
+static const char *const providers[] = {"net", "tcp;ofi_rxm", "sockets"};
+
+static void everywhere(int n, void (*body)(struct world *))
+{
+    for (size_t p = 0; p < 3; p++)
+        for (int bounce = 0; bounce < 2; bounce++) {
+            int failed = job_run(providers[p], bounce, 0, n, body);
+            if (failed != 0)
+                fail_msg("%d of %d ranks failed over %s%s", failed, n, providers[p],
+                         bounce ? " with registered buffers" : "");
+        }
+}
+
+#define EVERYWHERE(name, n)                                                                                            \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        everywhere(n, case_##name);                                                                                    \
+    }
+
+EVERYWHERE(lengths, 2)
+EVERYWHERE(segments, 2)
+EVERYWHERE(many, 2)
+EVERYWHERE(reverse, 2)
+EVERYWHERE(both_ways, 2)
+EVERYWHERE(early_short, 2)
+EVERYWHERE(all_to_all, 4)
+EVERYWHERE(cancel, 2)
+EVERYWHERE(cancel_send, 2)
+EVERYWHERE(mismatch, 2)
+EVERYWHERE(sleep, 2)
+
+static void test_peer_dies(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run("net", 0, 64 * MB, 2, case_peer_dies), 0);
+}
+
+/* Chunks shorter than an eager message, and as long as they may be. */
+static void test_chunk_setting(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run("net", 0, 1000, 2, case_lengths), 0);
+    assert_int_equal(job_run("net", 1, 100000, 2, case_segments), 0);
+    assert_int_equal(job_run("net", 0, 4 * MB, 2, case_lengths), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+
+        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_segments),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_reverse),       cmocka_unit_test(test_both_ways), cmocka_unit_test(test_early_short),
+        cmocka_unit_test(test_all_to_all),    cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_send),
+        cmocka_unit_test(test_mismatch),      cmocka_unit_test(test_sleep),     cmocka_unit_test(test_peer_dies),
+        cmocka_unit_test(test_chunk_setting),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Names of providers and interfaces, and addresses that must be refused. One process. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "inter/fabric.h"
+#include "runtime/error.h"
+#include <string.h>
+
+#define BLOB_BYTES 1024
+#define ops (&hx_net_fabric)
+
+static void test_bad_names(void **state)
+{
+    struct hx_env env = {.provider = "nosuch"};
+    struct hx_net *net = NULL;
+
+    (void)state;
+    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_PROVIDER=nosuch"));
+    assert_non_null(strstr(hx_last_detail(), "tcp;ofi_rxm"));
+    env = (struct hx_env){.interface = "eth77"};
+    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_INTERFACE=eth77"));
+    assert_non_null(strstr(hx_last_detail(), " lo"));
+    env = (struct hx_env){.interface = "eth77", .provider = "sockets"};
+    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "eth77"));
+}
+
+static void test_loopback(void **state)
+{
+    struct hx_env env = {.interface = "lo"};
+    struct hx_net *net = NULL;
+
+    (void)state;
+    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_SUCCESS);
+    assert_non_null(strstr(ops->describe(net), " on lo"));
+    ops->close(net, 0);
+}
+
+static void refused_blob(struct hx_net *net, const char *good, size_t bytes, size_t at, char flip, const char *expect)
+{
+    char blob[BLOB_BYTES];
+
+    memcpy(blob, good, bytes);
+    blob[at] ^= flip;
+    assert_int_equal(ops->connect(net, 1, blob, bytes), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), expect));
+}
+
+static void test_bad_address(void **state)
+{
+    struct hx_env env = {.provider = "net"}, other = {.provider = "sockets"},
+                  chunked = {.provider = "net", .chunk = 12345};
+    struct hx_net *net, *foreign;
+    char blob[BLOB_BYTES];
+    size_t bytes = sizeof(blob), few = 10;
+
+    (void)state;
+    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_SUCCESS);
+    assert_int_equal(ops->address(net, blob, &few), HX_ERR_INTERNAL);
+    assert_int_equal(ops->address(net, blob, &bytes), HX_SUCCESS);
+    refused_blob(net, blob, bytes, 0, 1, "no address of hierax");
+    refused_blob(net, blob, bytes, 8, 2, "version");
+    for (size_t at = 10; at < bytes; at++)
+        refused_blob(net, blob, bytes, at, 0x10, "rank 1");
+    assert_int_equal(ops->connect(net, 1, blob, bytes - 1), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->connect(net, 1, blob, 3), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->connect(net, 0, blob, bytes), HX_ERR_INTERNAL);
+    assert_int_equal(ops->connect(net, 2, blob, bytes), HX_ERR_INTERNAL);
+    assert_int_equal(ops->open(&other, 1, 2, 0, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "sockets"));
+    ops->close(foreign, 0);
+    assert_int_equal(ops->open(&chunked, 1, 2, 0, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "12345"));
+    ops->close(foreign, 0);
+    assert_int_equal(ops->connect(net, 1, blob, bytes), HX_SUCCESS);
+    ops->close(net, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bad_names), cmocka_unit_test(test_loopback),
+                                       cmocka_unit_test(test_bad_address)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
