@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES 4096
-#define VALUE_TEXT_BYTES 1024 /* what every PMI-1 takes, whatever get_maxes promises */
+#define VALUE_TEXT_BYTES 768 /* slurmstepd reads a request line of 1 KiB, keys and all, whatever get_maxes promises */
 
 struct pmi1 {
     struct hx_boot boot;
