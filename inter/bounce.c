@@ -148,12 +148,12 @@ void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
     net->free_chunks = chunk;
 }
 
-void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, struct hx_net_op *op)
+void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
 {
     for (struct hx_chunk_block *block = net->chunk_blocks; block != NULL; block = block->next)
         for (int i = 0; i < CHUNKS_PER_BLOCK; i++)
             if (block->chunks[i].kind != HX_CHUNK_FREE)
-                visit(net, &block->chunks[i], op);
+                visit(net, &block->chunks[i], arg);
 }
 
 void hx_bounce_close(struct hx_net *net)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BATCH 16
+#define IDLE_ROUNDS 1024    /* progress calls without a completion before early messages are sought */
 #define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
 
 /* Give the request back. Returns its message, and in *bytes what it held of it. */
@@ -30,6 +31,25 @@ static void send_done(struct hx_net *net, struct hx_chunk *chunk)
     hx_message_advance(net, op, bytes);
 }
 
+void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
+                     size_t came, const void *data)
+{
+    net->count.chunks_received++;
+    if (hx_op_is_large(op)) {
+        edge->received++;
+        if (hx_credit_is_due(edge) && hx_credit_tell(net, edge) != 0)
+            hx_edge_activate(net, edge);
+    }
+    if (data != NULL && hx_op_status(op) == 0)
+        hx_scatter(op, offset, data, came < bytes ? came : bytes);
+    if (came != bytes) {
+        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came,
+                net->rank, bytes, (unsigned long long)op->match);
+        hx_message_fail(net, op, HX_ERR_TRANSPORT);
+    }
+    hx_message_advance(net, op, bytes);
+}
+
 static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 {
     struct hx_edge *edge = chunk->edge;
@@ -37,37 +57,28 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
     size_t bytes;
 
     net->recvs_in_flight--;
-    net->count.chunks_received++;
-    if (hx_op_is_large(op)) {
-        edge->received++;
-        if (hx_credit_is_due(edge) && hx_credit_tell(net, edge) != 0)
-            hx_edge_activate(net, edge);
-    }
-    if (chunk->slot != NULL && hx_op_status(op) == 0)
-        hx_scatter(op, chunk->offset, chunk->slot->base, came < chunk->bytes ? came : chunk->bytes);
+    edge->recvs_in_flight--;
+    chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
+    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL);
     chunk_end(net, chunk, &bytes);
-    if (came != bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came,
-                net->rank, bytes, (unsigned long long)op->match);
-        hx_message_fail(net, op, HX_ERR_TRANSPORT);
-    }
-    hx_message_advance(net, op, bytes);
     if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
         hx_recv_wait(net, edge, op);
 }
 
-static void completion_handle(struct hx_net *net, void *context, size_t bytes)
+static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
-    struct hx_chunk *chunk = context;
+    struct hx_chunk *chunk = entry->op_context;
 
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
-    case HX_CHUNK_RECV: recv_done(net, chunk, bytes); break;
+    case HX_CHUNK_RECV: recv_done(net, chunk, entry->len); break;
     case HX_CHUNK_CREDIT:
         net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
         hx_credit_arrived(net, chunk->edge);
         break;
+    case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
+    case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
     case HX_CHUNK_FREE: break;
     }
 }
@@ -110,6 +121,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         net->recvs_in_flight--;
     if (chunk->kind == HX_CHUNK_CREDIT)
         edge->listening = 0;
+    if (chunk->kind == HX_CHUNK_RECV)
+        edge->recvs_in_flight--;
     op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) { /* else we have cancelled it */
         char text[128] = "";
@@ -126,18 +139,28 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_message_advance(net, op, bytes);
 }
 
-static void error_read(struct hx_net *net)
+/* Returns whether it was news: that there are no early messages is not. */
+static int error_read(struct hx_net *net)
 {
     struct fi_cq_err_entry error;
+    struct hx_chunk *chunk;
 
     memset(&error, 0, sizeof(error));
     if (fi_cq_readerr(net->cq, &error, 0) != 1)
-        return;
-    if (error.op_context != NULL)
-        chunk_fail(net, error.op_context, &error);
-    else
+        return 0;
+    chunk = error.op_context;
+    if (chunk == NULL) {
         hx_warn("%s reports an error of no message: %s (provider code %d)", net->info->fabric_attr->prov_name,
                 fi_strerror(error.err), error.prov_errno);
+    } else if (chunk->kind == HX_CHUNK_PEEK) {
+        hx_early_none(net, chunk);
+        return 0;
+    } else if (chunk->kind == HX_CHUNK_EARLY) {
+        hx_early_end(net, chunk, 0);
+    } else {
+        chunk_fail(net, chunk, &error);
+    }
+    return 1;
 }
 
 int hx_events_read(struct hx_net *net)
@@ -170,8 +193,7 @@ int hx_progress(struct hx_net *net)
         net->unread = 0;
         n = fi_cq_read(net->cq, entries, BATCH);
         if (n == -FI_EAVAIL) {
-            error_read(net);
-            handled++;
+            handled += error_read(net);
         } else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR) {
             hx_fail(HX_ERR_TRANSPORT, "reading completions of %s: %s", net->info->fabric_attr->prov_name,
                     fi_strerror((int)-n));
@@ -179,10 +201,15 @@ int hx_progress(struct hx_net *net)
             return -(int)HX_ERR_TRANSPORT;
         }
         for (ssize_t i = 0; i < n; i++, handled++)
-            completion_handle(net, entries[i].op_context, entries[i].len);
+            completion_handle(net, &entries[i]);
     } while (n == BATCH || n == -FI_EAVAIL);
     if (net->active != NULL)
         hx_edges_retry(net);
+    net->idle = handled != 0 ? 0 : net->idle + 1;
+    if (net->idle >= IDLE_ROUNDS) {
+        net->idle = 0;
+        hx_early_seek(net);
+    }
     if (++net->rounds % EVENT_INTERVAL == 0 && hx_events_read(net) != 0)
         return -(int)HX_ERR_TRANSPORT;
     return handled;

@@ -34,10 +34,11 @@ static hx_status_t failed(const struct hx_net *net, const char *call, int rc)
 
 /* ---- the completion queue and what to wait on */
 
-/* fi_trywait of native tcp never takes back the queue's own signal before libfabric 1.20, so that its descriptor
+/* Native tcp before libfabric 1.20 has two faults that matter here: this one, and that of early.c.
+ * fi_trywait never takes back the queue's own signal before libfabric 1.20, so that its descriptor
  * stays readable for ever. Nobody but our own calls writes completions, so the signal tells nothing: wait on the
  * provider's other descriptor, the epoll of its sockets. */
-static int signal_is_stuck(const struct hx_net *net)
+static int is_early_tcp(const struct hx_net *net)
 {
     return hx_provider_is_native_tcp(net->info) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 20));
 }
@@ -69,7 +70,7 @@ static int queue_open(struct hx_net *net)
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
     int rc;
 
-    attr.wait_obj = signal_is_stuck(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
+    attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
     net->wait_fd = -1;
     rc = fi_cq_open(net->domain, &attr, &net->cq, NULL);
     if (rc != 0) {
@@ -150,6 +151,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int 
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
     if (status == HX_SUCCESS) {
         limits_set(net, env);
+        net->seeks_early = is_early_tcp(net);
         status = objects_open(net);
     }
     if (status != HX_SUCCESS) {
@@ -185,6 +187,11 @@ static int net_arm(struct hx_net *net)
         return 1;
     if (!net->no_trywait && fi_trywait(net->fabric, &fid, 1) != 0)
         return 1;
+    if (net->seeks_early) {
+        hx_early_seek(net);
+        if (net->unread && hx_progress(net) != 0)
+            return 1;
+    }
     if (net->active != NULL) {
         struct pollfd fd = {.fd = net->wait_fd, .events = POLLIN};
         poll(&fd, 1, 1);
@@ -231,7 +238,10 @@ static void net_close(struct hx_net *net, int orderly)
     if (net->info != NULL)
         fi_freeinfo(net->info);
     for (int i = 0; net->edges != NULL && i < net->nranks; i++)
-        free(net->edges[i]);
+        if (net->edges[i] != NULL) {
+            hx_early_close(net->edges[i]);
+            free(net->edges[i]);
+        }
     free(net->edges);
     free(net);
 }

@@ -48,14 +48,18 @@ struct hx_slot_pool {
 enum { HX_SLOT_CREDIT, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
 
 /* ---- requests */
-enum hx_chunk_kind { HX_CHUNK_FREE, HX_CHUNK_SEND, HX_CHUNK_RECV, HX_CHUNK_CREDIT };
+enum hx_chunk_kind { HX_CHUNK_FREE, HX_CHUNK_SEND, HX_CHUNK_RECV, HX_CHUNK_CREDIT, HX_CHUNK_PEEK, HX_CHUNK_EARLY };
+
+struct hx_early; /* a message taken before its receive was posted */
 
 struct hx_chunk {
     struct fi_context2 context; /* first: libfabric hands this address back */
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
-    struct hx_slot *slot; /* NULL: straight to or from the caller's memory */
-    size_t offset, bytes; /* within the message */
+    struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
+    struct hx_early *early; /* where an early message goes */
+    size_t offset, bytes;   /* within the message */
+    uint64_t tag;
     enum hx_chunk_kind kind;
     struct hx_chunk *next; /* free list */
 };
@@ -79,6 +83,9 @@ struct hx_edge {
     uint64_t received, told;     /* large chunks received, and told to the peer */
     struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first large send */
     int listening;               /* a receive is posted on it */
+    size_t recvs_in_flight;
+    struct hx_early *early; /* list */
+    int peeking;            /* a look for early messages is under way */
 };
 
 struct hx_net {
@@ -94,7 +101,8 @@ struct hx_net {
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t sends_in_flight, recvs_in_flight;
     uint64_t next_key;
-    unsigned rounds; /* progress calls */
+    unsigned rounds, idle; /* progress calls; and those since the last completion */
+    int seeks_early;       /* see early.c */
     int wait_fd;
     int no_trywait;         /* wait_fd is not the queue's own descriptor: see endpoint.c */
     int unread;             /* posted since the queue was last read: a completion may be there without a wake-up */
@@ -127,8 +135,8 @@ struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes);
 void hx_slot_release(struct hx_net *net, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
-typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, struct hx_net_op *op);
-void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, struct hx_net_op *op); /* all that are in use */
+typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
+void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
 void hx_bounce_close(struct hx_net *net);
 /* Copy between the message's segments at offset and flat memory. */
 void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
@@ -147,7 +155,19 @@ void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
 
+/* early.c */
+void hx_early_seek(struct hx_net *net);
+void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes);
+void hx_early_none(struct hx_net *net, struct hx_chunk *chunk);
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived);
+/* If op's next chunk is here already, receive it: 1; 0 if not; -FI_EAGAIN while it is still coming in. */
+int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
+void hx_early_close(struct hx_edge *edge);
+
 /* completion.c */
+/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is). */
+void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
+                     size_t came, const void *data);
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 

@@ -79,7 +79,7 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
     }
 }
 
-static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, struct hx_net_op *op)
+static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
     if (chunk->op == op)
         fi_cancel(&net->ep->fid, &chunk->context);
@@ -139,6 +139,7 @@ static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, str
     chunk->edge = edge;
     chunk->offset = op->posted_bytes;
     chunk->bytes = bytes;
+    chunk->tag = next_tag(net, op);
     return chunk;
 }
 
@@ -195,7 +196,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_ne
         return -FI_EAGAIN;
     if (chunk->slot != NULL)
         hx_gather(op, op->posted_bytes, buffer, bytes);
-    rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, next_tag(net, op),
+    rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, chunk->tag,
                   &chunk->context);
     if (rc != 0) {
         chunk_drop(net, chunk);
@@ -233,19 +234,24 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
 
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
-    while (op->posted_bytes < op->total_bytes &&
+    while (op->posted_bytes < op->total_bytes && hx_op_status(op) == 0 &&
            op->posted_bytes - op->completed_bytes < HX_RECV_WINDOW * net->chunk_bytes) {
         size_t bytes = next_chunk_bytes(net, op);
         struct hx_chunk *chunk;
         void *buffer;
         ssize_t rc;
 
+        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, next_tag(net, op), bytes)) != 0) {
+            if (rc < 0)
+                return (int)rc;
+            continue;
+        }
         if (net->recvs_in_flight >= HX_RECV_LIMIT)
             return -FI_EAGAIN;
         chunk = next_chunk(net, edge, op, bytes, &buffer);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = fi_trecv(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, next_tag(net, op), 0,
+        rc = fi_trecv(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, chunk->tag, 0,
                       &chunk->context);
         if (rc != 0) {
             chunk_drop(net, chunk);
@@ -253,6 +259,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         }
         net->unread = 1;
         net->recvs_in_flight++;
+        edge->recvs_in_flight++;
         op->posted_bytes += bytes;
     }
     return 0;
@@ -367,10 +374,10 @@ static void queue_fail(struct hx_op_queue *queue)
     queue->head = NULL;
 }
 
-static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, struct hx_net_op *op)
+static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     (void)net;
-    (void)op;
+    (void)arg;
     if (chunk->op != NULL)
         chunk->op->done = -(int)HX_ERR_TRANSPORT;
     chunk->op = NULL;

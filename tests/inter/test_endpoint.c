@@ -137,6 +137,15 @@ static void case_early_short(struct world *w)
 {
     early(w, 60, 64);
 }
+static void case_early_eager(struct world *w)
+{
+    early(w, 20, 5000);
+}
+static void case_early_large(struct world *w)
+{
+    early(w, HX_GRANT, 65536);
+}
+
 static void case_all_to_all(struct world *w)
 {
     struct hx_net_op send[RANKS_MAX], recv[RANKS_MAX];
@@ -304,6 +313,8 @@ EVERYWHERE(many, 2)
 EVERYWHERE(reverse, 2)
 EVERYWHERE(both_ways, 2)
 EVERYWHERE(early_short, 2)
+EVERYWHERE(early_eager, 2)
+EVERYWHERE(early_large, 2)
 EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_send, 2)
@@ -329,11 +340,11 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 
-        cmocka_unit_test(test_lengths),       cmocka_unit_test(test_segments),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_reverse),       cmocka_unit_test(test_both_ways), cmocka_unit_test(test_early_short),
-        cmocka_unit_test(test_all_to_all),    cmocka_unit_test(test_cancel),    cmocka_unit_test(test_cancel_send),
-        cmocka_unit_test(test_mismatch),      cmocka_unit_test(test_sleep),     cmocka_unit_test(test_peer_dies),
-        cmocka_unit_test(test_chunk_setting),
+        cmocka_unit_test(test_lengths),     cmocka_unit_test(test_segments),    cmocka_unit_test(test_many),
+        cmocka_unit_test(test_reverse),     cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_early_short),
+        cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
+        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_send), cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
     };
 
     if (argc > 1)

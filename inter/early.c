@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
+ * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
+ * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
+ * our own; a receive posted later finds it there. An edge's grant bounds that memory.
+ */
+#include "fabric.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct hx_early {
+    struct hx_early *next;
+    uint64_t tag;
+    size_t bytes;
+    int arrived;
+    uint8_t data[];
+};
+
+static void peek(struct hx_net *net, struct hx_edge *edge)
+{
+    struct hx_chunk *chunk = hx_chunk_alloc(net);
+    struct fi_msg_tagged any = {.addr = edge->addr, .ignore = ~UINT64_C(0)};
+
+    if (chunk == NULL)
+        return;
+    chunk->kind = HX_CHUNK_PEEK;
+    chunk->edge = edge;
+    chunk->op = NULL;
+    chunk->slot = NULL;
+    any.context = &chunk->context;
+    if (fi_trecvmsg(net->ep, &any, FI_PEEK) == 0)
+        edge->peeking = net->unread = 1;
+    else
+        hx_chunk_release(net, chunk);
+}
+
+void hx_early_seek(struct hx_net *net)
+{
+    for (int i = 0; net->seeks_early && i < net->nranks; i++) {
+        struct hx_edge *edge = net->edges[i];
+        if (edge != NULL && !edge->peeking && (edge->recvs_in_flight > 0 || edge->large.head != NULL))
+            peek(net, edge);
+    }
+}
+
+struct wanted {
+    const struct hx_edge *edge;
+    uint64_t tag;
+    int posted;
+};
+
+static void compare(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    struct wanted *wanted = arg;
+
+    (void)net;
+    wanted->posted |= chunk->kind == HX_CHUNK_RECV && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
+}
+
+static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t tag)
+{
+    struct wanted wanted = {edge, tag, 0};
+
+    hx_chunks_visit(net, compare, &wanted);
+    return wanted.posted;
+}
+
+/* The completions of receives posted since the look come after its own: is_posted still sees them. */
+void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes)
+{
+    struct hx_edge *edge = chunk->edge;
+    struct hx_early *early;
+
+    edge->peeking = 0;
+    if (tag == HX_CREDIT_TAG || is_posted(net, edge, tag) || (early = malloc(sizeof(*early) + bytes)) == NULL) {
+        hx_chunk_release(net, chunk);
+        return;
+    }
+    *early = (struct hx_early){.next = edge->early, .tag = tag, .bytes = bytes};
+    chunk->kind = HX_CHUNK_EARLY;
+    chunk->early = early;
+    if (fi_trecv(net->ep, early->data, bytes, NULL, edge->addr, tag, 0, &chunk->context) != 0) {
+        free(early);
+        hx_chunk_release(net, chunk);
+        return;
+    }
+    edge->early = early;
+    net->recvs_in_flight++;
+    peek(net, edge); /* there may be more behind it */
+}
+
+void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
+{
+    chunk->edge->peeking = 0;
+    hx_chunk_release(net, chunk);
+}
+
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived)
+{
+    chunk->early->arrived = arrived; /* else its connection has broken, and it is never taken */
+    net->recvs_in_flight--;
+    hx_chunk_release(net, chunk);
+}
+
+int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes)
+{
+    struct hx_early **link = &edge->early, *early;
+
+    while (*link != NULL && (*link)->tag != tag)
+        link = &(*link)->next;
+    early = *link;
+    if (early == NULL)
+        return 0;
+    if (!early->arrived)
+        return -FI_EAGAIN;
+    *link = early->next;
+    op->posted_bytes += bytes;
+    hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+    free(early);
+    return 1;
+}
+
+void hx_early_close(struct hx_edge *edge)
+{
+    for (struct hx_early *early = edge->early, *next; early != NULL; early = next) {
+        next = early->next;
+        free(early);
+    }
+}
