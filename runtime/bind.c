@@ -21,6 +21,7 @@ void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, u
     if (step->nblocks == 0)
         return;
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
+    out->elements = out->bytes / bs->layout.elem_bytes;
     if (step->dst != HX_NOWHERE)
         out->contiguous &= one_span(&bs->layout, step->dst, step, hx_step_dst_row(step), slice, &out->dst_offset);
     if (step->src != HX_NOWHERE)
@@ -98,7 +99,6 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
         if (bs->stage->ntransfers && bs->stage->scope != HX_SCOPE_INTER)
             channel += (int)bs->window;
         bs->tiny_slot = slot_is_tiny(bs);
-        bs->slot_stride = 2 * comm->node->bank_bytes;
         bs->slot_offset = slots;
         if (!bs->tiny_slot)
             slots += bs->window * bs->layout.slot_bytes;
@@ -125,6 +125,8 @@ void hx_bound_release(struct hx_bound *bound)
                 free(transfers[i].more_segments);
             free(transfers);
         }
+        for (uint32_t i = 0; bs->steps && i < bs->nsteps; i++)
+            free(bs->steps[i].sources);
         free(bs->instances);
         free(bs->steps);
     }
@@ -132,6 +134,24 @@ void hx_bound_release(struct hx_bound *bound)
     free(bound->stages);
     free(bound->local);
     free(bound);
+}
+
+/* Slots of the only slice stand still: write down where every REDUCE finds its sources. */
+static hx_status_t sources_fix(struct hx_comm *comm, struct hx_bound *bound)
+{
+    for (int s = 0; s < bound->nstages; s++) {
+        struct hx_bound_stage *bs = &bound->stages[s];
+        for (uint32_t i = 0; bs->steps && i < bs->nsteps; i++) {
+            struct hx_bound_step *step = &bs->steps[i];
+            if (step->op != HX_OP_REDUCE || step->src != HX_SLOT || !step->contiguous)
+                continue;
+            if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
+                return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
+            for (uint32_t j = 0; j < 2 * step->n; j++)
+                step->sources[j] = hx_slot_address(comm->node, bs, j / step->n, j % step->n, 0) + step->src_offset;
+        }
+    }
+    return HX_SUCCESS;
 }
 
 static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_bound *bound)
@@ -209,6 +229,8 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
         bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
         bound->one_slice = bound->nstages == bound->plan->nlevels && sizes.fine_slices == 1;
         status = memory_reserve(&comm->engine, bound);
+        if (status == HX_SUCCESS)
+            status = sources_fix(comm, bound);
     }
     if (status != HX_SUCCESS) {
         hx_bound_release(bound);

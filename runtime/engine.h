@@ -7,6 +7,7 @@
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H
 #include "layout.h"
+#include "node.h"
 #include "reduce.h"
 #include "transport.h"
 #include <stdint.h>
@@ -28,8 +29,9 @@ struct hx_bound_step {
     uint8_t op, dst, src, own;
     uint32_t peer, n, tag, handle;
     int contiguous; /* every operand is one span; else the layout is asked */
-    size_t dst_offset, src_offset, own_offset, bytes;
+    size_t dst_offset, src_offset, own_offset, bytes, elements;
     const struct hx_step *plan_step;
+    const void **sources; /* REDUCE from slots that never move: the n addresses, for each parity of the call */
 };
 
 struct hx_instance { /* one slice of one stage under way */
@@ -48,7 +50,7 @@ struct hx_bound_stage {
     unsigned window;
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
-    size_t slot_offset, slot_stride, scratch_offset;
+    size_t slot_offset, scratch_offset;
     struct hx_instance *instances; /* [window] */
     uint64_t started, finished;    /* slices */
 };
@@ -127,6 +129,17 @@ hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_
 /* Addresses of a step for one slice. */
 void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, uint64_t slice, struct hx_bound_step *out);
 void hx_bound_release(struct hx_bound *bound);
+
+/* A member's slot for one slice, in the bank of this parity. */
+static inline unsigned char *hx_slot_address(const struct hx_node *node, const struct hx_bound_stage *bs, unsigned parity,
+                                             uint32_t member, uint64_t slice)
+{
+    int local = bs->local[member];
+
+    if (bs->tiny_slot)
+        return node->controls[local].flags[parity][bs->stage->first_flag].payload;
+    return hx_node_bank(node, local, parity) + bs->slot_offset + (size_t)(slice % bs->window) * bs->layout.slot_bytes;
+}
 
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                        const struct hx_bound_step *step, const struct hx_step *plan_step);

@@ -16,13 +16,7 @@
 static inline unsigned char *slot_of(const struct hx_run *run, const struct hx_bound_stage *bs,
                                      const struct hx_instance *instance, uint32_t member)
 {
-    struct hx_node *node = run->comm->node;
-    int local = bs->local[member];
-
-    if (bs->tiny_slot)
-        return node->controls[local].flags[run->parity][bs->stage->first_flag].payload;
-    return hx_node_bank(node, local, run->parity) + bs->slot_offset +
-           (size_t)(instance->slice % bs->window) * bs->layout.slot_bytes;
+    return hx_slot_address(run->comm->node, bs, run->parity, member, instance->slice);
 }
 
 static inline unsigned char *space_of(const struct hx_run *run, const struct hx_bound_stage *bs,
@@ -53,7 +47,7 @@ static int sources_collect(const struct hx_run *run, const struct hx_bound_stage
 
     for (int i = 0; i < (int)step->n; i++) {
         if (i == own)
-            sources[i] = NULL;
+            sources[i] = rows; /* the caller's to set */
         else if (rows)
             sources[i] = rows + (size_t)row++ * nblocks * bs->layout.row_bytes;
         else
@@ -63,16 +57,22 @@ static int sources_collect(const struct hx_run *run, const struct hx_bound_stage
 }
 
 static void reduce_contiguous(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                              const struct hx_bound_step *step, uint32_t nblocks)
+                              const struct hx_bound_step *step)
 {
+    uint32_t me = (uint32_t)bs->stage->me;
     const void **sources = run->comm->engine.sources;
-    int own = sources_collect(run, bs, instance, step, nblocks, sources);
+    int own = step->own != HX_NOWHERE ? (int)step->tag : -1;
 
-    for (int i = 0; i < (int)step->n; i++)
-        sources[i] = i == own ? space_of(run, bs, instance, step->own, (uint32_t)bs->stage->me) + step->own_offset
-                              : (const unsigned char *)sources[i] + step->src_offset;
-    run->call->kernel(space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset, sources,
-                      (int)step->n, step->bytes / run->call->elem_bytes);
+    if (step->sources) {
+        sources = step->sources + run->parity * step->n;
+    } else {
+        sources_collect(run, bs, instance, step, step->plan_step->nblocks, sources);
+        for (int i = 0; i < (int)step->n; i++)
+            sources[i] = (const unsigned char *)sources[i] + step->src_offset;
+    }
+    if (own >= 0)
+        sources[own] = space_of(run, bs, instance, step->own, me) + step->own_offset;
+    run->call->kernel(space_of(run, bs, instance, step->dst, me) + step->dst_offset, sources, (int)step->n, step->elements);
 }
 
 struct walk { /* along the spans of an operand */
@@ -212,7 +212,7 @@ static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, stru
         return 1;
     case HX_OP_REDUCE:
         if (step->contiguous && step->bytes)
-            reduce_contiguous(run, bs, instance, step, plan_step->nblocks);
+            reduce_contiguous(run, bs, instance, step);
         else if (step->bytes)
             data_scattered(run, bs, instance, step, plan_step);
         return 1;
