@@ -146,4 +146,9 @@ void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_
 int hx_transfer_progress(struct hx_comm *comm); /* rings only; nonzero when something moved */
 void hx_transfer_cancel_all(struct hx_run *run);
 
+/* ctx: a struct hx_run that has waited for long. */
+void hx_stall_tell(void *ctx);
+/* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */
+hx_status_t hx_stall_fail(const struct hx_run *run);
+
 #endif

@@ -272,16 +272,13 @@ static int inline_look(void *ctx)
            run->status != HX_SUCCESS;
 }
 
-static void wait_failed(struct hx_run *run);
-static void wait_slow(void *ctx);
-
 static int wait_for(struct hx_run *run, int (*look)(void *))
 {
     struct hx_comm *comm = run->comm;
-    hx_status_t status = hx_wait_until(&comm->waiter, look, wait_slow, run, comm->env->timeout);
+    hx_status_t status = hx_wait_until(&comm->waiter, look, hx_stall_tell, run, comm->env->timeout);
 
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
-        wait_failed(run);
+        run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;
 }
 
@@ -388,68 +385,6 @@ static void run_progress(struct hx_run *run)
     while (run->status == HX_SUCCESS && !all_finished(run->bound))
         if (!wait_for(run, progress_look))
             return;
-}
-
-/* ---- time-outs ---------------------------------------------------------------------------------------------------- */
-
-struct text {
-    char *at, *end;
-    int items;
-};
-
-static void text_rank(struct text *t, int rank)
-{
-    int n = snprintf(t->at, (size_t)(t->end - t->at), "%s%d", t->items++ ? ", " : "", rank);
-    t->at += n < t->end - t->at ? n : t->end - t->at;
-}
-
-/* The rank on another node for which the first unfinished transfer of this rank waits, or -1. */
-static int remote_awaited(const struct hx_run *run)
-{
-    const struct hx_comm *comm = run->comm;
-
-    for (int s = 0; s < run->bound->nstages; s++) {
-        const struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++) {
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
-                const struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (t->net.segments && t->net.done == 0 && t->net.direction == HX_NET_RECV &&
-                    comm->shape->node_of[t->net.peer] != comm->shape->node_of[comm->rank])
-                    return t->net.peer;
-            }
-        }
-    }
-    return -1;
-}
-
-static void wait_slow(void *ctx)
-{
-    struct hx_run *run = ctx;
-    struct hx_node *node = run->comm->node;
-    atomic_store_explicit(&node->controls[node->me].waits_for, remote_awaited(run), memory_order_relaxed);
-}
-
-/* The wait has timed out: name the operation and who is missing, then take back what was posted on the caller's memory. */
-static void wait_failed(struct hx_run *run)
-{
-    struct hx_comm *comm = run->comm;
-    struct hx_node *node = comm->node;
-    char missing[256] = "", far[128] = "";
-    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
-    const char *stage = run->at ? run->at->stage->algorithm : run->bound->plan->name;
-    int awaited = remote_awaited(run);
-
-    for (int i = 0; i < node->n; i++) {
-        int remote = i == node->me ? awaited : (int)atomic_load_explicit(&node->controls[i].waits_for, memory_order_relaxed);
-        if (atomic_load_explicit(&node->controls[i].entered, memory_order_relaxed) < comm->engine.call)
-            text_rank(&t, node->ranks[i]);
-        else if (remote >= 0)
-            text_rank(&u, remote);
-    }
-    run->status = hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->call->name,
-                          (unsigned long long)comm->engine.call, stage, comm->env->timeout,
-                          t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
-                          missing, u.items ? "; no message came from rank on another node: " : "", far);
 }
 
 /* ---- entry -------------------------------------------------------------------------------------------------------- */
