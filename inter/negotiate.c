@@ -23,13 +23,13 @@ static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "
 
 enum kind { KIND_REAL, KIND_BRIDGE, KIND_LINK_LOCAL, KIND_LOOPBACK, KIND_DOWN };
 
-static struct fi_info *hints_make(void)
+static struct fi_info *hints_make(uint64_t reach)
 {
     struct fi_info *hints = fi_allocinfo();
 
     if (hints == NULL)
         return NULL;
-    hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_REMOTE_COMM; /* no FI_LOCAL_COMM: keeps shm out of efa */
+    hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | reach;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
@@ -42,10 +42,11 @@ static struct fi_info *hints_make(void)
     return hints;
 }
 
-/* provider: NULL for all. Returns the list, or NULL. */
-static struct fi_info *offers_get(const char *provider)
+/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM keeps shared memory out of efa, or 0,
+ * which libfabric wants for loopback. Returns the list, or NULL. */
+static struct fi_info *offers_get(const char *provider, uint64_t reach)
 {
-    struct fi_info *hints = hints_make(), *list = NULL;
+    struct fi_info *hints = hints_make(reach), *list = NULL;
     int rc;
 
     if (hints == NULL)
@@ -155,6 +156,8 @@ static int interface_matches(const struct fi_info *info, const char *wanted)
 
 /* ---- choosing */
 
+#define GRADE(kind, provider_idx) ((int)(kind)*1000 + (provider_idx)*10)
+
 struct choice {
     const struct fi_info *offer;
     int grade; /* less is better; equal grades compete by distance */
@@ -181,7 +184,7 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
         kind = offer_kind(i, interfaces);
         if (interface != NULL ? !interface_matches(i, interface) : kind == KIND_DOWN)
             continue;
-        grade = (int)kind * 1000 + provider_idx * 10 +
+        grade = GRADE(kind, provider_idx) +
                 (has_socket_address(i) && ((struct sockaddr *)i->src_addr)->sa_family != AF_INET);
         if (best.offer == NULL || grade < best.grade)
             best = (struct choice){i, grade};
@@ -291,30 +294,39 @@ static const char *other_name_of_tcp(const char *provider)
 hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info)
 {
     const char *provider = env->provider, *other = other_name_of_tcp(provider);
-    struct fi_info *list, *named = NULL;
+    struct fi_info *list, *named = NULL, *local = NULL;
     struct ifaddrs *interfaces = NULL;
     struct choice best;
     hx_status_t status = HX_SUCCESS;
 
-    setenv("FI_EFA_FORK_SAFE", "1", 0); /* user programs fork; must be set before libfabric first looks */
-    setenv("IPATH_NO_BACKTRACE", "1",
-           0); /* libinfinipath, loaded by Debian's libfabric, would install signal handlers */
-    setenv("FI_NET_MAX_SAVED", "1024",
-           0); /* short early messages are kept instead of stopping their connection (4 in 1.17) */
+    /* Before libfabric first looks: user programs fork; libinfinipath, loaded by Debian's libfabric, would install signal
+     * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4). */
+    setenv("FI_EFA_FORK_SAFE", "1", 0);
+    setenv("IPATH_NO_BACKTRACE", "1", 0);
+    setenv("FI_NET_MAX_SAVED", "1024", 0);
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
-    list = offers_get(NULL);
+    list = offers_get(NULL, FI_REMOTE_COMM);
     best = choose(list, provider, env->interface, interfaces);
     if (best.offer == NULL && provider != NULL) { /* some are listed only when asked for by name */
-        named = offers_get(provider);
+        named = offers_get(provider, FI_REMOTE_COMM);
         best = choose(named, provider, env->interface, interfaces);
     }
     if (best.offer == NULL && other != NULL)
         best = choose(list, other, env->interface, interfaces);
+    if (best.offer == NULL || best.grade >= GRADE(KIND_LOOPBACK, 0)) {
+        struct choice near;
+        local = offers_get(NULL, 0);
+        near = choose(local, provider, env->interface, interfaces);
+        if (near.offer == NULL && other != NULL)
+            near = choose(local, other, env->interface, interfaces);
+        if (near.offer != NULL && (best.offer == NULL || near.grade < best.grade))
+            best = near;
+    }
     if (best.offer == NULL) {
-        status = refuse(list, provider, env->interface);
+        status = refuse(local, provider, env->interface);
     } else {
-        if (env->interface == NULL && named == NULL)
+        if (env->interface == NULL && best.grade < GRADE(KIND_BRIDGE, 0) && named == NULL)
             best.offer = choose_nearest(list, best.offer, local_rank, interfaces);
         *info = fi_dupinfo(best.offer);
         if (*info == NULL)
@@ -324,6 +336,8 @@ hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_inf
         freeifaddrs(interfaces);
     if (named != NULL)
         fi_freeinfo(named);
+    if (local != NULL)
+        fi_freeinfo(local);
     if (list != NULL)
         fi_freeinfo(list);
     return status;

@@ -38,6 +38,7 @@ static void test_loopback(void **state)
     (void)state;
     assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_SUCCESS);
     assert_non_null(strstr(ops->describe(net), " on lo"));
+    assert_true(hx_provider_is_native_tcp(net->info));
     ops->close(net, 0);
 }
 
