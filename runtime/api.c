@@ -82,15 +82,15 @@ static hx_status_t dtype_check(struct hx_comm *comm, const char *name, hx_dtype_
     return comm_fail(comm, HX_ERR_ARG);
 }
 
-static hx_status_t kernel_check(struct hx_comm *comm, const char *name, hx_dtype_t dtype, hx_op_t op,
+static inline hx_status_t kernel_check(struct hx_comm *comm, const char *name, hx_dtype_t dtype, hx_op_t op,
                                 hx_reduce_kernel_t **kernel)
 {
-    hx_status_t status = dtype_check(comm, name, dtype);
+    hx_status_t status;
 
-    if (status != HX_SUCCESS)
-        return status;
     if ((*kernel = hx_reduce_kernel(dtype, op)))
         return HX_SUCCESS;
+    if ((status = dtype_check(comm, name, dtype)) != HX_SUCCESS)
+        return status;
     if (!hx_op_name(op))
         hx_fail(HX_ERR_ARG, "%s: operation %d is none; choose %s (%d) to %s (%d)", name, (int)op, hx_op_name(HX_SUM), HX_SUM,
                 hx_op_name(HX_LXOR), HX_LXOR);
@@ -100,14 +100,16 @@ static hx_status_t kernel_check(struct hx_comm *comm, const char *name, hx_dtype
 }
 
 /* count > 0: buffers must be there and their bytes must fit an address space. */
-static hx_status_t buffers_check(struct hx_comm *comm, const char *name, const void *in, const void *out, size_t count,
+static inline hx_status_t buffers_check(struct hx_comm *comm, const char *name, const void *in, const void *out, size_t count,
                                  size_t blocks, size_t elem_bytes)
 {
+    size_t bytes;
+
     if (!in || !out)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name, in ? "out" : "in", count);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: out is HX_IN_PLACE; only in may be", name);
-    else if (count > (SIZE_MAX >> 16) / elem_bytes / blocks)
+    else if (__builtin_mul_overflow(count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
         hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name, count, elem_bytes,
                 blocks > 1 ? " per rank" : "");
     else
@@ -141,12 +143,13 @@ hx_status_t hx_barrier(hx_comm_t *comm)
 
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
+    size_t bytes = hx_dtype_bytes(dtype);
     hx_reduce_kernel_t *kernel;
     hx_status_t status;
 
     if ((status = comm_check(comm, "hx_allreduce")) != HX_SUCCESS ||
         (status = kernel_check(comm, "hx_allreduce", dtype, op, &kernel)) != HX_SUCCESS || count == 0 ||
-        (status = buffers_check(comm, "hx_allreduce", in, out, count, 1, hx_dtype_bytes(dtype))) != HX_SUCCESS)
+        (status = buffers_check(comm, "hx_allreduce", in, out, count, 1, bytes)) != HX_SUCCESS)
         return status;
     if (in == HX_IN_PLACE)
         in = out;
@@ -154,8 +157,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
         kernel(out, &in, 1, count);
         return HX_SUCCESS;
     }
-    status = call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "allreduce", in, out, count, (uint32_t)hx_dtype_bytes(dtype),
-                                              kernel});
+    status = call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "allreduce", in, out, count, (uint32_t)bytes, kernel});
     if (op == HX_AVG && status == HX_SUCCESS)
         hx_scale_inverse(out, count, dtype, comm->size);
     return status;

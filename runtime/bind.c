@@ -136,13 +136,19 @@ void hx_bound_release(struct hx_bound *bound)
     free(bound);
 }
 
-/* Slots of the only slice stand still: write down where every REDUCE finds its sources. */
-static hx_status_t sources_fix(struct hx_comm *comm, struct hx_bound *bound)
+/* Slots of the only slice stand still: write down where they are. */
+static hx_status_t slots_fix(struct hx_comm *comm, struct hx_bound *bound)
 {
     for (int s = 0; s < bound->nstages; s++) {
         struct hx_bound_stage *bs = &bound->stages[s];
         for (uint32_t i = 0; bs->steps && i < bs->nsteps; i++) {
             struct hx_bound_step *step = &bs->steps[i];
+            for (unsigned parity = 0; step->contiguous && parity < 2; parity++) {
+                if (step->dst == HX_SLOT)
+                    step->dst_slot[parity] = hx_slot_address(comm->node, bs, parity, (uint32_t)bs->stage->me, 0) + step->dst_offset;
+                if (step->src == HX_SLOT && step->op == HX_OP_COPY)
+                    step->src_slot[parity] = hx_slot_address(comm->node, bs, parity, step->peer, 0) + step->src_offset;
+            }
             if (step->op != HX_OP_REDUCE || step->src != HX_SLOT || !step->contiguous)
                 continue;
             if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
@@ -230,7 +236,7 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
         bound->one_slice = bound->nstages == bound->plan->nlevels && sizes.fine_slices == 1;
         status = memory_reserve(&comm->engine, bound);
         if (status == HX_SUCCESS)
-            status = sources_fix(comm, bound);
+            status = slots_fix(comm, bound);
     }
     if (status != HX_SUCCESS) {
         hx_bound_release(bound);
@@ -247,14 +253,13 @@ hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_
     struct hx_bound **entry = &comm->engine.cache[(key >> 58) % HX_BOUND_CACHE], *fresh = NULL;
     hx_status_t status;
 
-    if (*entry && (*entry)->count == call->count && (*entry)->coll == call->coll &&
-        (*entry)->elem_bytes == call->elem_bytes) {
-        *bound = *entry;
+    if (*entry && hx_bound_fits(*entry, call)) {
+        comm->engine.last = *bound = *entry;
         return HX_SUCCESS;
     }
     if ((status = bound_new(comm, call, &fresh)) != HX_SUCCESS)
         return status;
     hx_bound_release(*entry);
-    *entry = *bound = fresh;
+    comm->engine.last = *entry = *bound = fresh;
     return HX_SUCCESS;
 }

@@ -31,7 +31,10 @@ struct hx_bound_step {
     int contiguous; /* every operand is one span; else the layout is asked */
     size_t dst_offset, src_offset, own_offset, bytes, elements;
     const struct hx_step *plan_step;
-    const void **sources; /* REDUCE from slots that never move: the n addresses, for each parity of the call */
+    /* Slots of an only slice never move; their addresses for each parity of the call, NULL for what is no such slot */
+    unsigned char *dst_slot[2];
+    const unsigned char *src_slot[2];
+    const void **sources; /* REDUCE: [2][n] */
 };
 
 struct hx_instance { /* one slice of one stage under way */
@@ -80,7 +83,7 @@ struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order 
 
 struct hx_engine {
     uint64_t call;           /* number of the last call entered */
-    struct hx_bound *cache[HX_BOUND_CACHE];
+    struct hx_bound *cache[HX_BOUND_CACHE], *last;
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
     struct hx_span *spans[3];
@@ -124,6 +127,11 @@ struct hx_run {
     unsigned char *base[HX_SPACE_COUNT];
     unsigned net_looks;
 };
+
+static inline int hx_bound_fits(const struct hx_bound *bound, const struct hx_call *call)
+{
+    return bound->count == call->count && bound->coll == call->coll && bound->elem_bytes == call->elem_bytes;
+}
 
 hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **bound);
 /* Addresses of a step for one slice. */

@@ -30,6 +30,23 @@ static inline unsigned char *space_of(const struct hx_run *run, const struct hx_
     return run->base[space];
 }
 
+/* Where a step writes, and where a COPY reads. */
+static inline unsigned char *dst_of(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                    const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->dst_slot[0])
+        return step->dst_slot[run->parity];
+    return space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset;
+}
+
+static inline const unsigned char *src_of(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                          const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->src_slot[0])
+        return step->src_slot[run->parity];
+    return space_of(run, bs, instance, step->src, step->peer) + step->src_offset;
+}
+
 static inline void bytes_copy(void *dst, const void *src, size_t bytes)
 {
     if (bytes == 8)
@@ -56,7 +73,7 @@ static int sources_collect(const struct hx_run *run, const struct hx_bound_stage
     return own;
 }
 
-static void reduce_contiguous(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+static inline void reduce_contiguous(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                               const struct hx_bound_step *step)
 {
     uint32_t me = (uint32_t)bs->stage->me;
@@ -72,7 +89,7 @@ static void reduce_contiguous(struct hx_run *run, struct hx_bound_stage *bs, str
     }
     if (own >= 0)
         sources[own] = space_of(run, bs, instance, step->own, me) + step->own_offset;
-    run->call->kernel(space_of(run, bs, instance, step->dst, me) + step->dst_offset, sources, (int)step->n, step->elements);
+    run->call->kernel(dst_of(run, bs, instance, step), sources, (int)step->n, step->elements);
 }
 
 struct walk { /* along the spans of an operand */
@@ -159,12 +176,15 @@ static inline int flags_reached(struct hx_run *run, const struct hx_bound_stage 
             return 1;
         epoch -= bs->window;
     }
-    for (; instance->cursor < step->n; instance->cursor++) {
-        uint32_t member = step->peer + instance->cursor;
-        struct hx_flag *flag = &controls[bs->local[member]].flags[run->parity][bs->stage->first_flag + step->tag];
+    uint32_t flag = bs->stage->first_flag + step->tag, me = (uint32_t)bs->stage->me, end = step->peer + step->n;
+    for (uint32_t member = step->peer + instance->cursor; member < end; member++) {
+        if (member == me)
+            continue;
         /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
-        if ((int)member != bs->stage->me && atomic_load_explicit(&flag->epoch, memory_order_acquire) < epoch)
+        if (atomic_load_explicit(&controls[bs->local[member]].flags[run->parity][flag].epoch, memory_order_acquire) < epoch) {
+            instance->cursor = member - step->peer;
             return 0;
+        }
     }
     return 1;
 }
@@ -197,7 +217,7 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
 }
 
 /* Issue one step. Returns 0 when it must wait, or when run->status has become an error. */
-static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+static inline __attribute__((always_inline)) int step_issue_here(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                              const struct hx_bound_step *step)
 {
     const struct hx_step *plan_step = step->plan_step;
@@ -205,8 +225,7 @@ static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, stru
     switch ((enum hx_opcode)step->op) {
     case HX_OP_COPY:
         if (step->contiguous)
-            bytes_copy(space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset,
-                       space_of(run, bs, instance, step->src, step->peer) + step->src_offset, step->bytes);
+            bytes_copy(dst_of(run, bs, instance, step), src_of(run, bs, instance, step), step->bytes);
         else
             data_scattered(run, bs, instance, step, plan_step);
         return 1;
@@ -232,6 +251,12 @@ static inline int step_issue(struct hx_run *run, struct hx_bound_stage *bs, stru
     }
     run->status = hx_fail(HX_ERR_INTERNAL, "opcode %d in plan %s", step->op, run->bound->plan->name);
     return 0;
+}
+
+static int step_issue(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
+                      const struct hx_bound_step *step)
+{
+    return step_issue_here(run, bs, instance, step);
 }
 
 /* The step at the instance's pc, with addresses. */
@@ -292,10 +317,12 @@ static void run_inline(struct hx_run *run)
         instance->slice = 0;
         run->at = bs;
         run->instance = instance;
-        for (instance->pc = 0; instance->pc < nsteps; instance->pc++) {
+        for (uint32_t pc = 0; pc < nsteps; pc++) {
             instance->cursor = 0;
-            if (!step_issue(run, bs, instance, &bs->steps[instance->pc]) &&
-                (run->status != HX_SUCCESS || !wait_for(run, inline_look)))
+            if (step_issue_here(run, bs, instance, &bs->steps[pc]))
+                continue;
+            instance->pc = pc;
+            if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
                 return;
         }
     }
@@ -395,7 +422,8 @@ hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call)
     struct hx_run run;
     hx_status_t status;
 
-    if ((status = hx_bind(comm, call, &run.bound)) != HX_SUCCESS)
+    run.bound = engine->last;
+    if ((!run.bound || !hx_bound_fits(run.bound, call)) && (status = hx_bind(comm, call, &run.bound)) != HX_SUCCESS)
         return status;
     engine->call++;
     run.comm = comm;
