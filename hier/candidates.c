@@ -99,7 +99,7 @@ static const char *part_name(const char *intra_allreduce)
 }
 
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
-                            const struct hx_job *job, size_t net_chunk_bytes)
+                            const struct hx_job *job, const struct hx_net_profile *net)
 {
     struct hx_forced *ar = &planner->forced[HX_COLL_ALLREDUCE], *rs = &planner->forced[HX_COLL_REDUCE_SCATTER];
     struct hx_forced *ag = &planner->forced[HX_COLL_ALLGATHER];
@@ -113,8 +113,13 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->check = env->check;
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
-    planner->chunk_bytes = net_chunk_bytes;
     hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
+    if (net) {
+        planner->cost.net_alpha_us = net->alpha_us;
+        planner->cost.net_gb_s = net->gb_s;
+        planner->cost.stream_gb_s = net->stream_gb_s;
+        planner->cost.message_us = net->message_us;
+    }
     hx_node_dimension(&dimensions, shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
     *ar = (struct hx_forced){.plan = env->allreduce, .intra = env->intra_allreduce, .inter = env->inter_allreduce};

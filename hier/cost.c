@@ -6,7 +6,7 @@
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
 {
     *params = (struct hx_cost_params){
-        .net_alpha_us = 18, .net_gb_s = 12.5, .message_us = 0.3, .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10,
+        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3, .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10,
         .switch_us = 1.0, .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
     };
 }
@@ -58,8 +58,8 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
-/* One stage over n members of a node that moves or reduces `bytes` in all. */
-static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, double bytes)
+/* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
+static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
     double rounds, messages, vectors;
 
@@ -69,8 +69,11 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
-    if (!strcmp(algorithm->name, "nary"))
-        return p->intra_alpha_us + switches(p) + 1.5 * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
+        return p->intra_alpha_us + switches(p) +
+               (bytes / p->intra_gb_s + n * bytes / owners / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
+        return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
     return rounds * (p->intra_alpha_us + switches(p)) + (messages - rounds) * p->intra_alpha_us / 2 +
@@ -88,7 +91,7 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
     cost->rounds = rounds;
     cost->net_bytes = vectors * bytes * streams;
     return rounds * (p->net_alpha_us + switches(p)) + (messages - rounds) * p->message_us * p->oversubscription +
-           vectors * bytes * streams / p->net_gb_s * 1e-3;
+           vectors * bytes * (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
 
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
@@ -98,19 +101,24 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     int lanes = candidate->lanes;
 
     if (lanes == 0 && shape->nnodes == 1) {
-        cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, bytes);
+        cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, shape->nranks, bytes);
     } else if (lanes == 0) {
-        /* every rank is a member; neighbours in the order of nodes: only a ring keeps most of its messages inside the nodes */
-        int ring = !strcmp(candidate->flat->name, "ring");
-        cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, ring ? 1 : shape->max_local, &cost);
+        /* every rank is a member, in the order of nodes: a ring crosses each link once, the others with nearly all of their messages */
+        int ring = !strcmp(candidate->flat->name, "ring"), crossing = ring ? 1 : shape->max_local;
+        double rounds, messages, vectors = 0;
+        cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, crossing, &cost);
+        if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
+            cost.inter_us += (messages - rounds) * params->message_us * (crossing - 1);
+            cost.intra_us = vectors * bytes * 3 / params->intra_gb_s * 1e-3 * params->oversubscription;
+        }
     } else {
         double lane_bytes = bytes / lanes;
         if (candidate->first)
-            cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, bytes);
+            cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
         else if (lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last)
-            cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, bytes);
+            cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
         else if (lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         cost.inter_us = inter_stage_us(params, candidate->inter, shape->nnodes, lane_bytes, lanes, &cost);

@@ -193,14 +193,14 @@ static void planner_close(struct hx_planner *planner)
 }
 
 static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
-                                size_t net_chunk_bytes, struct hx_planner **out)
+                                const struct hx_net_profile *net, struct hx_planner **out)
 {
     struct hx_planner *planner = calloc(1, sizeof(*planner));
     hx_status_t status;
 
     if (!planner)
         return hx_fail(HX_ERR_NOMEM, "no memory for the planner");
-    status = hx_planner_init(planner, env, shape, rank, job, net_chunk_bytes);
+    status = hx_planner_init(planner, env, shape, rank, job, net);
     planner->plans = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plans));
     planner->plan_candidates = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_candidates));
     planner->plan_used = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_used));

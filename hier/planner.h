@@ -20,7 +20,6 @@ struct hx_planner {
     int rank;
     struct hx_cost_params cost;
     size_t bank_bytes;  /* slots of one rank, on the fullest node */
-    size_t chunk_bytes; /* largest message of the transport */
     int64_t forced_lanes, forced_slice;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check;
@@ -49,7 +48,7 @@ double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll co
 size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse);
 
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
-                            const struct hx_job *job, size_t net_chunk_bytes);
+                            const struct hx_job *job, const struct hx_net_profile *net); /* net NULL: EFA's */
 void hx_planner_release(struct hx_planner *planner);
 
 /* Next algorithm of a collective in a scope, from all tables; *idx starts at 0. NULL at the end. */

@@ -256,6 +256,11 @@ static const char *net_describe(const struct hx_net *net)
 {
     return net->text;
 }
+static void net_profile(const struct hx_net *net, struct hx_net_profile *out)
+{
+    hx_profile_cost(net->info, out);
+}
+
 static size_t net_chunk_bytes(const struct hx_net *net)
 {
     return net->chunk_bytes;
@@ -274,5 +279,6 @@ const struct hx_net_ops hx_net_fabric = {
     .counters = net_counters,
     .describe = net_describe,
     .chunk_bytes = net_chunk_bytes,
+    .profile = net_profile,
     .close = net_close,
 };

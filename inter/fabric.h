@@ -123,6 +123,7 @@ extern struct hx_fabric_test hx_fabric_test;
 
 /* negotiate.c: the best provider and interface for env. *info is released with fi_freeinfo. */
 hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info);
+void hx_profile_cost(const struct fi_info *info, struct hx_net_profile *out);
 size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
 int hx_provider_is_native_tcp(const struct fi_info *info);
 

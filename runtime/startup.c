@@ -288,6 +288,7 @@ static hx_status_t world_start(struct hx_comm *comm, const hx_config_t *config)
 {
     unsigned char secret[HX_SECRET_BYTES];
     struct hx_place place;
+    struct hx_net_profile profile;
     double per_cpu;
     hx_status_t status, fenced;
 
@@ -318,8 +319,10 @@ static hx_status_t world_start(struct hx_comm *comm, const hx_config_t *config)
     comm->waiter.net = comm->net;
     comm->waiter.net_ops = hx_registry.net;
     world_log(comm, per_cpu);
-    if ((status = hx_registry.planner->open(comm->env, comm->shape, comm->rank, &comm->job,
-                                            comm->net ? hx_registry.net->chunk_bytes(comm->net) : 0, &comm->planner)) != HX_SUCCESS)
+    if (comm->net)
+        hx_registry.net->profile(comm->net, &profile);
+    if ((status = hx_registry.planner->open(comm->env, comm->shape, comm->rank, &comm->job, comm->net ? &profile : NULL,
+                                            &comm->planner)) != HX_SUCCESS)
         return status;
     return hx_engine_open(comm);
 }

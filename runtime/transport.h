@@ -44,6 +44,14 @@ struct hx_net_counters {
     uint64_t bounced_bytes;    /* copied through registered buffers */
 };
 
+/* What the planner takes for granted of a provider until somebody measures. The same on all ranks, which agree on the provider. */
+struct hx_net_profile {
+    double alpha_us;   /* one hop, waking the receiver included */
+    double gb_s;       /* one node's link */
+    double stream_gb_s; /* what one rank can drive of it */
+    double message_us; /* CPU time of a further message in the same round */
+};
+
 struct hx_net; /* an open endpoint */
 
 struct hx_net_ops {
@@ -75,6 +83,8 @@ struct hx_net_ops {
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
+
+    void (*profile)(const struct hx_net *net, struct hx_net_profile *out);
 
     /* One line for the log: provider, version, interface, chunk, credits, wait object. */
     const char *(*describe)(const struct hx_net *net);
