@@ -165,6 +165,17 @@ static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx
     return 0;
 }
 
+/* The number of a stage among those that this rank shares with a member: alike on both sides, whatever other lanes each carries. Member
+ * i of a lane is its carrier on node i. */
+static uint64_t shared_stage(const struct hx_bound *bound, const struct hx_bound_stage *bs, uint32_t member)
+{
+    uint64_t shared = 0;
+
+    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++)
+        shared += before->stage->scope == HX_SCOPE_INTER && before->stage->members[member] == bs->stage->members[member];
+    return shared;
+}
+
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                        const struct hx_bound_step *step, const struct hx_step *plan_step)
 {
@@ -187,9 +198,9 @@ void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_
         ring_start(comm, t, local, bs->channel + (int)(instance->slice % bs->window));
         return;
     }
-    uint64_t stage_idx = (uint64_t)(bs - run->bound->stages);
-    /* call 8 bits, stage 4, slice 8, round 16: unique among what is under way, since windows are far smaller */
-    t->net.match = (comm->engine.call & 0xff) << 28 | stage_idx << 24 | (instance->slice & 0xff) << 16 | (step->tag & 0xffff);
+    /* call 6 bits, stage 10, slice 4, round 16: unique among what is under way, since windows are far smaller */
+    t->net.match = (comm->engine.call & 0x3f) << 30 | (shared_stage(run->bound, bs, step->peer) & 0x3ff) << 20 |
+                   (instance->slice & 0xf) << 16 | (step->tag & 0xffff);
     hx_registry.net->post(comm->net, &t->net);
 }
 
