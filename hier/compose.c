@@ -150,6 +150,10 @@ static void holder_stage(struct composer *c, int level, const char *name, void (
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
+        if (c->candidate->lanes < c->n) { /* a member that neither hands over nor takes still lays out its slots and flags alike */
+            stage->uses_slot = 1;
+            stage->nflags = 2;
+        }
         stage_run_builder(c, stage, name, build);
     } else {
         free(holder);
@@ -304,6 +308,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         compose_reduce_scatter(&c);
     else
         compose_allgather(&c);
+    c.plan->awaits_all = 1; /* each result here depends on every rank; engine.h says what rests on it, the checker proves it */
     if (c.status == HX_SUCCESS)
         c.status = hx_plan_seal(c.plan);
     if (c.status != HX_SUCCESS) {

@@ -12,6 +12,7 @@
 #define FINE_WINDOW 3
 #define COARSE_WINDOW 3
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
+#define FINE_SLICE_MIN_BYTES 512.0
 #define COARSE_SLICES_MAX 8
 #define COARSE_MESSAGE_BYTES (64.0 * 1024) /* do not cut messages between nodes below this */
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
@@ -68,7 +69,7 @@ void hx_planner_slices(const struct hx_planner *planner, const struct hx_plan *p
         struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
         choice->fine_slices = sizes.fine_slices;
         if (hx_planner_live_slots(plan, &sizes, FINE_WINDOW, COARSE_WINDOW) <= planner->bank_bytes ||
-            sizes.fine_slices * plan->nblocks > count * planner->shape->nranks)
+            bytes / (double)sizes.fine_slices < FINE_SLICE_MIN_BYTES)
             return;
         per_coarse += (per_coarse + 3) / 4;
     }

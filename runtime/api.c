@@ -4,6 +4,7 @@
 #include "startup.h"
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct hx_comm *world_comm;
@@ -163,27 +164,50 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
     return status;
 }
 
+/* In place, a reduce-scatter's result and an all-gather's arriving blocks lie over input that later slices still read: the smaller
+ * side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+static hx_status_t aside_reserve(struct hx_comm *comm, const char *name, size_t bytes)
+{
+    void *aside = bytes > comm->aside_bytes ? realloc(comm->aside, bytes) : comm->aside;
+
+    if (!aside) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", name, bytes);
+        return comm_fail(comm, HX_ERR_NOMEM);
+    }
+    comm->aside = aside;
+    comm->aside_bytes = bytes > comm->aside_bytes ? bytes : comm->aside_bytes;
+    return HX_SUCCESS;
+}
+
 hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
                                     hx_comm_t *comm)
 {
+    size_t bytes = hx_dtype_bytes(dtype);
     hx_reduce_kernel_t *kernel;
+    void *result = out;
     hx_status_t status;
 
     if ((status = comm_check(comm, "hx_reduce_scatter_block")) != HX_SUCCESS ||
         (status = kernel_check(comm, "hx_reduce_scatter_block", dtype, op, &kernel)) != HX_SUCCESS || recvcount == 0 ||
-        (status = buffers_check(comm, "hx_reduce_scatter_block", in, out, recvcount, (size_t)comm->size,
-                                hx_dtype_bytes(dtype))) != HX_SUCCESS)
+        (status = buffers_check(comm, "hx_reduce_scatter_block", in, out, recvcount, (size_t)comm->size, bytes)) != HX_SUCCESS)
         return status;
-    if (in == HX_IN_PLACE)
-        in = out;
     if (comm->size == 1) {
+        in = in == HX_IN_PLACE ? out : in;
         kernel(out, &in, 1, recvcount);
         return HX_SUCCESS;
     }
-    status = call_run(comm, &(struct hx_call){HX_COLL_REDUCE_SCATTER, "reduce_scatter_block", in, out, recvcount,
-                                              (uint32_t)hx_dtype_bytes(dtype), kernel});
+    if (in == HX_IN_PLACE) {
+        if ((status = aside_reserve(comm, "hx_reduce_scatter_block", recvcount * bytes)) != HX_SUCCESS)
+            return status;
+        in = out;
+        result = comm->aside;
+    }
+    status = call_run(comm, &(struct hx_call){HX_COLL_REDUCE_SCATTER, "reduce_scatter_block", in, result, recvcount,
+                                              (uint32_t)bytes, kernel});
     if (op == HX_AVG && status == HX_SUCCESS)
-        hx_scale_inverse(out, recvcount, dtype, comm->size);
+        hx_scale_inverse(result, recvcount, dtype, comm->size);
+    if (result != out && status == HX_SUCCESS)
+        memcpy(out, result, recvcount * bytes);
     return status;
 }
 
@@ -197,12 +221,15 @@ hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dty
         (status = buffers_check(comm, "hx_allgather", in, out, count, (size_t)comm->size, hx_dtype_bytes(dtype))) != HX_SUCCESS)
         return status;
     bytes = hx_dtype_bytes(dtype);
-    if (in == HX_IN_PLACE)
-        in = (const char *)out + (size_t)comm->rank * count * bytes;
     if (comm->size == 1) {
-        if (in != out)
+        if (in != HX_IN_PLACE && in != out)
             memcpy(out, in, count * bytes);
         return HX_SUCCESS;
+    }
+    if (in == HX_IN_PLACE) {
+        if ((status = aside_reserve(comm, "hx_allgather", count * bytes)) != HX_SUCCESS)
+            return status;
+        in = memcpy(comm->aside, (const char *)out + (size_t)comm->rank * count * bytes, count * bytes);
     }
     return call_run(comm, &(struct hx_call){HX_COLL_ALLGATHER, "allgather", in, out, count, (uint32_t)bytes, NULL});
 }

@@ -106,6 +106,9 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
     if (slots > comm->node->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, comm->node->bank_bytes);
+    if (!bound->plan->awaits_all)
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s may end before all ranks have entered the call", bound->plan->name,
+                       hx_coll_name(bound->plan->coll));
     if (channel > HX_RING_CHANNELS || bound->plan->nflags > HX_NODE_FLAGS)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d ring channels and %u flags, there are %d and %d",
                        bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags, HX_RING_CHANNELS,

@@ -28,7 +28,7 @@ static int may_start(const struct hx_check_rank *r, const struct hx_check_stage 
         return 0;
     for (int i = 0; i < r->plan->nstages; i++) {
         const struct hx_check_stage *other = &r->stages[i];
-        if (other->stage->level == stage->stage->level - 1 &&
+        if (other->stage->level == stage->stage->after &&
             other->finished < slices_needed(stage, other, stage->started))
             return 0;
     }
@@ -48,7 +48,7 @@ static void slice_start(struct hx_check_run *run, struct hx_check_rank *r, struc
     hx_check_acquire(&run->store, stage->first_thread + place, r->entry);
     for (int i = 0; i < r->plan->nstages; i++) {
         const struct hx_check_stage *other = &r->stages[i];
-        if (other->stage->level != stage->stage->level - 1)
+        if (other->stage->level != stage->stage->after)
             continue;
         for (uint64_t k = first_needed(stage, other, slice); k < slices_needed(stage, other, slice); k++)
             hx_check_acquire(&run->store, stage->first_thread + place, other->ends[k]);

@@ -69,19 +69,14 @@ hx_status_t hx_check_store_open(struct hx_check_store *store, int nranks, uint32
 
 void hx_check_store_close(struct hx_check_store *store)
 {
-    for (uint32_t t = 0; store->threads && t < store->nthreads; t++)
-        if (store->threads[t].released)
-            hx_check_drop(store, store->threads[t].released);
     for (size_t i = 1; i < store->transfers.n; i++) {
         struct hx_check_transfer *t = pool_at(&store->transfers, i);
         free(t->cells);
         free(t->elements);
-        if (t->released)
-            hx_check_drop(store, t->released);
     }
-    while (store->free_snapshot) {
-        struct hx_check_snapshot *s = store->free_snapshot;
-        store->free_snapshot = s->next_free;
+    while (store->made) {
+        struct hx_check_snapshot *s = store->made;
+        store->made = s->next_made;
         free(s);
     }
     for (size_t i = 1; i < store->blocks.n; i++)
@@ -149,9 +144,12 @@ struct hx_check_snapshot *hx_check_release(struct hx_check_store *store, uint32_
 
     if (t->released && !t->dirty)
         return snapshot_retain(t->released);
-    if (s)
+    if (s) {
         store->free_snapshot = s->next_free;
-    else if (!(s = malloc(sizeof(*s) + store->nthreads * sizeof(uint32_t)))) {
+    } else if ((s = malloc(sizeof(*s) + store->nthreads * sizeof(uint32_t))) != NULL) {
+        s->next_made = store->made;
+        store->made = s;
+    } else {
         store->status = HX_ERR_NOMEM;
         return NULL;
     }

@@ -50,7 +50,7 @@ struct hx_check_memory {
 };
 
 struct hx_check_snapshot { /* a vector clock as it was when a thread released it */
-    struct hx_check_snapshot *next_free;
+    struct hx_check_snapshot *next_free, *next_made;
     int references;
     uint32_t clock[];
 };
@@ -87,7 +87,7 @@ struct hx_check_store { /* all of it */
     uint64_t *contributors; /* [values][words] */
     size_t contributors_capacity;
     uint32_t free_read;
-    struct hx_check_snapshot *free_snapshot;
+    struct hx_check_snapshot *free_snapshot, *made;
     hx_status_t status; /* HX_ERR_NOMEM is sticky */
 };
 

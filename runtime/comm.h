@@ -61,6 +61,8 @@ struct hx_comm {
     struct hx_engine engine;
     struct hx_planner *planner;
     struct hx_boot *boot;
+    void *aside;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
+    size_t aside_bytes;
     hx_status_t failed; /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
 };

@@ -3,6 +3,10 @@
  * The engine runs bound plans. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline walks a plan of
  * one slice, blocking; run_progress keeps a window of slices of every stage under way. transfer.c moves messages, over the shared
  * rings inside the node and over the network between nodes.
+ *
+ * Slots are reused from call to call without asking: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1;
+ * all ranks had entered c-1 by then (plan->awaits_all), so all had left c-2. A plan without awaits_all would need a look at who has
+ * left; there is none yet, and hx_bind refuses it.
  */
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H

@@ -48,26 +48,39 @@ static uint32_t list_item(const struct hx_stage *stage, uint32_t i)
     return stage->list ? stage->list[i] : i;
 }
 
+/* The longest that n plan blocks one after the other can be in one slice. */
+static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
+{
+    uint64_t block_max = plan_block_max(layout->plan, layout->count);
+    return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
+}
+
+/* Where LIST block b starts in SLOT: after all the items before it, and a line for each block, so that lines have one writer. */
+static size_t slot_start(const struct hx_layout *layout, uint32_t b)
+{
+    uint32_t items = list_start(layout->stage, b), blocks = items < b ? items : b; /* blocks without items need none */
+    return align_up(piece_max(layout, items) * layout->elem_bytes) + blocks * (size_t)HX_ROW_ALIGN;
+}
+
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes)
 {
-    uint64_t block_max = plan_block_max(plan, sizes->count), piece_max;
+    uint32_t longest = 1;
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
-    piece_max = ceil_div(block_max, layout->nslices);
+    layout->coarse = sizes->coarse_slices;
+    layout->per_coarse = layout->nslices / layout->coarse;
     if (stage->split) {
-        layout->row_bytes = align_up(ceil_div(piece_max, stage->nblocks) * sizes->elem_bytes);
+        layout->row_bytes = align_up(ceil_div(piece_max(layout, 1), stage->nblocks) * sizes->elem_bytes);
         layout->slot_bytes = stage->uses_slot ? stage->nblocks * layout->row_bytes : 0;
     } else {
-        uint32_t longest = 1;
         for (uint32_t b = 0; stage->list_start && b < stage->nblocks; b++) {
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
-        layout->row_bytes = align_up(longest * piece_max * sizes->elem_bytes);
-        layout->item_bytes = align_up(piece_max * sizes->elem_bytes);
-        layout->slot_bytes = stage->uses_slot ? list_start(stage, stage->nblocks) * layout->item_bytes : 0;
+        layout->row_bytes = align_up(piece_max(layout, longest) * sizes->elem_bytes);
+        layout->slot_bytes = stage->uses_slot ? slot_start(layout, stage->nblocks) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
 }
@@ -130,27 +143,65 @@ static void span_add(struct span_list *list, size_t offset, size_t bytes)
         list->spans[list->n - 1] = list->last;
 }
 
-/* The spans of one stage block; offset_in_slot is where the block starts in SLOT. */
-static void block_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice,
-                        struct span_list *list)
+/* The coarse piece of plan block x that slice belongs to. */
+static struct extent coarse_piece(const struct hx_layout *layout, uint32_t x, uint64_t slice)
+{
+    return cut(plan_block(layout->plan, layout->count, x), slice / layout->per_coarse, layout->coarse);
+}
+
+/* Elements [start, start + length) of the items of LIST block b, one after the other, that slice covers. */
+static struct extent list_piece(const struct hx_layout *layout, uint32_t b, uint64_t slice)
 {
     const struct hx_stage *stage = layout->stage;
-    size_t size = layout->elem_bytes;
+    uint32_t first = list_start(stage, b), end = list_start(stage, b + 1);
+    struct extent whole = {0, 0};
 
-    if (stage->split) {
-        uint32_t x = list_item(stage, 0);
-        struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);
-        struct extent part = cut(piece, b, stage->nblocks);
-        /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
-        span_add(list, space == HX_SLOT ? b * layout->row_bytes : home(layout, space, x, part) * size, part.length * size);
+    if (first < end && layout->plan->partition == HX_PARTITION_PER_RANK) /* all of one length */
+        whole.length = (end - first) * coarse_piece(layout, list_item(stage, first), slice).length;
+    for (uint32_t i = first; i < end && layout->plan->partition != HX_PARTITION_PER_RANK; i++)
+        whole.length += coarse_piece(layout, list_item(stage, i), slice).length;
+    return cut(whole, slice % layout->per_coarse, layout->per_coarse);
+}
+
+static struct extent split_piece(const struct hx_layout *layout, uint64_t slice)
+{
+    struct extent whole = coarse_piece(layout, list_item(layout->stage, 0), slice);
+    return cut(whole, slice % layout->per_coarse, layout->per_coarse);
+}
+
+static void split_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
+{
+    struct extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
+    /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
+    size_t at = space == HX_SLOT ? b * layout->row_bytes
+                                 : home(layout, space, list_item(layout->stage, 0), part) * layout->elem_bytes;
+
+    span_add(list, at, part.length * layout->elem_bytes);
+}
+
+static void list_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
+{
+    const struct hx_stage *stage = layout->stage;
+    struct extent piece = list_piece(layout, b, slice);
+    uint32_t i = list_start(stage, b);
+    uint64_t end = piece.start + piece.length, at = 0, size = layout->elem_bytes; /* at: elements of the items before i */
+
+    if (space == HX_SLOT) {
+        span_add(list, slot_start(layout, b), piece.length * size);
         return;
     }
-    size_t in_slot = list_start(stage, b) * layout->item_bytes;
-    for (uint32_t i = list_start(stage, b); i < list_start(stage, b + 1); i++) {
-        uint32_t x = list_item(stage, i);
-        struct extent piece = cut(plan_block(layout->plan, layout->count, x), slice, layout->nslices);
-        span_add(list, space == HX_SLOT ? in_slot : home(layout, space, x, piece) * size, piece.length * size);
-        in_slot += piece.length * size;
+    if (piece.length && layout->plan->partition == HX_PARTITION_PER_RANK) { /* items of one length: go to the first at once */
+        uint64_t length = coarse_piece(layout, list_item(stage, i), slice).length;
+        i += (uint32_t)(piece.start / length);
+        at = piece.start / length * length;
+    }
+    for (; at < end; i++) {
+        struct extent item = coarse_piece(layout, list_item(stage, i), slice);
+        uint64_t low = at > piece.start ? at : piece.start, high = at + item.length < end ? at + item.length : end;
+        if (low < high)
+            span_add(list, home(layout, space, list_item(stage, i), (struct extent){item.start + low - at, high - low}) * size,
+                     (high - low) * size);
+        at += item.length;
     }
 }
 
@@ -163,8 +214,10 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
         uint32_t b = block + i < layout->stage->nblocks ? block + i : block + i - layout->stage->nblocks;
         if (space == HX_SCRATCH)
             span_add(&list, (row + i) * layout->row_bytes, hx_layout_bytes(layout, b, 1, slice));
+        else if (layout->stage->split)
+            split_spans(layout, space, b, slice, &list);
         else
-            block_spans(layout, space, b, slice, &list);
+            list_spans(layout, space, b, slice, &list);
     }
     return list.n;
 }
@@ -176,12 +229,7 @@ size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t 
 
     for (uint32_t i = 0; i < nblocks; i++) {
         uint32_t b = block + i < stage->nblocks ? block + i : block + i - stage->nblocks;
-        uint32_t first = stage->split ? 0 : list_start(stage, b), end = stage->split ? 1 : list_start(stage, b + 1);
-        for (uint32_t item = first; item < end; item++) {
-            struct extent e = plan_block(layout->plan, layout->count, list_item(stage, item));
-            e = cut(e, slice, layout->nslices);
-            elements += stage->split ? cut(e, b, stage->nblocks).length : e.length;
-        }
+        elements += stage->split ? cut(split_piece(layout, slice), b, stage->nblocks).length : list_piece(layout, b, slice).length;
     }
     return elements * layout->elem_bytes;
 }

@@ -4,8 +4,12 @@
  * symbolic cells; both by the functions here, so what is checked is what runs.
  *
  *   plan block x      elements [start(x), start(x) + length(x)) of the vector
- *   its piece k       the k-th of nslices nearly equal parts of it
- *   stage block b     LIST: the pieces of its plan blocks, one after the other; SPLIT: the b-th part of the piece of one plan block
+ *   coarse piece K    the K-th of coarse_slices nearly equal parts of a plan block
+ *   stage block b     LIST: the coarse pieces of its plan blocks, one after the other; SPLIT: the coarse piece of one plan block
+ *   slice k           of m = fine_slices / coarse_slices in each coarse one: the (k mod m)-th part of that, of coarse piece k / m; a
+ *                     SPLIT stage then cuts it into its blocks
+ *
+ * So m fine slices together are one coarse slice, whatever the lists are, and a slice can be smaller than one element per plan block.
  *
  * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows of
  * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice.
@@ -24,9 +28,9 @@ struct hx_layout { /* of one stage in one call */
     const struct hx_plan *plan;
     const struct hx_stage *stage;
     uint64_t count, nslices;
+    uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
-    size_t item_bytes;    /* LIST: room of one plan block of one slice in SLOT */
     size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
     size_t scratch_bytes; /* scratch_rows * row_bytes */
 };

@@ -67,6 +67,10 @@ hx_status_t hx_plan_seal(struct hx_plan *plan)
         struct hx_stage *stage = &plan->stages[s];
         stage->first_flag = plan->nflags;
         plan->nflags += stage->nflags;
+        stage->after = -1;
+        for (int t = 0; t < plan->nstages; t++)
+            if (plan->stages[t].level < stage->level && plan->stages[t].level > stage->after)
+                stage->after = plan->stages[t].level;
         if (stage->level >= plan->nlevels)
             plan->nlevels = stage->level + 1;
         if (stage->nsteps) {

@@ -69,7 +69,8 @@ enum hx_scope { HX_SCOPE_INTRA = 1, HX_SCOPE_INTER = 2, HX_SCOPE_FLAT = 4 };
 struct hx_stage {
     const char *algorithm;  /* its name in the registry, or of a fixed part ("gather", "scatter") */
     enum hx_scope scope;
-    int level;              /* stages of one level run side by side; level l starts a slice after level l-1 */
+    int level;              /* stages of one level run side by side */
+    int after;              /* it starts a slice when this level has finished it: the next lower one that this rank has; -1: none */
     int coarse;             /* 1: its slices each gather several slices of the fine stages */
     int n, me;              /* members of the group, and which one this rank is */
     int *members;           /* [n] ranks of the communicator */
@@ -102,7 +103,7 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* single node: when the call ends, every rank is known to have entered it */
+    int awaits_all; /* when the call ends on one rank, every rank has entered it: proved by the checker */
     int references;
 };
 

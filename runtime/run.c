@@ -328,24 +328,18 @@ static void run_inline(struct hx_run *run)
     }
 }
 
-/* May this stage begin its next slice: room in its window, and all that it is made of finished by the stages of the level before? */
+/* May this stage begin its next slice: room in its window, and all that it is made of finished by the stages it comes after? */
 static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
 {
-    uint64_t k = bs->started;
-    int level = -1;
+    uint64_t k = bs->started, ours = bs->layout.nslices;
 
-    if (k >= bs->layout.nslices || k - bs->finished >= bs->window)
+    if (k >= ours || k - bs->finished >= bs->window)
         return 0;
-    for (const struct hx_bound_stage *before = bs - 1; before >= bound->stages; before--) {
-        if (before->stage->level == bs->stage->level)
-            continue;
-        if (level >= 0 && before->stage->level < level)
-            break;
-        level = before->stage->level;
+    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++) {
         /* slices of `before` within our first k + 1 slices; the finer count is a multiple of the coarser */
-        uint64_t ours = bs->layout.nslices, theirs = before->layout.nslices;
+        uint64_t theirs = before->layout.nslices;
         uint64_t needed = theirs >= ours ? (k + 1) * (theirs / ours) : k / (ours / theirs) + 1;
-        if (before->finished < needed)
+        if (before->stage->level == bs->stage->after && before->finished < needed)
             return 0;
     }
     return 1;

@@ -363,6 +363,7 @@ void hx_world_close(struct hx_comm *comm, int orderly)
     if (comm->boot)
         hx_boot_close(comm->boot, orderly);
     hx_shape_free(comm->shape);
+    free(comm->aside);
     hx_env_release(comm->env);
     free(comm->env);
     free(comm);

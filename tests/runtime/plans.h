@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One-stage plans of any algorithm, for tests: p members on one node (intra) or on p nodes. */
+#ifndef HX_TEST_PLANS_H
+#define HX_TEST_PLANS_H
+#include "inter/algorithms.h"
+#include "intra/algorithms.h"
+#include "runtime/plan.h"
+#include <stdlib.h>
+
+/* The plan of one rank: one stage of all p ranks, from IN to OUT. */
+static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int rank,
+                                            void (*build)(struct hx_builder *))
+{
+    struct hx_plan *plan = hx_plan_new(coll, p, rank, 1);
+    int *members = malloc((size_t)p * sizeof(int));
+    struct hx_stage *stage;
+    hx_status_t status;
+
+    for (int i = 0; i < p; i++)
+        members[i] = i;
+    plan->partition = coll == HX_COLL_ALLREDUCE ? HX_PARTITION_EVEN : HX_PARTITION_PER_RANK;
+    plan->nblocks = coll == HX_COLL_ALLREDUCE ? 1 : (uint32_t)p;
+    plan->nlanes = 1;
+    plan->in_nblocks = plan->out_nblocks = plan->nblocks;
+    if (coll == HX_COLL_ALLGATHER) {
+        plan->in_block = (uint32_t)rank;
+        plan->in_nblocks = 1;
+    }
+    if (coll == HX_COLL_REDUCE_SCATTER) {
+        plan->out_block = (uint32_t)rank;
+        plan->out_nblocks = 1;
+    }
+    stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
+    stage->in = HX_IN;
+    stage->out = HX_OUT;
+    status = hx_stage_build(plan, stage, name, build);
+    free(members);
+    if (status != HX_SUCCESS || hx_plan_seal(plan) != HX_SUCCESS) {
+        hx_plan_release(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+static inline struct hx_plan **plans_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p,
+                                              void (*build)(struct hx_builder *))
+{
+    struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
+
+    for (int r = 0; r < p; r++)
+        plans[r] = plan_of_build(coll, name, scope, p, r, build);
+    return plans;
+}
+
+static inline enum hx_scope scope_of(const struct hx_algorithm *a)
+{
+    return a->needs & HX_NEEDS_SHARED_MEMORY ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
+}
+
+static inline struct hx_plan **plans_of(const struct hx_algorithm *a, int p)
+{
+    return plans_of_build(a->coll, a->name, scope_of(a), p, a->build);
+}
+
+static inline void plans_release(struct hx_plan **plans, int p)
+{
+    for (int r = 0; r < p; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+}
+
+/* One node of p ranks, or p nodes of one. */
+static inline struct hx_shape *shape_of(enum hx_scope scope, int p)
+{
+    int *node = calloc((size_t)p, sizeof(int));
+    struct hx_shape *shape;
+
+    for (int r = 0; r < p; r++)
+        node[r] = scope == HX_SCOPE_INTRA ? 0 : r;
+    shape = hx_shape_from_nodes(node, p);
+    free(node);
+    return shape;
+}
+
+static inline const struct hx_algorithm *algorithm_named(const char *name, enum hx_coll coll)
+{
+    const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
+
+    for (int t = 0; t < 2; t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            if (a->coll == coll && !__builtin_strcmp(a->name, name))
+                return a;
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker: passes every algorithm for p = 1..64, in place or not, one call after another; passes stages that are composed; and
+ * catches every kind of broken plan, naming rank and step. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plans.h"
+#include "runtime/check.h"
+#include "runtime/log.h"
+
+#define MAX_P 64
+
+static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
+
+static struct hx_check_call call_of(const struct hx_algorithm *a, struct hx_plan **plans, int p, int window, int sparse)
+{
+    struct hx_check_call call = {.plans = plans, .window_fine = window, .window_coarse = 1,
+                                 .rank_order = !(a->needs & HX_NEEDS_COMMUTATIVE)};
+    hx_check_sizes(plans, p, window, 1, sparse, &call.sizes);
+    return call;
+}
+
+static void assert_passes(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, const char *what)
+{
+    char report[2048];
+
+    if (hx_check(shape, calls, ncalls, report, sizeof report) != HX_SUCCESS)
+        fail_msg("%s, %d ranks: %s", what, shape->nranks, report);
+}
+
+static void test_all_algorithms(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            for (int p = 1; p <= MAX_P; p++) {
+                struct hx_plan **plans = plans_of(a, p);
+                struct hx_shape *shape = shape_of(scope_of(a), p);
+                struct hx_check_call calls[2] = {call_of(a, plans, p, 2, 0), call_of(a, plans, p, 2, p % 2)};
+                calls[p % 3 == 0].in_place = 1;
+                assert_passes(shape, calls, 2, a->name);
+                plans_release(plans, p);
+                hx_shape_free(shape);
+            }
+}
+
+/* Windows of one slice, and fewer elements than blocks. */
+static void test_corners(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            for (int p = 1; p <= 17; p++) {
+                struct hx_plan **plans = plans_of(a, p);
+                struct hx_shape *shape = shape_of(scope_of(a), p);
+                for (int variant = 0; variant < 8; variant++) {
+                    struct hx_check_call call = call_of(a, plans, p, 1 + variant % 2, variant / 2 % 2);
+                    call.in_place = variant / 4;
+                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER;
+                    assert_passes(shape, &call, 1, a->name);
+                    call.sizes.count = 0;
+                    call.barrier = 0;
+                    assert_passes(shape, &call, 1, a->name);
+                }
+                plans_release(plans, p);
+                hx_shape_free(shape);
+            }
+}
+
+/* Any two, one after the other and again: slots are used again by the third call. */
+static void test_pairs(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 2; t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            for (const struct hx_algorithm *b = tables[t]; b->name; b++)
+                for (int p = 2; p <= 5; p++) {
+                    struct hx_plan **first = plans_of(a, p), **second = plans_of(b, p);
+                    struct hx_shape *shape = shape_of(scope_of(a), p);
+                    struct hx_check_call calls[4] = {call_of(a, first, p, 2, 0), call_of(b, second, p, 2, 0),
+                                                     call_of(b, second, p, 2, 1), call_of(a, first, p, 2, 0)};
+                    assert_passes(shape, calls, 4, a->name);
+                    plans_release(first, p);
+                    plans_release(second, p);
+                    hx_shape_free(shape);
+                }
+}
+
+/* ---- composed: reduce-scatter in the node, all-reduce of each lane between nodes, all-gather in the node */
+
+static int carrier(const struct hx_shape *shape, int node, int lane, int lanes)
+{
+    return lane * hx_shape_node_size(shape, node) / lanes;
+}
+
+static void node_stage(struct hx_plan *plan, const struct hx_shape *shape, int level, const char *name, enum hx_coll coll,
+                       enum hx_space in, enum hx_space out)
+{
+    int node = shape->node_of[plan->rank], n = hx_shape_node_size(shape, node), lanes = plan->nlanes, count = 0;
+    struct hx_stage *stage = hx_plan_add_stage(plan, level, HX_SCOPE_INTRA, &shape->members[shape->node_start[node]], n,
+                                               shape->local_of[plan->rank]);
+
+    stage->in = in;
+    stage->out = out;
+    stage->list_start = calloc((size_t)n + 1, sizeof(uint32_t));
+    stage->list = calloc((size_t)lanes, sizeof(uint32_t));
+    for (int j = 0; j < n; j++) {
+        for (int lane = 0; lane < lanes; lane++)
+            if (carrier(shape, node, lane, lanes) == j)
+                stage->list[count++] = (uint32_t)lane;
+        stage->list_start[j + 1] = (uint32_t)count;
+    }
+    assert_int_equal(hx_stage_build(plan, stage, name, algorithm_named(name, coll)->build), HX_SUCCESS);
+}
+
+static void lane_stage(struct hx_plan *plan, const struct hx_shape *shape, int lane, const char *name)
+{
+    int *members = calloc((size_t)shape->nnodes, sizeof(int)), node = shape->node_of[plan->rank];
+    struct hx_stage *stage;
+
+    for (int i = 0; i < shape->nnodes; i++)
+        members[i] = hx_shape_member(shape, i, carrier(shape, i, lane, plan->nlanes));
+    stage = hx_plan_add_stage(plan, 1, HX_SCOPE_INTER, members, shape->nnodes, node);
+    stage->in = stage->out = HX_WORK;
+    stage->coarse = 1;
+    stage->list = calloc(1, sizeof(uint32_t));
+    stage->list[0] = (uint32_t)lane;
+    assert_int_equal(hx_stage_build(plan, stage, name, algorithm_named(name, HX_COLL_ALLREDUCE)->build), HX_SUCCESS);
+    free(members);
+}
+
+static struct hx_plan *hier_plan(const struct hx_shape *shape, int rank, int lanes, const char *inter)
+{
+    struct hx_plan *plan = hx_plan_new(HX_COLL_ALLREDUCE, shape->nranks, rank, 2 + lanes);
+
+    plan->nblocks = plan->in_nblocks = plan->out_nblocks = (uint32_t)lanes;
+    plan->nlanes = lanes;
+    plan->work_blocks = calloc((size_t)lanes, sizeof(uint32_t));
+    for (int lane = 0; lane < lanes; lane++)
+        if (carrier(shape, shape->node_of[rank], lane, lanes) == shape->local_of[rank])
+            plan->work_blocks[plan->nwork++] = (uint32_t)lane;
+    node_stage(plan, shape, 0, "nary", HX_COLL_REDUCE_SCATTER, HX_IN, HX_WORK);
+    for (uint32_t i = 0; i < plan->nwork; i++)
+        lane_stage(plan, shape, (int)plan->work_blocks[i], inter);
+    node_stage(plan, shape, 2, "nary", HX_COLL_ALLGATHER, HX_WORK, HX_OUT);
+    assert_int_equal(hx_plan_seal(plan), HX_SUCCESS);
+    return plan;
+}
+
+static void test_composed(void **state)
+{
+    static const char *const shapes[] = {"1", "2", "2,2", "4,4", "3,1,2", "4,4,3", "1,1,1,1,1", "8,7", "4,4,3:cyclic", "6,1,1"};
+    char error[HX_TOPO_ERROR_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        for (const struct hx_algorithm *a = hx_inter_algorithms; a->coll == HX_COLL_ALLREDUCE; a++)
+            for (int lanes = 1; lanes <= 5; lanes += 1 + (lanes == 3)) {
+                struct hx_shape *shape = hx_shape_parse(shapes[i], error);
+                struct hx_plan **plans = calloc((size_t)shape->nranks, sizeof(*plans));
+                for (int r = 0; r < shape->nranks; r++)
+                    plans[r] = hier_plan(shape, r, lanes, a->name);
+                for (int variant = 0; variant < 4; variant++) {
+                    struct hx_check_call calls[3] = {{.plans = plans, .window_fine = 1 + variant % 2, .window_coarse = 2}};
+                    hx_check_sizes(plans, shape->nranks, calls[0].window_fine, 2, variant / 2, &calls[0].sizes);
+                    assert_true(lanes * 2 < (int)calls[0].sizes.count || variant / 2);
+                    calls[1] = calls[2] = calls[0];
+                    calls[1].in_place = 1;
+                    assert_passes(shape, calls, 3, shapes[i]);
+                }
+                plans_release(plans, shape->nranks);
+                hx_shape_free(shape);
+            }
+}
+
+/* ---- broken plans */
+
+/* The which-th step with this opcode. */
+static struct hx_step *step_of(struct hx_plan *plan, enum hx_opcode op, int which)
+{
+    for (uint32_t i = 0; i < plan->stages[0].nsteps; i++)
+        if (plan->stages[0].steps[i].op == op && which-- == 0)
+            return &plan->stages[0].steps[i];
+    fail_msg("no such step");
+    return NULL;
+}
+
+static void step_remove(struct hx_plan *plan, struct hx_step *step)
+{
+    struct hx_stage *stage = &plan->stages[0];
+    struct hx_step *end = stage->steps + --stage->nsteps;
+
+    memmove(step, step + 1, (size_t)(end - step) * sizeof(*step));
+}
+
+static void swap_block(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_RECV, 1)->block ^= 1;
+}
+
+static void swap_copy(struct hx_plan *plan) /* copies the right block out of the slot of the wrong member */
+{
+    step_of(plan, HX_OP_COPY, 2)->peer = 0;
+}
+
+static void drop_join(struct hx_plan *plan)
+{
+    step_remove(plan, step_of(plan, HX_OP_JOIN, 0));
+}
+
+static void drop_last_join(struct hx_plan *plan)
+{
+    step_remove(plan, step_of(plan, HX_OP_JOIN, 5));
+}
+
+static void change_round(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_SEND, 1)->tag = 77;
+}
+
+static void repeat_match(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_SEND, 1)->peer = step_of(plan, HX_OP_SEND, 0)->peer;
+}
+
+static void send_foreign_block(struct hx_plan *plan) /* IN holds this rank's own block only */
+{
+    struct hx_step *step = step_of(plan, HX_OP_SEND, 0);
+    step->src = HX_IN;
+    step->block = 2;
+}
+
+static void receive_beyond_scratch(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_RECV, 0)->row = 99;
+}
+
+static void receive_two_blocks(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_RECV, 0)->nblocks = 2;
+}
+
+static void count_own_twice(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_REDUCE, 0)->tag = 0;
+}
+
+static void leave_out_last(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_REDUCE, 0)->n--;
+}
+
+static void await_fewer(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_AWAIT, 1)->n = 2;
+}
+
+static void drop_await_lag(struct hx_plan *plan)
+{
+    assert_int_equal(step_of(plan, HX_OP_AWAIT, 0)->own, 1);
+    step_remove(plan, step_of(plan, HX_OP_AWAIT, 0));
+}
+
+static void drop_publish(struct hx_plan *plan)
+{
+    step_remove(plan, step_of(plan, HX_OP_PUBLISH, 0));
+}
+
+static void publish_early(struct hx_plan *plan)
+{
+    struct hx_step *publish = step_of(plan, HX_OP_PUBLISH, 0), *copy = publish - 1, kept = *publish;
+
+    assert_int_equal(copy->op, HX_OP_COPY);
+    *publish = *copy;
+    *copy = kept;
+}
+
+static void fold_in_own_order(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_REDUCE, 0)->tag = 0;
+}
+
+static void send_before_sum(struct hx_plan *plan) /* sends its input where the sum belongs */
+{
+    step_of(plan, HX_OP_SEND, 3)->src = HX_IN;
+}
+
+static const struct fault {
+    const char *algorithm;
+    enum hx_coll coll;
+    void (*break_it)(struct hx_plan *);
+    const char *rank, *step, *what; /* must be in the report */
+} faults[] = {
+    {"ring", HX_COLL_ALLGATHER, swap_block, "rank 2", "recv out[1] from 1, round 1", "race: writes its destination"},
+    {"nary_sliced", HX_COLL_ALLREDUCE, swap_copy, "rank 2", "step 7: copy out[3] <- slot of 0", "race"},
+    {"ring", HX_COLL_ALLREDUCE, drop_join, "rank 2", "reduce scratch 0[1] <- 1 from scratch 0", "under way until its join"},
+    {"ring", HX_COLL_ALLREDUCE, drop_last_join, "rank 2, stage 0 (ring), slice 0, end", "transfer 10", "not joined"},
+    {"rdh", HX_COLL_REDUCE_SCATTER, change_round, "rank 2", "join transfer 2..3", "deadlock"},
+    {"mesh", HX_COLL_ALLGATHER, repeat_match, "rank 2", "send out[2] to 3, round 0", "the same match id as"},
+    {"circulant", HX_COLL_ALLGATHER, send_foreign_block, "rank 0", "step 1: send in[2]", "out of bounds"},
+    {"mesh", HX_COLL_REDUCE_SCATTER, receive_beyond_scratch, "rank 2", "recv scratch 99[2]", "out of bounds"},
+    {"ring", HX_COLL_ALLGATHER, receive_two_blocks, "rank 2", "recv out[1..2] from 1, round 0", "race: writes its destination"},
+    {"nary", HX_COLL_ALLREDUCE, count_own_twice, "rank 2", "own in as 0", "rank 2 to element 0 is counted twice"},
+    {"mesh", HX_COLL_ALLREDUCE, leave_out_last, "rank 0, end", "out", "rank 3 is missing"},
+    {"nary", HX_COLL_REDUCE_SCATTER, await_fewer, "rank 2", "reduce out[2] <- slots of 0..3", "never written"},
+    {"nary", HX_COLL_ALLREDUCE, drop_await_lag, "rank 2", "step 0: copy slot[0] <- in[0]", "race: writes"},
+    {"nary", HX_COLL_REDUCE_SCATTER, drop_await_lag, "rank 2", "copy slot[3..1] <- in[3..1]", "race: writes"},
+    {"nary", HX_COLL_ALLGATHER, drop_await_lag, "rank 2", "step 0: copy slot[2] <- in[2]", "race: writes"},
+    {"nary", HX_COLL_ALLGATHER, drop_publish, "rank 0", "await flag 0 of 2", "deadlock"},
+    {"nary", HX_COLL_ALLREDUCE, publish_early, "rank 2", "slot[0] <- in[0]", "race"},
+    {"mesh_single", HX_COLL_ALLREDUCE, fold_in_own_order, "end", "element 0 of out", "not equal bit by bit"},
+    {"mesh", HX_COLL_ALLREDUCE, send_before_sum, "end", "element", "contributions of 4"},
+};
+
+/* Break rank 2 of 4. */
+static void test_faults(void **state)
+{
+    int p = 4;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        const struct fault *f = &faults[i];
+        const struct hx_algorithm *a = algorithm_named(f->algorithm, f->coll);
+        struct hx_plan **plans = plans_of(a, p);
+        struct hx_shape *shape = shape_of(scope_of(a), p);
+        struct hx_check_call call = call_of(a, plans, p, 2, 0);
+        char report[2048] = "";
+        int victim = strstr(f->step, "in[2]") && f->coll == HX_COLL_ALLGATHER && f->rank[5] == '0' ? 0 : 2;
+
+        call.rank_order = 0;
+        assert_passes(shape, &call, 1, f->algorithm);
+        f->break_it(plans[victim]);
+        if (hx_check(shape, &call, 1, report, sizeof report) != HX_ERR_INTERNAL)
+            fail_msg("fault %zu (%s) was not found", i, f->what);
+        if (!strstr(report, f->rank) || !strstr(report, f->step) || !strstr(report, f->what))
+            fail_msg("fault %zu: expected \"%s\", \"%s\", \"%s\" in: %s", i, f->rank, f->step, f->what, report);
+        plans_release(plans, p);
+        hx_shape_free(shape);
+    }
+}
+
+/* ---- what is right in two buffers and wrong in one, or without demands */
+
+static void build_out_too_early(struct hx_builder *b) /* all-reduce: writes its block while others are yet to be sent */
+{
+    hx_split(b, 2);
+    hx_recv(b, 0, 1 - b->me, hx_row(0, b->me, 1));
+    hx_join_all(b);
+}
+
+static void build_exchange(struct hx_builder *b) /* all-reduce of two: reduces before its input is sent */
+{
+    hx_split(b, 1);
+    hx_send(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
+    hx_join(b, hx_recv(b, 0, 1 - b->me, hx_row(0, 0, 1)));
+    hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, b->in, b->me);
+}
+
+static void build_exchange_unordered(struct hx_builder *b) /* received op own, on both sides */
+{
+    hx_split(b, 1);
+    hx_send(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
+    hx_recv(b, 0, 1 - b->me, hx_row(0, 0, 1));
+    hx_join_all(b);
+    hx_reduce(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1));
+}
+
+static hx_status_t check_two(void (*build)(struct hx_builder *), int in_place, int rank_order, char *report, size_t capacity)
+{
+    struct hx_plan **plans = plans_of_build(HX_COLL_ALLREDUCE, "test", HX_SCOPE_INTER, 2, build);
+    struct hx_shape *shape = shape_of(HX_SCOPE_INTER, 2);
+    struct hx_check_call call = {.plans = plans, .window_fine = 2, .window_coarse = 1, .in_place = in_place,
+                                 .rank_order = rank_order};
+    hx_status_t status;
+
+    hx_check_sizes(plans, 2, 2, 1, 0, &call.sizes);
+    status = hx_check(shape, &call, 1, report, capacity);
+    plans_release(plans, 2);
+    hx_shape_free(shape);
+    return status;
+}
+
+static void test_in_place_and_order(void **state)
+{
+    char report[2048];
+
+    (void)state;
+    assert_int_equal(check_two(build_exchange, 0, 1, report, sizeof report), HX_SUCCESS);
+    assert_int_equal(check_two(build_exchange, 1, 1, report, sizeof report), HX_ERR_INTERNAL);
+    assert_non_null(strstr(report, "under way until its join"));
+    assert_int_equal(check_two(build_exchange_unordered, 0, 0, report, sizeof report), HX_ERR_INTERNAL);
+    assert_non_null(strstr(report, "not equal bit by bit"));
+    assert_int_equal(check_two(build_out_too_early, 0, 0, report, sizeof report), HX_ERR_INTERNAL);
+    assert_non_null(strstr(report, "deadlock"));
+    assert_non_null(strstr(report, "receive from rank 1"));
+}
+
+/* An all-gather of nothing but one rank's block: the others' ends do not wait for it. */
+static void test_barrier_is_demanded(void **state)
+{
+    const struct hx_algorithm *a = algorithm_named("nary", HX_COLL_REDUCE_SCATTER);
+    struct hx_plan **plans = plans_of(a, 3);
+    struct hx_shape *shape = shape_of(HX_SCOPE_INTRA, 3);
+    struct hx_check_call call = call_of(a, plans, 3, 2, 0);
+    char report[2048];
+
+    (void)state;
+    call.barrier = 1;
+    assert_passes(shape, &call, 1, "barrier"); /* every owner awaits all */
+    for (int r = 0; r < 3; r++)
+        step_of(plans[r], HX_OP_AWAIT, 1)->n = 0;
+    call.sizes.count = 0; /* no data, so nothing else is wrong */
+    call.sizes.fine_slices = call.sizes.coarse_slices = 1; /* nor does a later slice wait for the readers of this one */
+    assert_int_equal(hx_check(shape, &call, 1, report, sizeof report), HX_ERR_INTERNAL);
+    assert_non_null(strstr(report, "may not have entered the call"));
+    plans_release(plans, 3);
+    hx_shape_free(shape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_algorithms),     cmocka_unit_test(test_corners),
+        cmocka_unit_test(test_pairs),              cmocka_unit_test(test_composed),
+        cmocka_unit_test(test_faults),             cmocka_unit_test(test_in_place_and_order),
+        cmocka_unit_test(test_barrier_is_demanded),
+    };
+
+    hx_log_threshold = HX_LOG_ERROR;
+    return cmocka_run_group_tests_name("check", tests, NULL, NULL);
+}

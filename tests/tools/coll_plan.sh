@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_plan: every plan is verified, large nodes keep their promises, algorithms send what their books say, bad input is named.
+set -u
+plan=${top_builddir:-build}/tools/coll_plan
+failed=0
+
+fault() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
+    local text=$1 status=$2 got
+    shift 2
+    got=$("$plan" "$@" 2>&1)
+    [ $? -eq "$status" ] || fault "coll_plan $*: status is not $status"
+    grep -qF -- "$text" <<<"$got" || fault "coll_plan $*: does not say '$text' but: ${got:0:400}"
+}
+
+sends() { # COLLECTIVE ALGORITHM p MESSAGE-ROUNDS BYTES: of rank 0, for 1 MiB on p nodes of one rank
+    local line
+    line=$("$plan" explain "$1" --shape "$3x1" --size 1M --set "$6=$2" --set HX_CHUNK=64K | grep 'the plan  ')
+    [ "$(awk '{print $3}' <<<"$line")" = "$4" ] || fault "$1 $2 on $3: rounds are not $4: $line"
+    [ "$(awk '{print $6}' <<<"$line")" = "$5" ] || fault "$1 $2 on $3: bytes are not $5: $line"
+}
+
+ranks=64
+[ -n "${TEST_SANITIZER:-}" ] && ranks=8
+"$plan" verify --all --max-ranks $ranks > "${TMPDIR:-/tmp}/coll_plan.$$" || fault "verify: $(grep FAILED "${TMPDIR:-/tmp}/coll_plan.$$" | head -3)"
+tail -1 "${TMPDIR:-/tmp}/coll_plan.$$"
+rm -f "${TMPDIR:-/tmp}/coll_plan.$$"
+
+for shape in 4x96 16x96 64x192; do
+    "$plan" big --shape $shape --size 64M || fault "big $shape"
+done
+
+M=1048576
+sends allreduce ring 8 14 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
+sends allreduce mesh 8 2 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
+sends allreduce mesh_single 8 1 $((7 * M)) HX_INTER_ALLREDUCE
+sends allreduce rdh 8 6 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
+sends allreduce recursive_doubling 8 3 $((3 * M)) HX_INTER_ALLREDUCE
+sends allreduce circulant 8 6 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
+sends reduce_scatter_block ring 8 7 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
+sends reduce_scatter_block mesh 8 1 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
+sends reduce_scatter_block rdh 8 3 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
+sends reduce_scatter_block circulant 8 3 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
+sends allgather ring 8 7 $((M * 7 / 8)) HX_INTER_ALLGATHER
+sends allgather mesh 8 1 $((M * 7 / 8)) HX_INTER_ALLGATHER
+sends allgather rdh 8 3 $((M * 7 / 8)) HX_INTER_ALLGATHER
+sends allgather circulant 8 3 $((M * 7 / 8)) HX_INTER_ALLGATHER
+
+says 'hier(nary,' 0 explain allreduce --shape 3,1,2 --size 1M
+says 'reduce_scatter_block' 2 explain allredcue --shape 2,2
+says '3,,2' 2 explain allreduce --shape 3,,2
+says 'ring' 2 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=rign
+says '12Q' 2 explain allreduce --shape 2,2 --size 12Q
+exit $failed

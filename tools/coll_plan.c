@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan: plans without a job. What the library would do for a shape and a size, why, at what cost; and the proof
+ * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
+ */
+#include "coll_plan.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void names_of(unsigned bits, const char *const *names, char text[64])
+{
+    int n = 0;
+
+    snprintf(text, 64, "-");
+    for (int i = 0; names[i]; i++)
+        if (bits & (1u << i))
+            n += snprintf(text + n, 64 - (size_t)n, "%s%s", n ? "," : "", names[i]);
+}
+
+int plan_list(const struct plan_options *options)
+{
+    static const char *const scopes[] = {"intra", "inter", "flat", NULL};
+    static const char *const needs[] = {"shared memory", "power of two", "commutative", NULL};
+
+    printf("%-21s %-19s %-17s %-14s %s\n", "collective", "algorithm", "scopes", "needs", "about (source)");
+    for (int c = 0; c < options->ncolls; c++) {
+        const struct hx_algorithm *a;
+        int idx = 0;
+        while ((a = hx_algorithm_next(options->colls[c], HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
+            char scope[64], need[64];
+            names_of(a->scopes, scopes, scope);
+            names_of(a->needs, needs, need);
+            printf("%-21s %-19s %-17s %-14s %s (%s)\n", hx_coll_name(a->coll), a->name, scope, need, a->about, a->source);
+        }
+    }
+    return 0;
+}
+
+/* ---- a job that is not there -------------------------------------------------------------------------------------- */
+
+struct hx_shape *plan_shape_parse(const char *text)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse(text, error);
+
+    if (!shape)
+        plan_refuse("%s", error);
+    return shape;
+}
+
+void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll)
+{
+    struct hx_job facts = {.llc_bytes = options->llc_bytes, .machines = 1};
+
+    memset(job, 0, sizeof(*job));
+    job->options = options;
+    job->coll = coll;
+    job->shape = plan_shape_parse(shape);
+    if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
+        exit(2); /* it has told why */
+    facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
+    if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
+        exit(2);
+
+    uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);
+    uint64_t parts = coll == HX_COLL_ALLREDUCE ? 1 : (uint64_t)job->shape->nranks;
+    uint64_t count = (options->bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
+    struct hx_choice choice = {0};
+
+    job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, job->bytes, job->candidates);
+    job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
+    if (job->best < 0)
+        plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
+    struct hx_plan *plan = plan_job_compose(job, 0);
+    hx_planner_slices(&job->planner, plan, count, elem_bytes, &choice);
+    hx_plan_release(plan);
+    job->sizes = (struct hx_sizes){count, elem_bytes, choice.fine_slices, choice.coarse_slices};
+    job->window_fine = choice.window_fine;
+    job->window_coarse = choice.window_coarse;
+}
+
+struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
+{
+    struct hx_plan *plan = hx_compose(shape, rank, candidate);
+
+    if (!plan)
+        exit(1); /* it has told why */
+    return plan;
+}
+
+struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
+{
+    return plan_compose(job->shape, rank, &job->candidates[job->best]);
+}
+
+void plan_job_close(struct plan_job *job)
+{
+    hx_planner_release(&job->planner);
+    hx_env_release(&job->env);
+    hx_shape_free(job->shape);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct plan_options *);
+    } commands[] = {{"list", plan_list}, {"explain", plan_explain}, {"verify", plan_verify}, {"big", plan_big}};
+    struct plan_options options;
+    int status = 2;
+
+    plan_options_parse(&options, argc, argv);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (!strcmp(options.command, commands[i].name))
+            status = commands[i].run(&options);
+    plan_options_release(&options);
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("coll_plan: standard output");
+        return 1;
+    }
+    return status;
+}

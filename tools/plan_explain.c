@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_plan explain and big: the choice for one call, and what follows from it. */
+#include "coll_plan.h"
+#include <stdlib.h>
+
+#define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
+
+/* ---- explain: the choice ------------------------------------------------------------------------------------------ */
+
+/* The part in which a candidate loses most. */
+static void reason_print(const struct hx_cost *cost, const struct hx_cost *best)
+{
+    double inside = cost->intra_us - best->intra_us, between = cost->inter_us - best->inter_us;
+
+    if (inside >= between)
+        printf("  loses %.1f us inside the nodes", inside);
+    else if (cost->rounds > best->rounds && cost->net_bytes <= best->net_bytes)
+        printf("  loses %.1f us between nodes: %.0f rounds, not %.0f", between, cost->rounds, best->rounds);
+    else if (cost->net_bytes > best->net_bytes)
+        printf("  loses %.1f us between nodes: %.2f x the bytes", between, cost->net_bytes / best->net_bytes);
+    else
+        printf("  loses %.1f us between nodes", between);
+}
+
+static struct hx_cost cost_of(const struct plan_job *job, int i)
+{
+    return hx_cost_of(&job->planner.cost, job->shape, &job->candidates[i], job->bytes);
+}
+
+static void candidates_print(const struct plan_job *job)
+{
+    struct hx_cost best = cost_of(job, job->best);
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    printf("\ncandidates %29s predicted us  = intra  + inter   rounds\n", "");
+    for (int i = -1; i < job->ncandidates; i++) { /* the best first */
+        int at = i < 0 ? job->best : i;
+        struct hx_cost cost = cost_of(job, at);
+        if (i == job->best)
+            continue;
+        hx_candidate_name(&job->candidates[at], name);
+        printf("  %-38s %11.1f %8.1f %8.1f %8.0f", name, cost.total_us, cost.intra_us, cost.inter_us, cost.rounds);
+        if (i < 0)
+            printf("  chosen");
+        else
+            reason_print(&cost, &best);
+        printf("\n");
+    }
+}
+
+/* ---- explain: the plan -------------------------------------------------------------------------------------------- */
+
+static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
+{
+    return hx_planner_live_slots(plan, &job->sizes, job->window_fine, job->window_coarse);
+}
+
+static void counts_print(const char *name, const struct hx_plan_stats *s)
+{
+    printf("    %-36s %6u %6u %9llu %13llu %9llu %13llu\n", name, s->rounds, s->steps, (unsigned long long)s->messages,
+           (unsigned long long)s->bytes_sent, (unsigned long long)s->inter_messages, (unsigned long long)s->inter_bytes_sent);
+}
+
+static void rank_print(const struct plan_job *job, int rank)
+{
+    struct hx_plan *plan = plan_job_compose(job, rank);
+    struct hx_plan_stats stats;
+    char name[64];
+
+    printf("\n");
+    hx_explain_plan(plan, stdout);
+    printf("    %-36s %6s %6s %9s %13s %9s %13s\n", "", "rounds", "steps", "messages", "bytes sent", "to nodes", "bytes");
+    for (int s = 0; s < plan->nstages; s++) {
+        hx_stage_count(plan, s, job->shape, &job->sizes, &stats);
+        snprintf(name, sizeof(name), "stage %d (%s)", s, plan->stages[s].algorithm);
+        counts_print(name, &stats);
+    }
+    hx_plan_count(plan, job->shape, &job->sizes, &stats);
+    counts_print("the plan", &stats);
+    printf("    live slots %zu bytes; slots written %llu, read %llu bytes; the plan itself %zu bytes\n", live_slots(job, plan),
+           (unsigned long long)stats.slot_bytes_written, (unsigned long long)stats.slot_bytes_read, stats.plan_bytes);
+    hx_plan_release(plan);
+}
+
+static void head_print(const struct plan_job *job)
+{
+    const struct hx_sizes *sizes = &job->sizes;
+    char shape[128];
+
+    hx_shape_format(job->shape, shape, sizeof(shape));
+    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d ranks, %d nodes; last-level cache %llu bytes, %.2f ranks per core\n",
+           hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
+           job->coll == HX_COLL_ALLREDUCE ? "" : " of each rank", shape, job->shape->nranks, job->shape->nnodes,
+           (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
+}
+
+static void slices_print(const struct plan_job *job)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(&job->candidates[job->best], name);
+    printf("\nchosen: %s\n", name);
+    printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
+           job->window_fine);
+    if (job->shape->nnodes > 1)
+        printf("; %llu between nodes, %u under way", (unsigned long long)job->sizes.coarse_slices, job->window_coarse);
+    printf("\n");
+}
+
+int plan_explain(const struct plan_options *options)
+{
+    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
+    int first, end;
+
+    plan_job_open(job, options, options->shapes[0], options->colls[0]);
+    if (options->rank >= (uint64_t)job->shape->nranks)
+        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, options->shapes[0],
+                    job->shape->nranks - 1);
+    first = options->all_ranks ? 0 : (int)options->rank;
+    end = options->all_ranks ? job->shape->nranks : first + 1;
+    head_print(job);
+    candidates_print(job);
+    slices_print(job);
+    for (int rank = first; rank < end; rank++)
+        rank_print(job, rank);
+    plan_job_close(job);
+    free(job);
+    return 0;
+}
+
+/* ---- big ---------------------------------------------------------------------------------------------------------- */
+
+struct extremes {
+    size_t least_message, most_message, node_slots, most_steps, most_plan;
+    double steps, plan_bytes;
+    int ranks;
+};
+
+static void stage_messages(const struct plan_job *job, const struct hx_plan *plan, int s, struct extremes *e)
+{
+    const struct hx_stage *stage = &plan->stages[s];
+    struct hx_layout layout;
+
+    hx_layout_init(&layout, plan, stage, &job->sizes);
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        const struct hx_step *step = &stage->steps[i];
+        if (step->op != HX_OP_SEND || job->shape->node_of[stage->members[step->peer]] == job->shape->node_of[plan->rank])
+            continue;
+        for (uint64_t slice = 0; slice < layout.nslices; slice++) { /* pieces are cut evenly: all slices are full */
+            size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
+            e->least_message = bytes && bytes < e->least_message ? bytes : e->least_message;
+            e->most_message = bytes > e->most_message ? bytes : e->most_message;
+        }
+    }
+}
+
+/* All ranks of one node. */
+static void node_measure(const struct plan_job *job, int node, struct extremes *e)
+{
+    size_t slots = 0;
+
+    for (int local = 0; local < hx_shape_node_size(job->shape, node); local++) {
+        struct hx_plan *plan = plan_job_compose(job, hx_shape_member(job->shape, node, local));
+        size_t steps = 0, bytes = hx_plan_bytes(plan);
+        for (int s = 0; s < plan->nstages; s++) {
+            steps += plan->stages[s].nsteps;
+            stage_messages(job, plan, s, e);
+        }
+        slots += live_slots(job, plan);
+        e->most_steps = steps > e->most_steps ? steps : e->most_steps;
+        e->most_plan = bytes > e->most_plan ? bytes : e->most_plan;
+        e->steps += (double)steps;
+        e->plan_bytes += (double)bytes;
+        e->ranks++;
+        hx_plan_release(plan);
+    }
+    e->node_slots = slots > e->node_slots ? slots : e->node_slots;
+}
+
+/* The first node, the last, and the fullest: lanes and blocks of the others are cut alike. */
+static int big_check(const struct plan_job *job, const char *shape)
+{
+    struct extremes e = {.least_message = SIZE_MAX};
+    int nodes = job->shape->nnodes, fullest = 0, sends, small, large;
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    while (hx_shape_node_size(job->shape, fullest) < job->shape->max_local)
+        fullest++;
+    node_measure(job, 0, &e);
+    if (nodes > 1)
+        node_measure(job, nodes - 1, &e);
+    if (fullest > 0 && fullest < nodes - 1)
+        node_measure(job, fullest, &e);
+    hx_candidate_name(&job->candidates[job->best], name);
+    sends = e.most_message > 0;
+    small = sends && e.least_message < MESSAGE_MIN_BYTES;
+    large = e.node_slots > job->options->llc_bytes / 2;
+    printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
+           (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
+    printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");
+    printf(" %9zu%s %7.0f %6zu %9.0f %8zu\n", e.node_slots, large ? " TOO LARGE" : "", e.steps / e.ranks, e.most_steps,
+           e.plan_bytes / e.ranks, e.most_plan);
+    return small || large;
+}
+
+int plan_big(const struct plan_options *options)
+{
+    static const char *const named[] = {"4x96", "16x96", "64x192"};
+    int n = options->nshapes ? options->nshapes : 3, failed = 0;
+    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
+
+    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= %llu\n",
+           (unsigned long long)options->bytes, (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
+           (unsigned long long)options->llc_bytes / 2);
+    printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes", "slots",
+           "steps mean/max", "plan bytes");
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < options->ncolls; c++) {
+            const char *shape = options->nshapes ? options->shapes[i] : named[i];
+            plan_job_open(job, options, shape, options->colls[c]);
+            failed += big_check(job, shape);
+            plan_job_close(job);
+        }
+    free(job);
+    printf("%d passed, %d failed\n", n * options->ncolls - failed, failed);
+    return failed ? 1 : 0;
+}

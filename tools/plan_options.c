@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_plan's command line. Whatever is wrong is told with its value, the nearest good one and the choices. */
+#include "coll_plan.h"
+#include "runtime/env_value.h"
+#include <argp.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIST = 1, EXPLAIN = 2, VERIFY = 4, BIG = 8 };
+static const char *const command_names[] = {"list", "explain", "verify", "big"}; /* in the order of these bits */
+
+enum {
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_MAX_RANKS,
+    KEY_ALGORITHM, KEY_ALL, KEY_END
+};
+
+static const struct argp_option option_table[] = {
+    {"shape", KEY_SHAPE, "SHAPE", 0, "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. "
+     "May be repeated (verify, big)", 1},
+    {"size", KEY_SIZE, "BYTES", 0, "of the whole vector, as in coll_bench (default: explain 1M, big 64M); suffixes K M G", 2},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
+    {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
+    {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
+    {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
+    {"rank", KEY_RANK, "R", 0, "explain: show this rank's steps (default 0)", 3},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0, "explain: show the steps of all ranks", 3},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "verify: only plans that use this algorithm", 4},
+    {"max-ranks", KEY_MAX_RANKS, "N", 0, "verify: one node of 1 to N ranks, and 1 to N nodes of one (default 16)", 4},
+    {"all", KEY_ALL, NULL, 0, "verify: all collectives (the default where none is named)", 4},
+    {"help", 'h', NULL, 0, "show this text", 5},
+    {"version", 'V', NULL, 0, "show the version", 5},
+    {0}};
+
+static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
+    [KEY_SHAPE - KEY_SHAPE] = EXPLAIN | VERIFY | BIG, [KEY_SIZE - KEY_SHAPE] = EXPLAIN | BIG,
+    [KEY_DTYPE - KEY_SHAPE] = EXPLAIN | BIG,          [KEY_RANK - KEY_SHAPE] = EXPLAIN,
+    [KEY_ALL_RANKS - KEY_SHAPE] = EXPLAIN,            [KEY_SET - KEY_SHAPE] = EXPLAIN | BIG,
+    [KEY_LLC - KEY_SHAPE] = EXPLAIN | BIG,            [KEY_CPUS - KEY_SHAPE] = EXPLAIN | BIG,
+    [KEY_MAX_RANKS - KEY_SHAPE] = VERIFY,             [KEY_ALGORITHM - KEY_SHAPE] = VERIFY,
+    [KEY_ALL - KEY_SHAPE] = VERIFY,
+};
+
+static const char doc[] =
+    "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n"
+    "  list     the algorithms there are, and where each may serve\n"
+    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its steps, its slices, and "
+    "what each rank sends\n"
+    "  verify   run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 and "
+    "the most lanes\n"
+    "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
+    "Collectives: allreduce, reduce_scatter_block, allgather (list, verify, big: all where none is named).\n\n"
+    "  coll_plan explain allreduce --shape 3,1,2 --size 1M\n"
+    "  coll_plan explain allgather --shape 4x96 --size 64M --set HX_LANES=2\n"
+    "  coll_plan verify --all --max-ranks 64\n"
+    "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
+    "The exit status is 0; 1 when verify or big finds a fault; 2 for a wrong command line.";
+
+void plan_refuse(const char *format, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fprintf(stderr, "coll_plan: ");
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+void *plan_memory(void *pointer)
+{
+    if (!pointer) {
+        fprintf(stderr, "coll_plan: no memory\n");
+        exit(1);
+    }
+    return pointer;
+}
+
+/* Edit distance of two short names. */
+static int distance(const char *a, const char *b)
+{
+    int row[65], m = (int)strlen(b);
+
+    if (m > 64 || strlen(a) > 64)
+        return 65;
+    for (int j = 0; j <= m; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= m; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+int plan_name_choose(const char *what, const char *text, const char *const *names, int n)
+{
+    char choices[2048] = "", hint[160] = "";
+    int nearest = 0, used = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!strcmp(text, names[i]))
+            return i;
+        if (distance(text, names[i]) < distance(text, names[nearest]))
+            nearest = i;
+        if (used < (int)sizeof(choices))
+            used += snprintf(choices + used, sizeof(choices) - (size_t)used, " %s", names[i]);
+    }
+    if (n && 2 * distance(text, names[nearest]) <= (int)strlen(text))
+        snprintf(hint, sizeof(hint), " (did you mean %s?)", names[nearest]);
+    plan_refuse("unknown %s \"%s\"%s; choices:%s", what, text, hint, choices);
+}
+
+static uint64_t number_parse(const char *option, const char *text, uint64_t low, uint64_t high)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    int shift = end && *end ? (*end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1) : 0;
+    int good = end && errno == 0 && shift >= 0 && (shift == 0 || end[1] == 0) && number <= (UINT64_MAX >> shift);
+
+    number = good ? number << shift : 0;
+    if (!good || number < low || number > high)
+        plan_refuse("--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
+                    option, text, (unsigned long long)low, (unsigned long long)high);
+    return number;
+}
+
+static double cpus_parse(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || *end || !(value > 0 && value <= 65536))
+        plan_refuse("--cpus=%s: expected a number above 0 and up to 65536", text);
+    return value;
+}
+
+static void setting_add(struct plan_options *o, const char *text)
+{
+    const char *names[HX_ENV_COUNT];
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
+    if (!strchr(text, '='))
+        plan_refuse("--set %s: expected HX_NAME=VALUE", text);
+    for (int i = 0; i < HX_ENV_COUNT; i++)
+        names[i] = hx_env_rows[i].name;
+    plan_name_choose("setting", name, names, HX_ENV_COUNT);
+    o->settings[o->nsettings++] = text;
+}
+
+static void coll_add(struct plan_options *o, const char *text)
+{
+    const char *names[HX_COLL_COUNT];
+
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        names[i] = hx_coll_name((enum hx_coll)i);
+    enum hx_coll coll = (enum hx_coll)plan_name_choose("collective", text, names, HX_COLL_COUNT);
+    for (int i = 0; i < o->ncolls; i++)
+        if (o->colls[i] == coll)
+            return;
+    o->colls[o->ncolls++] = coll;
+}
+
+static void dtype_set(struct plan_options *o, const char *text)
+{
+    const char *names[HX_DTYPE_COUNT];
+
+    for (int i = 0; i < HX_DTYPE_COUNT; i++)
+        names[i] = hx_dtype_name((hx_dtype_t)i);
+    o->dtype = (hx_dtype_t)plan_name_choose("dtype", text, names, HX_DTYPE_COUNT);
+}
+
+/* An option that argp itself refuses: unknown, or without its value. */
+static void option_refuse(const char *given)
+{
+    const char *names[32];
+    char name[64];
+    int n = 0;
+
+    while (option_table[n].name) {
+        names[n] = option_table[n].name;
+        n++;
+    }
+    while (*given == '-')
+        given++;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
+    plan_name_choose("option", name, names, n);
+    plan_refuse("option --%s: a value is missing, or not expected", name);
+}
+
+struct parsing {
+    struct plan_options *options;
+    unsigned command; /* bit */
+    unsigned used;    /* options, a bit each */
+};
+
+static error_t option_take(int key, char *arg, struct argp_state *state)
+{
+    struct parsing *p = state->input;
+    struct plan_options *o = p->options;
+
+    if (key >= KEY_SHAPE && key < KEY_END)
+        p->used |= 1u << (key - KEY_SHAPE);
+    switch (key) {
+    case KEY_SHAPE:
+        hx_shape_free(plan_shape_parse(arg)); /* refuse at once */
+        o->shapes[o->nshapes++] = arg;
+        return 0;
+    case KEY_SIZE: o->bytes = number_parse("size", arg, 0, (uint64_t)1 << 40); return 0;
+    case KEY_DTYPE: dtype_set(o, arg); return 0;
+    case KEY_RANK: o->rank = number_parse("rank", arg, 0, 1 << 24); return 0;
+    case KEY_ALL_RANKS: o->all_ranks = 1; return 0;
+    case KEY_SET: setting_add(o, arg); return 0;
+    case KEY_LLC: o->llc_bytes = number_parse("llc", arg, 1, (uint64_t)1 << 40); return 0;
+    case KEY_CPUS: o->cpus = cpus_parse(arg); return 0;
+    case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 0, 512); return 0;
+    case KEY_ALGORITHM: o->algorithm = arg; return 0;
+    case KEY_ALL: o->all = 1; return 0;
+    case 'h':
+        argp_help(state->root_argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_plan");
+        exit(0);
+    case 'V':
+        printf("coll_plan %s\n", hx_version());
+        exit(0);
+    case ARGP_KEY_ARG:
+        if (!o->command) {
+            p->command = 1u << plan_name_choose("command", arg, command_names, 4);
+            o->command = arg;
+        } else {
+            coll_add(o, arg);
+        }
+        return 0;
+    case ARGP_KEY_ERROR: option_refuse(state->argv[state->next - 1]); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What is wrong as a whole, once every option is read. */
+static void together_check(const struct parsing *p)
+{
+    struct plan_options *o = p->options;
+
+    if (!o->command)
+        plan_refuse("no command given; choices: list explain verify big (coll_plan --help teaches)");
+    for (int i = 0; i < KEY_END - KEY_SHAPE; i++)
+        for (int t = 0; (p->used & (1u << i)) && !(option_commands[i] & p->command) && option_table[t].name; t++)
+            if (option_table[t].key == KEY_SHAPE + i)
+                plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);
+    if (p->command == EXPLAIN && (o->ncolls != 1 || o->nshapes != 1))
+        plan_refuse("explain takes one collective and one --shape, for example: coll_plan explain allreduce --shape 3,1,2");
+    if (o->all && o->ncolls)
+        plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
+}
+
+void plan_options_parse(struct plan_options *o, int argc, char **argv)
+{
+    static const struct argp argp = {option_table, option_take, "COMMAND [COLLECTIVE...]", doc, NULL, NULL, NULL};
+    struct parsing p = {.options = o};
+    size_t room = (size_t)argc + 1;
+
+    *o = (struct plan_options){.llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32, .bytes = UINT64_MAX};
+    o->shapes = plan_memory(calloc(room, sizeof(*o->shapes)));
+    o->settings = plan_memory(calloc(room, sizeof(*o->settings)));
+    argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
+    together_check(&p);
+    if (o->bytes == UINT64_MAX)
+        o->bytes = p.command == BIG ? 64 << 20 : 1 << 20;
+    for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
+        o->colls[i] = (enum hx_coll)i;
+    o->ncolls = o->ncolls ? o->ncolls : HX_COLL_COUNT;
+}
+
+void plan_options_release(struct plan_options *o)
+{
+    free(o->shapes);
+    free(o->settings);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan verify: the checker over the plans of all ranks, for every candidate - not only those that the planner likes.
+ *
+ * One run of the checker holds a chain of calls, so that it proves single calls and every kind of neighbourhood:
+ *
+ *   this | this, in place | another collective | this, sparse | the third collective | this
+ *
+ * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
+ */
+#include "coll_plan.h"
+#include "runtime/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define CHAIN 6
+
+struct ground { /* a shape, with one good candidate of each collective to call in between */
+    char name[64];
+    struct hx_shape *shape;
+    struct hx_plan **companions[HX_COLL_COUNT];
+    struct hx_candidate companion[HX_COLL_COUNT];
+};
+
+struct totals {
+    const struct plan_options *options;
+    struct ground *grounds;
+    int ngrounds;
+    long passed, failed;
+};
+
+/* ---- plans of all ranks ------------------------------------------------------------------------------------------- */
+
+static struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate)
+{
+    struct hx_plan **plans = plan_memory(calloc((size_t)shape->nranks, sizeof(*plans)));
+
+    for (int r = 0; r < shape->nranks; r++)
+        plans[r] = plan_compose(shape, r, candidate);
+    return plans;
+}
+
+static void plans_release(struct hx_plan **plans, int n)
+{
+    for (int r = 0; plans && r < n; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+}
+
+/* ---- one candidate on one shape ----------------------------------------------------------------------------------- */
+
+static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
+{
+    struct hx_check_call call = {.plans = plans, .window_fine = 2, .window_coarse = 3};
+
+    hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);
+    return call;
+}
+
+/* The engine has room for so many flags and ring channels in one plan. */
+static int fits_engine(struct hx_plan **plans, int n, const struct hx_check_call *call, char *report, size_t capacity)
+{
+    for (int r = 0; r < n; r++) {
+        int channels = 0;
+        for (int s = 0; s < plans[r]->nstages; s++) {
+            const struct hx_stage *stage = &plans[r]->stages[s];
+            if (stage->ntransfers && stage->scope != HX_SCOPE_INTER)
+                channels += stage->coarse ? call->window_coarse : call->window_fine;
+        }
+        if (plans[r]->nflags > HX_NODE_FLAGS || channels > HX_RING_CHANNELS) {
+            snprintf(report, capacity, "rank %d needs %u flags of %d and %d ring channels of %d", r, plans[r]->nflags,
+                     HX_NODE_FLAGS, channels, HX_RING_CHANNELS);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the ranks of a node
+ * are apart. */
+static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
+{
+    for (int i = 0; i < shape->nranks; i++)
+        if (shape->members[i] != i)
+            return 0;
+    return candidate->lanes == 0 && !(candidate->flat->needs & HX_NEEDS_COMMUTATIVE);
+}
+
+static int candidate_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
+{
+    const struct hx_shape *shape = ground->shape;
+    struct hx_plan **plans = plans_compose(shape, candidate);
+    struct hx_check_call dense = call_of(shape, plans, 0), sparse = call_of(shape, plans, 1), in_place = dense;
+    int others[2] = {(candidate->coll + 1) % HX_COLL_COUNT, (candidate->coll + 2) % HX_COLL_COUNT};
+    char report[2048];
+
+    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE; /* the others put one side aside (runtime/api.c) */
+    dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
+    struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
+                                         call_of(shape, ground->companions[others[1]], 0), dense};
+    int good = fits_engine(plans, shape->nranks, &dense, report, sizeof(report)) &&
+               hx_check(shape, calls, CHAIN, report, sizeof(report)) == HX_SUCCESS;
+
+    plans_release(plans, shape->nranks);
+    if (good) {
+        t->passed += CHAIN;
+        return 0;
+    }
+    char name[HX_CANDIDATE_NAME_BYTES], first[HX_CANDIDATE_NAME_BYTES], second[HX_CANDIDATE_NAME_BYTES];
+    hx_candidate_name(candidate, name);
+    hx_candidate_name(&ground->companion[others[0]], first);
+    hx_candidate_name(&ground->companion[others[1]], second);
+    printf("FAILED %s %s, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse)\n",
+           hx_coll_name(candidate->coll), name, ground->name, report, hx_coll_name((enum hx_coll)others[0]), first,
+           hx_coll_name((enum hx_coll)others[1]), second);
+    t->failed++;
+    return 1;
+}
+
+/* ---- candidates --------------------------------------------------------------------------------------------------- */
+
+static int uses(const struct hx_candidate *c, const char *name)
+{
+    const struct hx_algorithm *parts[] = {c->flat, c->first, c->inter, c->last};
+
+    for (int i = 0; i < 4; i++)
+        if (!name || (parts[i] && !strcmp(parts[i]->name, name)))
+            return 1;
+    return 0;
+}
+
+/* The line of one candidate (whatever its lanes: lanes 0 stands for a flat one, else 1, 2 and the most). */
+static void candidate_verify(struct totals *t, struct hx_candidate *candidate, int flat)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+    long passed = t->passed, failed = t->failed;
+    int shapes = 0;
+
+    candidate->lanes = flat ? 0 : 1;
+    if (!uses(candidate, t->options->algorithm))
+        return;
+    hx_candidate_name(candidate, name);
+    if (!flat)
+        *strrchr(name, ' ') = 0;
+    for (int g = 0; g < t->ngrounds; g++) {
+        int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
+        for (int i = 0; i < (flat ? 1 : most < 3 ? most : 3); i++) {
+            candidate->lanes = flat ? 0 : lanes[i];
+            if (!hx_candidate_fits(candidate, t->grounds[g].shape))
+                continue;
+            fits = 1;
+            candidate_check(t, &t->grounds[g], candidate);
+        }
+        shapes += fits;
+    }
+    if (shapes)
+        printf("%-21s %-45s %4d shapes %6ld checks  %s\n", hx_coll_name(candidate->coll), name, shapes,
+               t->passed + t->failed - passed - failed, t->failed > failed ? "FAILED" : "passed");
+    fflush(stdout);
+}
+
+static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, scope, &idx)))
+        if (!strcmp(a->name, name))
+            return a;
+    return NULL;
+}
+
+/* Intra algorithms of the first and the last stage: those of one name. */
+static void compositions_verify(struct totals *t, enum hx_coll coll)
+{
+    enum hx_coll part = coll == HX_COLL_ALLGATHER ? HX_COLL_ALLGATHER : HX_COLL_REDUCE_SCATTER;
+    const struct hx_algorithm *outer;
+    int i = 0;
+
+    while ((outer = hx_algorithm_next(part, HX_SCOPE_INTRA, &i))) {
+        struct hx_candidate c = {.coll = coll};
+        int j = 0;
+        c.first = coll == HX_COLL_ALLGATHER ? NULL : outer;
+        c.last = coll == HX_COLL_REDUCE_SCATTER ? NULL : find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, outer->name);
+        while ((c.first || coll == HX_COLL_ALLGATHER) && (c.last || coll == HX_COLL_REDUCE_SCATTER) &&
+               (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j)))
+            candidate_verify(t, &c, 0);
+    }
+}
+
+static void coll_verify(struct totals *t, enum hx_coll coll)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx)))
+        candidate_verify(t, &(struct hx_candidate){.coll = coll, .flat = a}, 1);
+    compositions_verify(t, coll);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------- */
+
+static void companions_open(struct ground *ground)
+{
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        enum hx_coll coll = (enum hx_coll)c;
+        struct hx_candidate *good = &ground->companion[c];
+        *good = (struct hx_candidate){.coll = coll, .flat = find(coll, HX_SCOPE_INTRA, "nary")};
+        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1)
+            *good = (struct hx_candidate){
+                .coll = coll,
+                .lanes = ground->shape->max_local,
+                .first = coll == HX_COLL_ALLGATHER ? NULL : find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary"),
+                .inter = find(coll, HX_SCOPE_INTER, "ring"),
+                .last = coll == HX_COLL_REDUCE_SCATTER ? NULL : find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, "nary")};
+        else if (ground->shape->nnodes > 1)
+            good->flat = find(coll, HX_SCOPE_INTER, "circulant");
+        ground->companions[c] = plans_compose(ground->shape, good);
+    }
+}
+
+static void ground_add(struct totals *t, const char *name)
+{
+    struct ground *ground = &t->grounds[t->ngrounds];
+
+    for (int g = 0; g < t->ngrounds; g++)
+        if (!strcmp(t->grounds[g].name, name))
+            return;
+    snprintf(ground->name, sizeof(ground->name), "%s", name);
+    ground->shape = plan_shape_parse(name);
+    companions_open(ground);
+    t->ngrounds++;
+}
+
+static void grounds_open(struct totals *t)
+{
+    static const char *const named[] = {"3,1,2", "4,4,3", "8,7", "2,2", "2,2,2,2", "3,1,2:cyclic", "4,4,3:cyclic", "33x1"};
+    const struct plan_options *o = t->options;
+    char name[32];
+
+    t->grounds = plan_memory(calloc(2 * (size_t)o->max_ranks + (size_t)o->nshapes + 8, sizeof(*t->grounds)));
+    for (int i = 0; i < o->nshapes; i++)
+        ground_add(t, o->shapes[i]);
+    for (uint64_t p = 1; !o->nshapes && p <= o->max_ranks; p++) {
+        snprintf(name, sizeof(name), "%d", (int)p);
+        ground_add(t, name);
+        snprintf(name, sizeof(name), "%dx1", (int)p);
+        if (p > 1)
+            ground_add(t, name);
+    }
+    for (size_t i = 0; !o->nshapes && i < sizeof(named) / sizeof(named[0]); i++)
+        ground_add(t, named[i]);
+}
+
+static void grounds_close(struct totals *t)
+{
+    for (int g = 0; g < t->ngrounds; g++) {
+        for (int c = 0; c < HX_COLL_COUNT; c++)
+            plans_release(t->grounds[g].companions[c], t->grounds[g].shape->nranks);
+        hx_shape_free(t->grounds[g].shape);
+    }
+    free(t->grounds);
+}
+
+static void algorithm_check(const char *name)
+{
+    const char *names[PLAN_NAMES_MAX];
+    int n = 0;
+
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        const struct hx_algorithm *a;
+        int idx = 0, known;
+        while (n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx))) {
+            known = 0;
+            for (int i = 0; i < n; i++)
+                known |= !strcmp(names[i], a->name);
+            if (!known)
+                names[n++] = a->name;
+        }
+    }
+    plan_name_choose("algorithm", name, names, n);
+}
+
+int plan_verify(const struct plan_options *options)
+{
+    struct totals totals = {.options = options};
+
+    if (options->algorithm)
+        algorithm_check(options->algorithm);
+    grounds_open(&totals);
+    for (int i = 0; i < options->ncolls; i++)
+        coll_verify(&totals, options->colls[i]);
+    grounds_close(&totals);
+    if (totals.passed + totals.failed == 0)
+        plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
+                    options->algorithm ? options->algorithm : "any algorithm");
+    printf("%ld passed, %ld failed\n", totals.passed, totals.failed);
+    return totals.failed ? 1 : 0;
+}
