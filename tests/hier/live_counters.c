@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank of a job of single-rank nodes: what the transport counted in one call is what the plan says, to the byte.
+ * usage: live_counters COLLECTIVE ALGORITHM (as forced by the environment) */
+#include "runtime/comm.h"
+#include "runtime/explain.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COUNT = 60000 };
+
+static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_t *comm)
+{
+    if (coll == HX_COLL_ALLREDUCE)
+        return hx_allreduce(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
+    if (coll == HX_COLL_REDUCE_SCATTER)
+        return hx_reduce_scatter_block(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
+    return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
+}
+
+int main(int argc, char **argv)
+{
+    struct hx_net_counters before, after;
+    struct hx_choice choice;
+    struct hx_plan_stats stats;
+    enum hx_coll coll;
+    hx_comm_t *comm;
+    int wrong;
+
+    if (argc != 3 || hx_coll_parse(argv[1], &coll) < 0 || hx_init(&comm) != HX_SUCCESS)
+        return 2;
+    float *in = calloc((size_t)comm->size * COUNT, sizeof(float)), *out = calloc((size_t)comm->size * COUNT, sizeof(float));
+    hx_registry.net->counters(comm->net, &before);
+    if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
+        return 1;
+    hx_registry.net->counters(comm->net, &after); 
+    if (hx_registry.planner->choose(comm->planner, coll, COUNT, sizeof(float), &choice) != HX_SUCCESS)
+        return 1;
+    struct hx_sizes sizes = {COUNT, sizeof(float), choice.fine_slices, choice.coarse_slices};
+    hx_plan_count(choice.plan, comm->shape, &sizes, &stats);
+    wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||
+            after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || strstr(choice.plan->name, argv[2]) == NULL;
+    if (comm->rank == 0 || wrong)
+        printf("%s %s %s: %u rounds; messages %llu planned, %llu sent; bytes %llu planned, %llu sent\n", wrong ? "FAILED" : "ok",
+               argv[1], choice.plan->name, stats.rounds, (unsigned long long)stats.inter_messages,
+               (unsigned long long)(after.messages_sent - before.messages_sent), (unsigned long long)stats.inter_bytes_sent,
+               (unsigned long long)(after.bytes_sent - before.bytes_sent));
+    hx_plan_release(choice.plan);
+    free(in);
+    free(out);
+    return hx_finalize() != HX_SUCCESS || wrong;
+}

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# In live jobs of four and five emulated nodes every algorithm sends the messages and bytes that its plan says.
+set -u
+cd "${top_builddir:-build}" || exit 1
+failed=0
+for n in 4 5; do
+    for pair in ALLREDUCE:allreduce REDUCE_SCATTER:reduce_scatter_block ALLGATHER:allgather; do
+        algorithms="ring mesh rdh circulant"
+        [ "$pair" = ALLREDUCE:allreduce ] && algorithms="$algorithms mesh_single recursive_doubling"
+        for algorithm in $algorithms; do
+            timeout 60 tools/coll_run -n $n --nodes $n --env "HX_INTER_${pair%:*}=$algorithm" -- \
+                tests/hier/live_counters "${pair#*:}" "$algorithm" || { echo "FAILED: $n nodes, ${pair#*:}, $algorithm"; failed=1; }
+        done
+    done
+done
+exit $failed
