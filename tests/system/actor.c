@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank that behaves as a test's script wants:
+ *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
+ *   loop                  all-reduces without end; prints "rank N pid P" when under way
+ *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
+ *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
+ *   maps                  print the memfds mapped, and counters of rings and network
+ *   memory                print the largest Pss of a rank beyond its buffers
+ *   choices               print the plan that this rank chooses for several sizes
+ */
+#include "hier/planner.h"
+#include "runtime/comm.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static hx_comm_t *world;
+static int rank, size;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double cpu(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static void check(hx_status_t status, const char *what)
+{
+    if (status == HX_SUCCESS)
+        return;
+    fprintf(stderr, "actor: rank %d: %s: status %d: %s\n", rank, what, status, hx_error_detail(world));
+    exit(1);
+}
+
+/* Sum n ones; the result is known. */
+static hx_status_t sum(size_t n)
+{
+    static int *in, *out;
+    static size_t capacity;
+    hx_status_t status;
+
+    if (n > capacity) {
+        capacity = n;
+        in = realloc(in, n * sizeof(int));
+        out = realloc(out, n * sizeof(int));
+        if (!in || !out)
+            exit(3);
+    }
+    for (size_t i = 0; i < n; i++)
+        in[i] = 1;
+    status = hx_allreduce(in, out, n, HX_INT32, HX_SUM, world);
+    for (size_t i = 0; status == HX_SUCCESS && i < n; i++)
+        if (out[i] != size) {
+            fprintf(stderr, "actor: rank %d: element %zu of %zu is %d, not %d\n", rank, i, n, out[i], size);
+            exit(1);
+        }
+    return status;
+}
+
+static int play_init(void)
+{
+    hx_status_t status = hx_init(&world);
+
+    printf("rank %d status %d: %s\n", hx_rank(world), status, status == HX_SUCCESS ? "started" : hx_error_detail(NULL));
+    fflush(stdout);
+    if (status != HX_SUCCESS)
+        return 0;
+    size = hx_size(world);
+    check(sum(10), "allreduce");
+    check(hx_finalize(), "hx_finalize");
+    return 0;
+}
+
+static void play_loop(void)
+{
+    for (uint64_t i = 0;; i++) {
+        check(sum(i % 2 ? 30000 : 1), "allreduce");
+        if (i == 4) {
+            printf("rank %d pid %d\n", rank, (int)getpid());
+            fflush(stdout);
+        }
+    }
+}
+
+static int play_absent(int absent)
+{
+    double start;
+    hx_status_t status;
+
+    check(sum(1), "allreduce");
+    if (rank == absent) {
+        sleep(20); /* coll_run ends it before */
+        return 0;
+    }
+    start = now();
+    status = sum(1);
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    start = now();
+    status = hx_barrier(world);
+    printf("rank %d then status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    start = now();
+    status = hx_finalize();
+    printf("rank %d finalize status %d after %.0f ms\n", rank, status, (now() - start) * 1e3);
+    fflush(stdout);
+    sleep(1);
+    return 1; /* coll_run ends the absent one; the others have had their second */
+}
+
+static void play_late(int late, double seconds)
+{
+    double used, waited;
+
+    for (int i = 0; i < 100; i++)
+        check(sum(1), "allreduce");
+    used = cpu();
+    waited = now();
+    if (rank == late)
+        usleep((useconds_t)(seconds * 1e6));
+    check(sum(1), "allreduce");
+    waited = now() - waited;
+    printf("rank %d waited %.3f s cpu %.4f s\n", rank, waited, cpu() - used);
+}
+
+static void play_maps(void)
+{
+    struct hx_net_counters counters = {0};
+    char line[512], path[256];
+    unsigned long inode;
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    for (size_t n = 1; n <= 300000; n = n * 7 + 1)
+        check(sum(n), "allreduce");
+    while (maps && fgets(line, sizeof(line), maps))
+        if (sscanf(line, "%*s %*s %*s %*s %lu %255s", &inode, path) == 2 && !strncmp(path, "/memfd:", 7))
+            printf("rank %d node %d memfd %lu %s\n", rank, world->shape->node_of[rank], inode, path);
+    if (maps)
+        fclose(maps);
+    if (world->net)
+        hx_registry.net->counters(world->net, &counters);
+    printf("rank %d node %d shares with %d: ring %" PRIu64 " messages, network %" PRIu64 " sent %" PRIu64 " received\n", rank,
+           world->shape->node_of[rank], world->node->n, world->engine.ring_messages, counters.messages_sent,
+           counters.messages_received);
+}
+
+static void play_memory(void)
+{
+    enum { ELEMENTS = 1 << 18 }; /* 1 MiB, of in and of out */
+    char line[256];
+    long kib = 0, most;
+    FILE *rollup;
+
+    for (size_t n = 1; n <= ELEMENTS; n *= 4)
+        check(sum(n), "allreduce");
+    check(hx_barrier(world), "hx_barrier");
+    rollup = fopen("/proc/self/smaps_rollup", "r");
+    while (rollup && fgets(line, sizeof(line), rollup))
+        sscanf(line, "Pss: %ld", &kib);
+    if (rollup)
+        fclose(rollup);
+    kib -= 2 * ELEMENTS * (long)sizeof(int) / 1024;
+    check(hx_allreduce(&kib, &most, 1, HX_INT64, HX_MAX, world), "allreduce");
+    if (rank == 0)
+        printf("pss %ld KiB\n", most);
+}
+
+static void play_choices(void)
+{
+    for (int coll = 0; coll < HX_COLL_COUNT; coll++)
+        for (uint64_t n = 1; n <= 1 << 22; n *= 8) {
+            struct hx_choice choice = {0};
+            check(hx_registry.planner->choose(world->planner, (enum hx_coll)coll, n, 4, &choice), "choose");
+            printf("%d %s %" PRIu64 ": %s slices %" PRIu64 " %" PRIu64 " windows %u %u timeout %g\n", rank, hx_coll_name((enum hx_coll)coll),
+                   n, choice.plan->name, choice.fine_slices, choice.coarse_slices, choice.window_fine, choice.window_coarse,
+                   world->env->timeout);
+            hx_plan_release(choice.plan);
+        }
+    for (size_t n = 1; n <= 300000; n = n * 9 + 1)
+        check(sum(n), "allreduce");
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    if (!strcmp(mode, "init"))
+        return play_init();
+    check(hx_init(&world), "hx_init");
+    rank = hx_rank(world);
+    size = hx_size(world);
+    if (!strcmp(mode, "loop"))
+        play_loop();
+    else if (!strcmp(mode, "absent") && argc > 2)
+        return play_absent(atoi(argv[2]));
+    else if (!strcmp(mode, "late") && argc > 3)
+        play_late(atoi(argv[2]), atof(argv[3]));
+    else if (!strcmp(mode, "maps"))
+        play_maps();
+    else if (!strcmp(mode, "memory"))
+        play_memory();
+    else if (!strcmp(mode, "choices"))
+        play_choices();
+    else
+        return 2;
+    check(hx_finalize(), "hx_finalize");
+    return 0;
+}

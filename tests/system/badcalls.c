@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Wrong calls of the public functions: each returns its status at once, with a text that names the value and the choices, and the
+ * communicator still works. Every rank of a job runs this. */
+#include "runtime/hierax.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hx_comm_t *world;
+static int failures;
+
+static void expect(int line, const char *call, hx_status_t got, hx_status_t want, const hx_comm_t *comm, const char *text)
+{
+    const char *detail = got == HX_SUCCESS ? "" : hx_error_detail(comm);
+
+    if (got == want && strstr(detail, text))
+        return;
+    fprintf(stderr, "badcalls:%d: rank %d: %s: status %d \"%s\", expected %d \"%s\"\n", line, hx_rank(world), call, got, detail, want,
+            text);
+    failures++;
+}
+#define EXPECT(call, want, comm, text) expect(__LINE__, #call, call, want, comm, text)
+
+static void before_init(void)
+{
+    int x = 0;
+
+    EXPECT(hx_init(NULL), HX_ERR_ARG, NULL, "world is NULL");
+    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");
+    EXPECT(hx_barrier(NULL), HX_ERR_ARG, NULL, "hx_barrier: the communicator is NULL");
+    EXPECT(hx_allreduce(&x, &x, 1, HX_INT32, HX_SUM, NULL), HX_ERR_ARG, NULL, "hx_allreduce: the communicator is NULL");
+}
+
+static void wrong_arguments(void)
+{
+    int in[64] = {0}, out[64];
+    const hx_dtype_t no_type = (hx_dtype_t)99;
+    const hx_op_t no_op = (hx_op_t)33;
+
+    EXPECT(hx_allreduce(NULL, out, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "in is NULL and count is 3");
+    EXPECT(hx_allreduce(in, NULL, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "out is NULL and count is 3");
+    EXPECT(hx_allgather(NULL, out, 1, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: in is NULL");
+    EXPECT(hx_reduce_scatter_block(in, NULL, 1, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_reduce_scatter_block: out is NULL");
+    EXPECT(hx_allreduce(in, (void *)(uintptr_t)HX_IN_PLACE, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "only in may be");
+    EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "datatype 99");
+    EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "int8 (0)");
+    EXPECT(hx_allgather(in, out, 3, no_type, world), HX_ERR_ARG, world, "byte (14)");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, no_op, world), HX_ERR_ARG, world, "operation 33");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, no_op, world), HX_ERR_ARG, world, "lxor (10)");
+    EXPECT(hx_allreduce(in, out, 3, HX_FLOAT32, HX_BAND, world), HX_ERR_ARG, world, "band is not defined for float32");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, HX_AVG, world), HX_ERR_ARG, world, "avg is not defined for int32");
+    EXPECT(hx_reduce_scatter_block(in, out, 3, HX_COMPLEX64, HX_MAX, world), HX_ERR_ARG, world, "max is not defined for complex64");
+    EXPECT(hx_allreduce(in, out, SIZE_MAX / 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "more than an address space");
+    EXPECT(hx_allgather(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: count 2305");
+}
+
+/* Nothing to do is never an error, whatever the buffers. */
+static void zero_counts(void)
+{
+    EXPECT(hx_allreduce(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_reduce_scatter_block(NULL, NULL, 0, HX_FLOAT64, HX_MAX, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(NULL, NULL, 0, HX_BYTE, world), HX_SUCCESS, world, "");
+}
+
+static void still_works(void)
+{
+    int one = 1, total = 0;
+
+    EXPECT(hx_allreduce(&one, &total, 1, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    if (total != hx_size(world)) {
+        fprintf(stderr, "badcalls: rank %d: a sum of ones is %d\n", hx_rank(world), total);
+        failures++;
+    }
+}
+
+int main(void)
+{
+    hx_comm_t *again = NULL;
+
+    before_init();
+    EXPECT(hx_init(&world), HX_SUCCESS, NULL, "");
+    if (!world)
+        return 1;
+    EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "started already");
+    wrong_arguments();
+    zero_counts();
+    still_works();
+    EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
+    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");
+    EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
+    return failures > 0;
+}

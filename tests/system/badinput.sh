@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What users get wrong: each case ends at once with the right status and a message that names the value and the choices.
+. "$(dirname "$0")/common.sh"
+
+# refused STATUS N NODES TEXT [inside] [X=Y...]: hx_init gives STATUS on every rank, or coll_run ends the job after somebody got it; TEXT is told
+refused() {
+    local status=$1 n=$2 nodes=$3 text=$4 options=() inside=() code=0
+    shift 4
+    [ "$1" != inside ] || { shift; inside=(env "$@"); set -- -u HX_NODES; } # past coll_run's own check
+    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    timeout 20 env "$@" "$run" -n "$n" "${options[@]}" -- "${inside[@]}" "$here/actor" init >"$tmp/out" 2>"$tmp/err" || code=$?
+    [ $code != 124 ] || fail "$*: hung"
+    grep -q "^rank [-0-9]* status $status:" "$tmp/out" ||
+        { fail "$*: nobody got status $status"; cat "$tmp/out" "$tmp/err" >&2; }
+    ! grep -q "status 0" "$tmp/out" || fail "$*: a rank has started"
+    has "$tmp/out" "$text" "$*"
+}
+
+# settings
+refused 3 2 1 'HX_ALLREDUCE=fastest: no such algorithm for allreduce here; choose one of' HX_ALLREDUCE=fastest
+has "$tmp/out" nary_sliced HX_ALLREDUCE
+refused 3 4 2 'HX_INTER_ALLREDUCE=nary: no such algorithm' HX_INTER_ALLREDUCE=nary
+has "$tmp/out" recursive_doubling HX_INTER_ALLREDUCE
+refused 3 2 1 'HX_INTRA_ALLGATHER=tree' HX_INTRA_ALLGATHER=tree
+refused 3 3 1 'HX_NODES=4: there are only 3 ranks' inside HX_NODES=4
+refused 3 2 1 HX_NODES HX_NODES=-1
+refused 3 2 1 HX_SLICE HX_SLICE=12parsecs
+refused 3 2 1 HX_TIMEOUT HX_TIMEOUT=soon
+refused 3 2 1 'HX_LOG' HX_LOG=loud
+has "$tmp/out" debug HX_LOG
+refused 3 2 1 HX_LANES HX_LANES=100000
+refused 3 2 1 HX_CHECK HX_CHECK=perhaps
+
+# one_rank STATUS TEXT X=Y...: without a launcher
+one_rank() {
+    local status=$1 text=$2 code=0
+    shift 2
+    timeout 20 env "$@" "$here/actor" init >"$tmp/out" 2>"$tmp/err" || code=$?
+    [ $code = 0 ] || fail "$*: exit $code"
+    grep -q "^rank -1 status $status:" "$tmp/out" || { fail "$*: not status $status"; cat "$tmp/out" "$tmp/err" >&2; }
+    has "$tmp/out" "$text" "$*"
+}
+
+# launchers
+one_rank 3 HX_BOOTSTRAP HX_BOOTSTRAP=carrier-pigeon
+has "$tmp/out" pmix HX_BOOTSTRAP
+one_rank 3 HX_RANK HX_ROOT=127.0.0.1:1
+one_rank 3 HX_SIZE HX_ROOT=127.0.0.1:1 HX_RANK=0
+one_rank 3 'HX_RANK' HX_ROOT=127.0.0.1:1 HX_RANK=5 HX_SIZE=2
+one_rank 3 PMI_ PMI_FD=77
+one_rank '[57]' 127.0.0.1:1 HX_ROOT=127.0.0.1:1 HX_RANK=1 HX_SIZE=2 HX_TIMEOUT=1 HX_SECRET=00
+one_rank 3 HX_ROOT HX_ROOT=nowhere HX_RANK=0 HX_SIZE=2 HX_SECRET=00
+
+# a store that accepts and then says nothing
+python3 - "$tmp/port" <<'PYTHON' &
+import socket, sys, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(5)
+open(sys.argv[1], "w").write("%d\n" % s.getsockname()[1])
+time.sleep(30)
+PYTHON
+silent=$!
+if await_file "$tmp/port" 1; then
+    one_rank '[57]' "127.0.0.1:$(cat "$tmp/port")" HX_ROOT="127.0.0.1:$(cat "$tmp/port")" HX_RANK=0 HX_SIZE=2 HX_TIMEOUT=1 HX_SECRET=00
+fi
+kill $silent
+
+# a rank that never comes, and one that thinks the job larger
+timeout 20 "$run" -n 2 --env HX_TIMEOUT=1 -- bash -c '[ "$HX_RANK" = 0 ] || exec sleep 4; exec "$0" init' "$here/actor" \
+    >"$tmp/out" 2>"$tmp/err"
+[ $? != 124 ] || fail "a rank that never comes: hung"
+grep -Eq 'status [57]:.*' "$tmp/out" || { fail "a rank that never comes: no error"; cat "$tmp/out" "$tmp/err" >&2; }
+grep -Eq '1 of (the )?2|rank 1|only 1' "$tmp/out" "$tmp/err" ||
+    { fail "a rank that never comes: no message counts or names it"; cat "$tmp/out" "$tmp/err" >&2; }
+timeout 20 "$run" -n 2 --env HX_TIMEOUT=1 -- bash -c '[ "$HX_RANK" = 0 ] || export HX_SIZE=3; exec "$0" init' "$here/actor" \
+    >"$tmp/out" 2>"$tmp/err"
+[ $? != 124 ] || fail "rank counts differ: hung"
+grep -q 'status 5:' "$tmp/out" || { fail "rank counts differ: nobody got status 5"; cat "$tmp/out" "$tmp/err" >&2; }
+cat "$tmp/out" "$tmp/err" >"$tmp/all"
+grep -q 3 <(grep -o 'status 5:.*' "$tmp/all") || { fail "rank counts differ: the wrong count is not told"; cat "$tmp/all" >&2; }
+
+# providers
+refused 6 2 2 'warp' HX_PROVIDER=warp
+grep -Eq 'net|tcp' "$tmp/out" || { fail "HX_PROVIDER: no choices"; cat "$tmp/out" >&2; }
+timeout 20 "$run" -n 2 -- env HX_PROVIDER=warp "$here/actor" init >"$tmp/out" 2>&1 || fail "one node needs no provider: exit $?"
+
+# memory that is refused
+if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
+    for number in 1 38; do # EPERM, ENOSYS
+        refused 4 3 1 'memfd_create' REFUSE=$number LD_PRELOAD="$tmp/refuse.so"
+    done
+fi
+
+# arguments
+for options in "-n 1" "-n 2" "-n 4 --nodes 2"; do
+    # shellcheck disable=SC2086
+    timeout 20 "$run" $options -- "$here/badcalls" >"$tmp/out" 2>"$tmp/err" || { fail "badcalls $options: exit $?"; cat "$tmp/err" >&2; }
+done
+finish

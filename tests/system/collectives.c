@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank of a job that checks every collective against a sequential reference:
+ *   types    every type x operation, a few counts        counts   a few types, every count
+ *   short    a bit of both (for forced algorithms)       bits     float results equal on all ranks; prints their hash
+ *   names    no job: prints every algorithm's name
+ * Inputs are a function of (rank, element), so that every rank computes what all others contribute. Floats are small integers or powers
+ * of two, whose sums and products are exact in any order.
+ */
+#include "hier/planner.h"
+#include "runtime/hierax.h"
+#include "runtime/reduce.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64 };
+
+static hx_comm_t *world;
+static int rank, size, calls;
+
+static void die(const char *what)
+{
+    fprintf(stderr, "collectives: rank %d: %s: %s\n", rank, what, hx_error_detail(world));
+    exit(1);
+}
+
+/* ---- elements */
+
+struct value {
+    uint64_t bits;     /* integers and bytes, sign extended */
+    double real, imag; /* floating types */
+};
+
+static int is_float(hx_dtype_t t)
+{
+    return t >= HX_FLOAT16 && t <= HX_COMPLEX128;
+}
+
+static int is_signed(hx_dtype_t t)
+{
+    return t <= HX_INT64;
+}
+
+static uint64_t mix(uint64_t r, uint64_t i)
+{
+    uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u ^ (r + 7) * 0xbf58476d1ce4e5b9u;
+    x ^= x >> 29;
+    x *= 0x94d049bb133111ebu;
+    return x ^ x >> 32;
+}
+
+static struct value narrow(struct value v, hx_dtype_t t)
+{
+    unsigned bits = 8 * (unsigned)hx_dtype_bytes(t);
+
+    if (bits < 64)
+        v.bits = is_signed(t) ? (uint64_t)((int64_t)(v.bits << (64 - bits)) >> (64 - bits)) : v.bits << (64 - bits) >> (64 - bits);
+    return v;
+}
+
+static struct value contribution(int r, size_t i, hx_dtype_t t, hx_op_t op)
+{
+    static const double powers[] = {1, -1, 2, -0.5};
+    uint64_t x = mix((uint64_t)r, i);
+    struct value v = {.bits = x & 3 ? x >> 2 : 0}; /* zeros for the logical operations */
+    int turned = t >= HX_COMPLEX64 && (x & 8);
+
+    if (!is_float(t))
+        return narrow(v, t);
+    v.real = op == HX_PROD ? powers[x & 3] : (double)(x % 6) - 2;
+    v.imag = t < HX_COMPLEX64 ? 0 : op == HX_PROD ? 0 : (double)(x / 6 % 6) - 2;
+    if (op == HX_PROD && turned) {
+        v.imag = v.real;
+        v.real = 0;
+    }
+    return v;
+}
+
+static struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t op)
+{
+    int less = is_float(t) ? a.real < b.real : is_signed(t) ? (int64_t)a.bits < (int64_t)b.bits : a.bits < b.bits;
+    struct value v = a;
+
+    switch (op) {
+    case HX_SUM:
+    case HX_AVG:
+        return narrow((struct value){a.bits + b.bits, a.real + b.real, a.imag + b.imag}, t);
+    case HX_PROD:
+        return narrow((struct value){a.bits * b.bits, a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real}, t);
+    case HX_MIN:
+        return less ? a : b;
+    case HX_MAX:
+        return less ? b : a;
+    case HX_BAND:
+        v.bits = a.bits & b.bits;
+        break;
+    case HX_BOR:
+        v.bits = a.bits | b.bits;
+        break;
+    case HX_BXOR:
+        v.bits = a.bits ^ b.bits;
+        break;
+    case HX_LAND:
+        v.bits = a.bits && b.bits;
+        break;
+    case HX_LOR:
+        v.bits = a.bits || b.bits;
+        break;
+    case HX_LXOR:
+        v.bits = !a.bits != !b.bits;
+        break;
+    }
+    return v;
+}
+
+/* One float of the kinds that occur here (no subnormal, no infinity) as binary16; and back. */
+static uint16_t half_encode(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return (uint16_t)(f == 0 ? u >> 16 : (u >> 16 & 0x8000) | (((u >> 23 & 255) - 112) << 10 | (u >> 13 & 1023)));
+}
+
+static double half_decode(uint16_t h)
+{
+    double m = h >> 10 & 31 ? ldexp(1024 + (h & 1023), (h >> 10 & 31) - 25) : ldexp(h & 1023, -24);
+    return h & 0x8000 ? -m : m;
+}
+
+static void element_put(unsigned char *at, hx_dtype_t t, struct value v)
+{
+    size_t bytes = hx_dtype_bytes(t);
+    float f[2] = {(float)v.real, (float)v.imag};
+    double d[2] = {v.real, v.imag};
+    uint16_t h = half_encode(f[0]);
+
+    if (t == HX_FLOAT16)
+        memcpy(at, &h, 2);
+    else if (t == HX_BFLOAT16)
+        memcpy(at, (unsigned char *)f + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 0), 2);
+    else if (t == HX_FLOAT32 || t == HX_COMPLEX64)
+        memcpy(at, f, bytes);
+    else if (is_float(t))
+        memcpy(at, d, bytes);
+    else
+        memcpy(at, &v.bits, bytes); /* little endian */
+}
+
+static struct value element_get(const unsigned char *at, hx_dtype_t t)
+{
+    struct value v = {0};
+    float f[2] = {0};
+    double d[2] = {0};
+    uint16_t h;
+    uint32_t u;
+
+    memcpy(&h, at, 2);
+    if (!is_float(t)) {
+        memcpy(&v.bits, at, hx_dtype_bytes(t));
+        return narrow(v, t);
+    }
+    if (t == HX_FLOAT16) {
+        d[0] = half_decode(h);
+    } else if (t == HX_BFLOAT16) {
+        u = (uint32_t)h << 16;
+        memcpy(f, &u, 4);
+    } else if (t == HX_FLOAT32 || t == HX_COMPLEX64) {
+        memcpy(f, at, hx_dtype_bytes(t));
+    } else {
+        memcpy(d, at, hx_dtype_bytes(t));
+    }
+    v.real = d[0] + f[0];
+    v.imag = d[1] + f[1];
+    return v;
+}
+
+static int element_equals(struct value got, struct value want, hx_dtype_t t, double tolerance)
+{
+    if (!is_float(t))
+        return got.bits == want.bits;
+    return fabs(got.real - want.real) <= tolerance * fabs(want.real) && fabs(got.imag - want.imag) <= tolerance * fabs(want.imag);
+}
+
+/* ---- one call */
+
+struct buffer {
+    unsigned char *base;
+    size_t capacity;
+};
+
+static unsigned char *buffer_get(struct buffer *b, size_t bytes)
+{
+    if (bytes + 2 * GUARD > b->capacity) {
+        free(b->base);
+        b->capacity = 2 * (bytes + 2 * GUARD);
+        if (!(b->base = malloc(b->capacity)))
+            die("no memory");
+    }
+    memset(b->base, 0xa5, bytes + 2 * GUARD);
+    return b->base + GUARD;
+}
+
+static void guards_check(const struct buffer *b, size_t bytes, const char *what)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (b->base[i] != 0xa5 || b->base[GUARD + bytes + i] != 0xa5) {
+            fprintf(stderr, "collectives: rank %d: %s: wrote outside of its buffer of %zu bytes\n", rank, what, bytes);
+            exit(1);
+        }
+}
+
+static void fill(unsigned char *at, int r, size_t first, size_t n, hx_dtype_t t, hx_op_t op)
+{
+    for (size_t i = 0; i < n; i++)
+        element_put(at + i * hx_dtype_bytes(t), t, contribution(r, first + i, t, op));
+}
+
+static void element_check(const unsigned char *at, struct value want, hx_dtype_t t, double tolerance, const char *what, size_t i)
+{
+    struct value got = element_get(at, t);
+
+    if (element_equals(got, want, t, tolerance))
+        return;
+    fprintf(stderr, "collectives: rank %d: %s: element %zu is (%g %g %#llx), expected (%g %g %#llx)\n", rank, what, i, got.real,
+            got.imag, (unsigned long long)got.bits, want.real, want.imag, (unsigned long long)want.bits);
+    exit(1);
+}
+
+/* out[i] is the reduction of everybody's element first + i */
+static void reduced_check(const unsigned char *out, size_t first, size_t n, hx_dtype_t t, hx_op_t op, const char *what)
+{
+    double tolerance = op != HX_AVG ? 0 : t == HX_BFLOAT16 ? 1.0 / 128 : t == HX_FLOAT16 ? 1.0 / 1024 : t == HX_FLOAT32 ||
+                       t == HX_COMPLEX64 ? 3e-7 : 5e-16;
+
+    for (size_t i = 0; i < n; i++) {
+        struct value want = contribution(0, first + i, t, op);
+        if (op == HX_LAND || op == HX_LOR || op == HX_LXOR)
+            want.bits = want.bits != 0;
+        for (int r = 1; r < size; r++)
+            want = fold(want, contribution(r, first + i, t, op), t, op);
+        if (op == HX_AVG) {
+            want.real /= size;
+            want.imag /= size;
+        }
+        element_check(out + i * hx_dtype_bytes(t), want, t, tolerance, what, i);
+    }
+}
+
+static struct buffer in_buffer, out_buffer;
+
+static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int in_place)
+{
+    size_t e = hx_dtype_bytes(t), all = n * (size_t)size, mine = n * (size_t)rank;
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? all : n, out_n = coll == HX_COLL_ALLGATHER ? all : n;
+    unsigned char *in = buffer_get(&in_buffer, in_n * e);
+    unsigned char *out = buffer_get(&out_buffer, (in_place && in_n > out_n ? in_n : out_n) * e);
+    unsigned char *source = !in_place ? in : coll == HX_COLL_ALLGATHER ? out + mine * e : out;
+    size_t out_bytes = (in_place && in_n > out_n ? in_n : out_n) * e;
+    char what[128];
+    hx_status_t status;
+
+    snprintf(what, sizeof(what), "%s %s %s count %zu%s", hx_coll_name(coll), hx_dtype_name(t), hx_op_name(op), n,
+             in_place ? " in place" : "");
+    fill(source, rank, coll == HX_COLL_ALLGATHER ? mine : 0, in_n, t, op);
+    if (coll == HX_COLL_ALLREDUCE)
+        status = hx_allreduce(in_place ? HX_IN_PLACE : in, out, n, t, op, world);
+    else if (coll == HX_COLL_REDUCE_SCATTER)
+        status = hx_reduce_scatter_block(in_place ? HX_IN_PLACE : in, out, n, t, op, world);
+    else
+        status = hx_allgather(in_place ? HX_IN_PLACE : in, out, n, t, world);
+    calls++;
+    if (status != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, out_bytes, what);
+    if (coll == HX_COLL_ALLREDUCE)
+        reduced_check(out, 0, n, t, op, what);
+    else if (coll == HX_COLL_REDUCE_SCATTER)
+        reduced_check(out, mine, n, t, op, what);
+    for (size_t i = 0; coll == HX_COLL_ALLGATHER && i < all; i++)
+        element_check(out + i * e, contribution((int)(i / n), i, t, op), t, 0, what, i);
+    for (size_t i = 0; !in_place && i < in_n; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
+}
+
+static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
+{
+    for (int in_place = 0; in_place < 2; in_place++)
+        for (int coll = 0; coll < HX_COLL_COUNT; coll++)
+            one_call((enum hx_coll)coll, t, op, n, in_place);
+}
+
+/* ---- modes */
+
+static void run_types(void)
+{
+    size_t counts[] = {1, (size_t)size + 1, 600};
+
+    for (int t = 0; t < HX_DTYPE_COUNT; t++)
+        for (int op = 0; op < HX_OP_COUNT; op++)
+            for (size_t i = 0; i < 3 && hx_reduce_kernel((hx_dtype_t)t, (hx_op_t)op); i++)
+                all_calls((hx_dtype_t)t, (hx_op_t)op, counts[i]);
+}
+
+static void run_counts(size_t most, int ntypes)
+{
+    static const struct {
+        hx_dtype_t type;
+        hx_op_t op;
+    } kinds[] = {{HX_INT32, HX_SUM}, {HX_COMPLEX128, HX_PROD}, {HX_UINT8, HX_BXOR}, {HX_BFLOAT16, HX_MAX}, {HX_FLOAT64, HX_SUM}};
+    size_t p = (size_t)size, counts[] = {0, 1, 2, 3, 7, 8, p - 1, p, p + 1, 1000, 4096 + 3, 100003};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        for (int k = 0; k < ntypes && counts[i] <= most; k++)
+            all_calls(kinds[k].type, kinds[k].op, counts[i]);
+}
+
+static uint64_t hash_bytes(uint64_t h, const unsigned char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        h = (h ^ at[i]) * 0x100000001b3u;
+    return h;
+}
+
+/* Sums that round: equal bits on all ranks; the hash tells whether also from run to run. */
+static void run_bits(void)
+{
+    static const size_t counts[] = {1, 2, 7, 33, 1000, 100003};
+    uint64_t hash = 0xcbf29ce484222325u, least, most;
+
+    for (int t = HX_FLOAT32; t <= HX_FLOAT64; t++)
+        for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+            size_t e = hx_dtype_bytes((hx_dtype_t)t), n = counts[c];
+            unsigned char *in = buffer_get(&in_buffer, n * e), *out = buffer_get(&out_buffer, n * e);
+            for (size_t i = 0; i < n; i++) {
+                uint64_t x = mix((uint64_t)rank, i);
+                double d = ldexp((double)(int64_t)x, (int)(x % 20) - 70);
+                element_put(in + i * e, (hx_dtype_t)t, (struct value){.real = d});
+            }
+            if (hx_allreduce(in, out, n, (hx_dtype_t)t, HX_SUM, world) != HX_SUCCESS)
+                die("allreduce");
+            hash = hash_bytes(hash, out, n * e);
+        }
+    if (hx_allreduce(&hash, &least, 1, HX_UINT64, HX_MIN, world) || hx_allreduce(&hash, &most, 1, HX_UINT64, HX_MAX, world))
+        die("allreduce");
+    if (least != most) {
+        fprintf(stderr, "collectives: rank %d: sums differ between ranks\n", rank);
+        exit(1);
+    }
+    if (rank == 0)
+        printf("%016llx\n", (unsigned long long)hash);
+}
+
+static int print_names(void)
+{
+    static const struct {
+        unsigned scope;
+        const char *name;
+    } scopes[] = {{HX_SCOPE_INTRA, "intra"}, {HX_SCOPE_INTER, "inter"}, {HX_SCOPE_FLAT, "flat"}};
+    const struct hx_algorithm *a;
+
+    for (int coll = 0; coll < HX_COLL_COUNT; coll++)
+        for (int s = 0; s < 3; s++)
+            for (int idx = 0; (a = hx_algorithm_next((enum hx_coll)coll, scopes[s].scope, &idx));)
+                printf("%s %s %s\n", hx_coll_name((enum hx_coll)coll), scopes[s].name, a->name);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    if (!strcmp(mode, "names"))
+        return print_names();
+    if (hx_init(&world) != HX_SUCCESS)
+        die("hx_init");
+    rank = hx_rank(world);
+    size = hx_size(world);
+    if (!strcmp(mode, "types")) {
+        run_types();
+    } else if (!strcmp(mode, "counts")) {
+        run_counts(100003, 5);
+    } else if (!strcmp(mode, "short")) {
+        run_counts(1000, 3);
+        all_calls(HX_INT32, HX_SUM, 30011);
+    } else if (!strcmp(mode, "bits")) {
+        run_bits();
+    } else {
+        fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits or names\n", mode);
+        return 2;
+    }
+    if (hx_barrier(world) != HX_SUCCESS)
+        die("hx_barrier");
+    if (rank == 0 && strcmp(mode, "bits"))
+        printf("%d calls\n", calls);
+    if (hx_finalize() != HX_SUCCESS) {
+        world = NULL;
+        die("hx_finalize");
+    }
+    free(in_buffer.base);
+    free(out_buffer.base);
+    return 0;
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every collective, type, operation and count on many shapes, then every algorithm forced by name, against a sequential reference.
+. "$(dirname "$0")/common.sh"
+
+# passes N NODES MODE [X=Y...]
+passes() {
+    local n=$1 nodes=$2 mode=$3 options=()
+    shift 3
+    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    timeout 15 env "$@" "$run" -n "$n" "${options[@]}" -- "$here/collectives" "$mode" >"$tmp/out" 2>"$tmp/err" ||
+        { fail "-n $n --nodes $nodes $mode $*: exit $?"; tail -n 5 "$tmp/err" >&2; }
+}
+
+# same_bits N NODES [X=Y...]: three runs give one hash
+same_bits() {
+    local i
+    : >"$tmp/hashes"
+    for i in 1 2 3; do
+        passes "$1" "$2" bits "${@:3}"
+        cat "$tmp/out" >>"$tmp/hashes"
+    done
+    [ "$(sort -u "$tmp/hashes" | wc -l)" = 1 ] || fail "-n $1 --nodes $2 ${*:3}: sums differ from run to run"
+}
+
+# nth N COLLECTIVE SCOPE: the N-th algorithm of the table, again from its start when it is shorter
+nth() {
+    local names
+    mapfile -t names < <(awk -v c="$2" -v s="$3" '$1 == c && $2 == s { print $3 }' "$tmp/names")
+    echo "${names[$1 % ${#names[@]}]}"
+}
+
+"$here/collectives" names >"$tmp/names" || fail "names"
+longest=$(awk '{ n[$1 $2]++ } END { for (k in n) if (n[k] > m) m = n[k]; print m }' "$tmp/names")
+
+shapes="1:1 2:1 3:1 4:1 8:1 4:2 5:2 6:3 5:5"
+[ -z "${TEST_SANITIZER:-}" ] || shapes="1:1 3:1 5:2 3:3"
+for shape in $shapes; do
+    passes "${shape%:*}" "${shape#*:}" types
+    passes "${shape%:*}" "${shape#*:}" counts
+    [ "${TEST_SANITIZER:-}" ] || same_bits "${shape%:*}" "${shape#*:}"
+done
+
+for ((i = 0; i < longest; i++)); do
+    flat=(HX_ALLREDUCE="$(nth $i allreduce flat)" HX_REDUCE_SCATTER="$(nth $i reduce_scatter_block flat)"
+        HX_ALLGATHER="$(nth $i allgather flat)")
+    intra=(HX_INTRA_ALLREDUCE="$(nth $i allreduce intra)" HX_INTRA_REDUCE_SCATTER="$(nth $i reduce_scatter_block intra)"
+        HX_INTRA_ALLGATHER="$(nth $i allgather intra)")
+    inter=(HX_INTER_ALLREDUCE="$(nth $i allreduce inter)" HX_INTER_REDUCE_SCATTER="$(nth $i reduce_scatter_block inter)"
+        HX_INTER_ALLGATHER="$(nth $i allgather inter)")
+    lanes=$((i % 3 + 1))
+    passes 3 1 short "${intra[@]}" HX_CHECK=1
+    passes 5 1 short "${intra[@]}" HX_SLICE=4K
+    passes 3 3 short "${inter[@]}"
+    passes 5 2 short "${intra[@]}" HX_LANES=$lanes
+    passes 6 3 short "${inter[@]}" HX_LANES=$lanes HX_SLICE=4K HX_CHECK=1
+    passes 5 3 short "${flat[@]}" HX_CHUNK=4K
+    passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K
+done
+for lanes in 1 2 3; do
+    passes 6 2 counts HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K
+done
+finish

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Jobs of real processes, started by coll_run.
+noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls
+tests_system_collectives_SOURCES = tests/system/collectives.c
+tests_system_collectives_LDADD = libhierax_internal.la
+tests_system_actor_SOURCES = tests/system/actor.c
+tests_system_actor_LDADD = libhierax_internal.la
+tests_system_badcalls_SOURCES = tests/system/badcalls.c
+tests_system_badcalls_LDADD = libhierax_internal.la
+
+dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh \
+    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh
+EXTRA_DIST += tests/system/common.sh tests/system/refuse.c

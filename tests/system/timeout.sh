@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A rank that never calls: all others get HX_ERR_TIMEOUT in time, told which call it is and who is missing; the communicator stays
+# failed, and hx_finalize returns.
+. "$(dirname "$0")/common.sh"
+
+# absent N NODES RANK
+absent() {
+    local n=$1 nodes=$2 missing=$3 options=() what line ms
+    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    what="-n $n --nodes $nodes without rank $missing"
+    HX_TIMEOUT=2 timeout 20 "$run" -n "$n" "${options[@]}" --timeout 8 -- "$here/actor" absent "$missing" >"$tmp/out" 2>"$tmp/err"
+    [ "$(grep -c '^rank [0-9]* status 7 ' "$tmp/out")" = $((n - 1)) ] ||
+        { fail "$what: not all others got HX_ERR_TIMEOUT"; cat "$tmp/out" "$tmp/err" >&2; }
+    while read -r line; do
+        ms=$(sed 's/.* after \([0-9]*\) ms.*/\1/' <<<"$line")
+        [ "$ms" -ge 1900 ] && [ "$ms" -le 3500 ] || fail "$what: $line"
+        grep -q 'allreduce, call 2, .*waited 2 s (HX_TIMEOUT)' <<<"$line" || fail "$what: no operation and call in: $line"
+    done < <(grep 'status 7 after' "$tmp/out" | grep -v then)
+    [ "$(grep -c '^rank [0-9]* then status 7 after [0-9] ms' "$tmp/out")" = $((n - 1)) ] ||
+        { fail "$what: a later call on the failed communicator did not fail at once"; cat "$tmp/out" >&2; }
+    while read -r line; do
+        ms=$(sed 's/.* after \([0-9]*\) ms.*/\1/' <<<"$line")
+        [ "$ms" -le 2500 ] || fail "$what: $line"
+    done < <(grep finalize "$tmp/out")
+    [ "$(grep -c 'finalize status' "$tmp/out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
+}
+
+# names RANK...: these ranks' messages name rank $missing
+names() {
+    local r
+    for r; do
+        grep "^rank $r status" "$tmp/out" | grep -Eq "(have not arrived|another node): ([0-9]+, )*$missing(,|;|$)" ||
+            { fail "rank $r does not name rank $missing:"; grep "^rank $r status" "$tmp/out" >&2; }
+    done
+}
+
+missing=1
+absent 2 1 1
+names 0
+missing=2
+absent 4 1 2
+names 0 1 3
+missing=1
+absent 2 2 1
+names 0
+missing=3
+absent 4 2 3
+names 2
+grep -Eq "(another node): .*[23]" <(grep '^rank [01] ' "$tmp/out") ||
+    { fail "nobody on the other node names a rank of the node that is late"; cat "$tmp/out" >&2; }
+finish
