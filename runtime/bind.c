@@ -236,7 +236,9 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
     if (status == HX_SUCCESS) {
         maxima_take(bound);
         bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-        bound->one_slice = bound->nstages == bound->plan->nlevels && sizes.fine_slices == 1;
+        bound->one_slice = sizes.fine_slices == 1;
+        for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
+            bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
         status = memory_reserve(&comm->engine, bound);
         if (status == HX_SUCCESS)
             status = slots_fix(comm, bound);

@@ -55,6 +55,7 @@ struct hx_node_header {
     uint64_t magic;
     _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
     _Atomic uint32_t arrived;    /* ranks that have written their cpus and address */
+    _Atomic int32_t failed;      /* hx_status_t of a rank that could not start; read after arrived is complete */
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; < 0: -hx_status_t, the leader failed */
 };
 

@@ -97,8 +97,9 @@ static hx_status_t node_arrive(struct hx_comm *comm, const struct hx_place *plac
     return HX_SUCCESS;
 }
 
-/* One node's value: count, then for each rank its number, its address's length, its address. */
-static hx_status_t node_put(struct hx_comm *comm)
+/* One node's value: count, then for each rank its number, its address's length, its address. Where a rank of the node has failed,
+ * minus its status alone: then every rank of the job fails with it, and none hangs. */
+static hx_status_t node_put(struct hx_comm *comm, hx_status_t failed)
 {
     const struct hx_node *node = comm->node;
     size_t bytes = sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
@@ -108,9 +109,11 @@ static hx_status_t node_put(struct hx_comm *comm)
 
     if (!value)
         return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
+    if (failed != HX_SUCCESS)
+        n = -(int32_t)failed;
     memcpy(at, &n, sizeof(n));
     at += sizeof(n);
-    for (int i = 0; i < node->n; i++) {
+    for (int i = 0; i < node->n && failed == HX_SUCCESS; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         int32_t head[2] = {node->ranks[i], (int32_t)entry->address_bytes};
         memcpy(at, head, sizeof(head));
@@ -164,7 +167,11 @@ static hx_status_t nodes_get(struct hx_comm *comm)
         snprintf(key, sizeof(key), "node.%d", rank);
         if ((status = hx_boot_get(comm->boot, key, &value, &bytes)) != HX_SUCCESS)
             return status;
-        if (node_enter(comm, value, bytes, nodes++, rank) < 0)
+        int32_t n = 0;
+        memcpy(&n, value, bytes < sizeof(n) ? 0 : sizeof(n));
+        if (n < 0)
+            status = hx_fail((hx_status_t)-n, "start-up failed on the node of rank %d: %s", rank, hx_strerror((hx_status_t)-n));
+        else if (node_enter(comm, value, bytes, nodes++, rank) < 0)
             status = hx_fail(HX_ERR_BOOTSTRAP, "the node of rank %d sent an address table that is not valid", rank);
         free(value);
         if (status != HX_SUCCESS)
@@ -208,7 +215,7 @@ static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *p
 {
     struct hx_job_entry *mine = &comm->node->table[comm->rank];
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = HX_SUCCESS, fenced;
+    hx_status_t status = HX_SUCCESS, arrived, put = HX_SUCCESS, fenced;
     int *nodes = malloc((size_t)comm->size * sizeof(int));
 
     if (!nodes)
@@ -220,16 +227,18 @@ static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *p
         if (status == HX_SUCCESS)
             mine->address_bytes = (uint32_t)bytes;
     }
+    if (status != HX_SUCCESS) /* the leader tells the other nodes */
+        atomic_store_explicit(&comm->node->header->failed, (int)status, memory_order_relaxed);
+    arrived = node_arrive(comm, place);
+    if (comm->node->me == 0)
+        put = node_put(comm, (hx_status_t)atomic_load_explicit(&comm->node->header->failed, memory_order_relaxed));
+    fenced = hx_boot_fence(comm->boot);
     if (status == HX_SUCCESS)
-        status = node_arrive(comm, place);
-    if (status == HX_SUCCESS && comm->node->me == 0)
-        status = node_put(comm);
-    if (status != HX_SUCCESS)
-        hx_boot_abort(comm->boot, hx_last_detail());
-    else if ((fenced = hx_boot_fence(comm->boot)) != HX_SUCCESS)
-        status = fenced;
+        status = arrived != HX_SUCCESS ? arrived : put != HX_SUCCESS ? put : fenced;
     if (status == HX_SUCCESS)
         status = table_complete(comm);
+    else if (comm->node->me == 0) /* whoever waits for the table learns it too */
+        atomic_store_explicit(&comm->node->header->table_state, -(int)status, memory_order_release);
     for (int i = 0; status == HX_SUCCESS && i < comm->size; i++)
         nodes[i] = comm->node->table[i].node;
     if (status == HX_SUCCESS && !(comm->shape = hx_shape_from_nodes(nodes, comm->size)))
