@@ -45,8 +45,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         *rounds = *messages = *vectors = floor_log2(p) + fold;
     } else if (!strcmp(name, "rdh")) {
         fold = (p & (p - 1)) ? 1 : 0;
-        *rounds = *messages = phases * (floor_log2(p) + fold);
-        *vectors += fold * phases / 2;
+        *rounds = *messages = phases * floor_log2(p) + 2 * fold; /* who folds hands in a vector first and is served at the end */
+        *vectors += fold;
     } else {
         return -1;
     }

@@ -9,8 +9,6 @@
 
 #define PLAN_CACHE_COUNT 64
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
-#define FINE_WINDOW 3
-#define COARSE_WINDOW 3
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define COARSE_SLICES_MAX 8
@@ -53,26 +51,49 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
     return wanted > needed ? wanted : needed;
 }
 
-void hx_planner_slices(const struct hx_planner *planner, const struct hx_plan *plan, uint64_t count, uint32_t elem_bytes,
-                       struct hx_choice *choice)
+/* On nodes of other sizes the same stage has other slots, but all ranks must cut alike: the fullest node's, the largest,
+ * decide. */
+static hx_status_t fullest_plan(const struct hx_planner *planner, const struct hx_candidate *candidate,
+                                struct hx_plan *plan, struct hx_plan **fullest)
+{
+    const struct hx_shape *shape = planner->shape;
+    int node = shape->node_of[plan->rank];
+
+    if (hx_shape_node_size(shape, node) == shape->max_local) {
+        hx_plan_retain(*fullest = plan);
+        return HX_SUCCESS;
+    }
+    for (node = 0; hx_shape_node_size(shape, node) < shape->max_local; node++)
+        ;
+    *fullest = hx_compose(shape, hx_shape_member(shape, node, 0), candidate);
+    return *fullest ? HX_SUCCESS : HX_ERR_NOMEM; /* the composer has told */
+}
+
+hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
+                              struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
     double slice = planner->forced_slice ? (double)planner->forced_slice : FINE_SLICE_BYTES;
-    int has_coarse = planner->shape->nnodes > 1;
-    uint64_t coarse = has_coarse ? coarse_slices(planner, plan, bytes) : 1, per_coarse;
+    uint64_t coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, plan, bytes) : 1, per_coarse;
+    struct hx_plan *fullest;
+    hx_status_t status = fullest_plan(planner, candidate, plan, &fullest);
 
-    choice->window_fine = FINE_WINDOW;
-    choice->window_coarse = COARSE_WINDOW;
+    if (status != HX_SUCCESS)
+        return status;
+    choice->window_fine = HX_FINE_WINDOW;
+    choice->window_coarse = HX_COARSE_WINDOW;
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
-    for (;;) { /* the slots of a window of slices must fit this rank's share of the cache */
+    for (;;) { /* the slots of a window of slices must fit a rank's share of the cache */
         struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
         choice->fine_slices = sizes.fine_slices;
-        if (hx_planner_live_slots(plan, &sizes, FINE_WINDOW, COARSE_WINDOW) <= planner->bank_bytes ||
+        if (hx_planner_live_slots(fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) <= planner->bank_bytes ||
             bytes / (double)sizes.fine_slices < FINE_SLICE_MIN_BYTES)
-            return;
+            break;
         per_coarse += (per_coarse + 3) / 4;
     }
+    hx_plan_release(fullest);
+    return HX_SUCCESS;
 }
 
 /* ---- the cache of plans ------------------------------------------------------------------------------------------- */
@@ -144,8 +165,8 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
         if (!(plans[r] = hx_compose(planner->shape, r, candidate)))
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
-        struct hx_check_call call = {.plans = plans, .window_fine = FINE_WINDOW, .window_coarse = COARSE_WINDOW};
-        hx_check_sizes(plans, p, FINE_WINDOW, COARSE_WINDOW, 0, &call.sizes);
+        struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW};
+        hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
         if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
             status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
     }
@@ -229,11 +250,11 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
     best = hx_planner_best(planner, candidates, n, bytes);
     status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
                       : plan_get(planner, &candidates[best], &choice->plan);
-    if (status == HX_SUCCESS) {
-        hx_planner_slices(planner, choice->plan, count, elem_bytes, choice);
-        if (planner->explain && planner->rank == 0)
-            explain(planner, candidates, n, best, bytes, choice);
-    }
+    if (status == HX_SUCCESS &&
+        (status = hx_planner_slices(planner, &candidates[best], choice->plan, count, elem_bytes, choice)) != HX_SUCCESS)
+        hx_plan_release(choice->plan);
+    if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
+        explain(planner, candidates, n, best, bytes, choice);
     free(candidates);
     return status;
 }

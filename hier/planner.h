@@ -10,6 +10,8 @@
 #include "runtime/comm.h"
 
 #define HX_MAX_CANDIDATES 512
+#define HX_FINE_WINDOW 3 /* slices under way at once */
+#define HX_COARSE_WINDOW 3
 
 struct hx_forced { /* algorithm names from the settings, NULL where free */
     const char *plan, *intra, *intra_first, *intra_last, *inter;
@@ -37,9 +39,9 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, d
 /* The cheapest of them. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);
 
-/* Slices and windows for a plan. */
-void hx_planner_slices(const struct hx_planner *planner, const struct hx_plan *plan, uint64_t count, uint32_t elem_bytes,
-                       struct hx_choice *choice);
+/* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. */
+hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
+                              uint64_t count, uint32_t elem_bytes, struct hx_choice *choice);
 
 /* Bytes of the whole vector of the collective. */
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes);

@@ -31,13 +31,14 @@ int plan_list(const struct plan_options *options)
             char scope[64], need[64];
             names_of(a->scopes, scopes, scope);
             names_of(a->needs, needs, need);
-            printf("%-21s %-19s %-17s %-14s %s (%s)\n", hx_coll_name(a->coll), a->name, scope, need, a->about, a->source);
+            printf("%-21s %-19s %-17s %-14s %s (%s)\n", hx_coll_name(a->coll), a->name, scope, need, a->about,
+                   a->source);
         }
     }
     return 0;
 }
 
-/* ---- a job that is not there -------------------------------------------------------------------------------------- */
+/* ---- a job that is not there ---- */
 
 struct hx_shape *plan_shape_parse(const char *text)
 {
@@ -74,7 +75,8 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
     struct hx_plan *plan = plan_job_compose(job, 0);
-    hx_planner_slices(&job->planner, plan, count, elem_bytes, &choice);
+    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, &choice) != HX_SUCCESS)
+        exit(1);
     hx_plan_release(plan);
     job->sizes = (struct hx_sizes){count, elem_bytes, choice.fine_slices, choice.coarse_slices};
     job->window_fine = choice.window_fine;

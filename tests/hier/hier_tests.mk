@@ -1,4 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
+check_programs_list += tests/hier/test_compose tests/hier/test_cost
+tests_hier_test_compose_SOURCES = tests/hier/test_compose.c
+tests_hier_test_compose_LDADD = $(HX_TEST_LIBS)
+tests_hier_test_cost_SOURCES = tests/hier/test_cost.c
+tests_hier_test_cost_LDADD = $(HX_TEST_LIBS) -lm
+
 noinst_PROGRAMS += tests/hier/live_counters
 tests_hier_live_counters_SOURCES = tests/hier/live_counters.c
 tests_hier_live_counters_LDADD = libhierax_internal.la

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Composition over random shapes: lanes cover every local rank once, stages hold every block once, and what must be
+ * equal on all ranks is. */
+#include "hier/planner.h"
+#include "runtime/explain.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t seed = 12345;
+
+static int draw(int low, int high) /* both included */
+{
+    seed = seed * 1664525u + 1013904223u;
+    return low + (int)((seed >> 8) % (uint32_t)(high - low + 1));
+}
+
+/* Up to 6 nodes of up to 9 ranks, in any placement order. */
+static struct hx_shape *shape_draw(void)
+{
+    int nodes = draw(2, 6), n = 0, node[54];
+
+    for (int i = 0; i < nodes; i++)
+        for (int k = draw(1, 9); k > 0; k--)
+            node[n++] = i;
+    for (int i = n - 1; i > 0 && draw(0, 1); i--) {
+        int j = draw(0, i), t = node[i];
+        node[i] = node[j];
+        node[j] = t;
+    }
+    struct hx_shape *shape = hx_shape_from_nodes(node, n);
+    assert_non_null(shape);
+    return shape;
+}
+
+static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, scope, &idx)) && strcmp(a->name, name))
+        ;
+    assert_non_null(a);
+    return a;
+}
+
+static struct hx_candidate candidate_of(enum hx_coll coll, int lanes)
+{
+    struct hx_candidate c = {.coll = coll, .lanes = lanes, .inter = find(coll, HX_SCOPE_INTER, "ring")};
+
+    if (coll != HX_COLL_ALLGATHER)
+        c.first = find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary");
+    if (coll != HX_COLL_REDUCE_SCATTER)
+        c.last = find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, "nary");
+    return c;
+}
+
+/* ---- lanes ---- */
+
+static void lanes_cover_local_ranks(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 40; n++)
+        for (int lanes = 1; lanes <= 50; lanes++) {
+            assert_int_equal(hx_lane_carrier(0, lanes, n), 0);
+            assert_int_equal(hx_lane_carrier(lanes, lanes, n), n);
+            for (int lane = 0; lane < lanes; lane++) {
+                int from = hx_lane_carrier(lane, lanes, n), to = hx_lane_carrier(lane + 1, lanes, n);
+                assert_in_range(from, 0, n - 1);
+                assert_true(from <= to); /* so the lanes' ranges together are 0 .. n-1, each once */
+                if (lanes <= n)
+                    assert_true(from < to); /* everybody carries for whom it covers */
+            }
+        }
+}
+
+/* ---- blocks ---- */
+
+static void lists_hold_once(const struct hx_stage *stage, uint32_t nblocks, int *held)
+{
+    uint32_t total = stage->list_start[stage->nblocks];
+
+    memset(held, 0, nblocks * sizeof(*held));
+    assert_int_equal(stage->list_start[0], 0);
+    for (uint32_t i = 0; i < total; i++) {
+        assert_in_range(stage->list[i], 0, nblocks - 1);
+        assert_int_equal(held[stage->list[i]]++, 0);
+    }
+}
+
+/* What a first or last stage inside a node must hold: all plan blocks, or the node's own. */
+static void intra_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage)
+{
+    int node = shape->node_of[plan->rank], *held = calloc(plan->nblocks, sizeof(*held));
+
+    assert_int_equal(stage->n, hx_shape_node_size(shape, node));
+    assert_int_equal(stage->me, shape->local_of[plan->rank]);
+    for (int i = 0; i < stage->n; i++)
+        assert_int_equal(stage->members[i], hx_shape_member(shape, node, i));
+    lists_hold_once(stage, plan->nblocks, held);
+    for (uint32_t x = 0; x < plan->nblocks; x++)
+        assert_int_equal(held[x], stage->holder ? shape->node_of[x] == node : 1);
+    for (int i = 0; stage->holder && i < stage->n; i++) {
+        assert_int_equal(stage->list_start[i + 1], i + 1); /* block i is local rank i's own */
+        assert_int_equal(stage->list[i], stage->members[i]);
+        assert_true(stage->holder[i] <= i);
+    }
+    free(held);
+}
+
+/* Count the plan blocks of a lane for this rank, as carrier: carried[x] over the ranks of each node must end at 1. */
+static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage,
+                       int *carried)
+{
+    assert_int_equal(stage->n, shape->nnodes);
+    assert_int_equal(stage->me, shape->node_of[plan->rank]);
+    for (int i = 0; i < stage->n; i++)
+        assert_int_equal(shape->node_of[stage->members[i]], i);
+    if (plan->coll == HX_COLL_ALLREDUCE) {
+        assert_true(stage->split);
+        carried[stage->list[0]]++;
+        return;
+    }
+    for (uint32_t b = 0; b < stage->nblocks; b++)
+        for (uint32_t i = stage->list_start[b]; i < stage->list_start[b + 1]; i++) {
+            assert_int_equal(shape->node_of[stage->list[i]], b); /* block b belongs to node b */
+            carried[stage->list[i]]++;
+        }
+}
+
+static void composition_check(const struct hx_shape *shape, const struct hx_candidate *candidate)
+{
+    for (int node = 0; node < shape->nnodes; node++) {
+        int *carried = calloc((size_t)shape->nranks + (size_t)candidate->lanes, sizeof(*carried));
+        uint32_t nblocks = 0;
+        for (int local = 0; local < hx_shape_node_size(shape, node); local++) {
+            struct hx_plan *plan = hx_compose(shape, hx_shape_member(shape, node, local), candidate);
+            assert_non_null(plan);
+            nblocks = plan->nblocks;
+            for (int s = 0; s < plan->nstages; s++) {
+                if (plan->stages[s].scope == HX_SCOPE_INTRA)
+                    intra_check(shape, plan, &plan->stages[s]);
+                else
+                    lane_check(shape, plan, &plan->stages[s], carried);
+            }
+            hx_plan_release(plan);
+        }
+        for (uint32_t x = 0; x < nblocks; x++) /* on every node each lane, and each rank's block, has one carrier */
+            assert_int_equal(carried[x], 1);
+        free(carried);
+    }
+}
+
+static void stages_hold_every_block_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        struct hx_shape *shape = shape_draw();
+        for (int coll = 0; coll < HX_COLL_COUNT && shape->max_local > 1; coll++) {
+            struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(1, shape->max_local));
+            assert_true(hx_candidate_fits(&c, shape));
+            composition_check(shape, &c);
+        }
+        hx_shape_free(shape);
+    }
+}
+
+/* ---- all ranks choose alike ---- */
+
+struct decision {
+    struct hx_candidate candidate;
+    struct hx_choice choice;
+};
+
+/* hx_job holds rank 0's facts on every rank; only the rank itself differs. */
+static struct decision decide(const struct hx_env *env, const struct hx_shape *shape, int rank,
+                              const struct hx_job *job, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
+{
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    struct hx_planner planner;
+    struct decision d = {0};
+    double bytes;
+    int n, best;
+
+    assert_int_equal(hx_planner_init(&planner, env, shape, rank, job, NULL), HX_SUCCESS);
+    bytes = hx_planner_vector_bytes(&planner, coll, count, elem_bytes);
+    n = hx_planner_candidates(&planner, coll, bytes, candidates);
+    best = hx_planner_best(&planner, candidates, n, bytes);
+    assert_in_range(best, 0, n - 1);
+    d.candidate = candidates[best];
+    struct hx_plan *plan = hx_compose(shape, rank, &d.candidate);
+    assert_non_null(plan);
+    assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, &d.choice), HX_SUCCESS);
+    struct hx_sizes sizes = {count, elem_bytes, d.choice.fine_slices, d.choice.coarse_slices};
+    if (hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse) > planner.bank_bytes)
+        fail_msg("%s of %llu elements on %d ranks, %d nodes: rank %d has no room for its slots", plan->name,
+                 (unsigned long long)count, shape->nranks, shape->nnodes, rank);
+    hx_plan_release(plan);
+    hx_planner_release(&planner);
+    return d;
+}
+
+static void all_ranks_choose_alike(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 4, 8, 16};
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (int i = 0; i < 400; i++) {
+        struct hx_shape *shape = shape_draw();
+        struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16), .machines = 1};
+        enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
+        uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
+        uint32_t elem_bytes = sizes[draw(0, 4)];
+        env.lanes = draw(0, 3) ? 0 : draw(1, 12);
+        env.slice = draw(0, 3) ? 0 : draw(1, 1 << 20);
+        struct decision first = decide(&env, shape, 0, &job, coll, count, elem_bytes);
+        for (int rank = 1; rank < shape->nranks; rank++) {
+            struct decision other = decide(&env, shape, rank, &job, coll, count, elem_bytes);
+            if (memcmp(&first, &other, sizeof(first)))
+                fail_msg("%s of %llu x %u bytes on %d ranks, %d nodes, %llu MiB: rank 0 cuts %llu/%llu slices, rank "
+                         "%d %llu/%llu",
+                         hx_coll_name(coll), (unsigned long long)count, elem_bytes, shape->nranks, shape->nnodes,
+                         (unsigned long long)job.llc_bytes >> 20, (unsigned long long)first.choice.fine_slices,
+                         (unsigned long long)first.choice.coarse_slices, rank,
+                         (unsigned long long)other.choice.fine_slices,
+                         (unsigned long long)other.choice.coarse_slices);
+        }
+        hx_shape_free(shape);
+    }
+    hx_env_release(&env);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_cover_local_ranks),
+        cmocka_unit_test(stages_hold_every_block_once),
+        cmocka_unit_test(all_ranks_choose_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model against what is known: the table of the catalogue (when which algorithm wins), and the plans
+ * themselves. */
+#include "hier/planner.h"
+#include "runtime/explain.h"
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KIB 1024.0
+#define MIB (1024.0 * 1024)
+
+static const char *const columns[] = {"mesh_single", "mesh", "recursive_doubling", "circulant", "ring"};
+
+/* Microseconds of an all-reduce over N nodes; 18 us, 12.5 GB/s, 0.3 us per extra message. */
+static const struct {
+    int nodes;
+    double bytes, us[5];
+} rows[] = {
+    {8, 8 * KIB, {25, 41, 56, 109, 253}},
+    {8, 64 * KIB, {57, 49, 70, 117, 261}},
+    {32, 8 * KIB, {48, 56, 93, 181, 1117}},
+    {32, 1 * MIB, {2628, 217, 509, 343, 1279}},
+    {32, 16 * MIB, {41635, 2655, 6801, 2780, 3716}},
+};
+
+static const struct hx_algorithm *find(enum hx_coll coll, const char *name)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)) && strcmp(a->name, name))
+        ;
+    assert_non_null(a);
+    return a;
+}
+
+static struct hx_shape *single_ranks(int nodes)
+{
+    char text[32], error[HX_TOPO_ERROR_BYTES];
+
+    snprintf(text, sizeof(text), "%dx1", nodes);
+    struct hx_shape *shape = hx_shape_parse(text, error);
+    assert_non_null(shape);
+    return shape;
+}
+
+static void the_table_comes_out(void **state)
+{
+    struct hx_cost_params params;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    params.net_alpha_us = 18;
+    params.net_gb_s = params.stream_gb_s = 12.5;
+    params.message_us = 0.3;
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        struct hx_shape *shape = single_ranks(rows[r].nodes);
+        int least = 0, best = 0;
+        double cost[5];
+        for (int c = 0; c < 5; c++) {
+            struct hx_candidate candidate = {.coll = HX_COLL_ALLREDUCE, .flat = find(HX_COLL_ALLREDUCE, columns[c])};
+            cost[c] = hx_cost_of(&params, shape, &candidate, rows[r].bytes).total_us;
+            if (fabs(cost[c] - rows[r].us[c]) > 0.1 * rows[r].us[c])
+                fail_msg("%s, %d nodes, %.0f bytes: %.1f us, the table says %.0f", columns[c], rows[r].nodes,
+                         rows[r].bytes, cost[c], rows[r].us[c]);
+            least = rows[r].us[c] < rows[r].us[least] ? c : least;
+            best = cost[c] < cost[best] ? c : best;
+        }
+        assert_int_equal(best, least);
+        hx_shape_free(shape);
+    }
+}
+
+/* The most that any of p members does, by its plan: rounds, messages, and bytes of a vector of bytes. */
+static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, double most[3])
+{
+    struct hx_shape *shape = single_ranks(p);
+    struct hx_candidate candidate = {.coll = a->coll, .flat = a};
+    struct hx_sizes sizes = {a->coll == HX_COLL_ALLREDUCE ? bytes : bytes / (uint64_t)p, 1, 1, 1};
+
+    memset(most, 0, 3 * sizeof(*most));
+    for (int rank = 0; rank < p; rank++) {
+        struct hx_plan *plan = hx_compose(shape, rank, &candidate);
+        struct hx_plan_stats stats;
+        assert_non_null(plan);
+        hx_plan_count(plan, shape, &sizes, &stats);
+        most[0] = fmax(most[0], stats.rounds);
+        most[1] = fmax(most[1], (double)stats.inter_messages);
+        most[2] = fmax(most[2], (double)stats.inter_bytes_sent);
+        hx_plan_release(plan);
+    }
+    hx_shape_free(shape);
+}
+
+/* The book that the model reads is what the plans do: exactly for powers of two; else no rank does less than is
+ * charged by more than the book's own folding rounds. */
+static void the_book_is_what_plans_do(void **state)
+{
+    const struct hx_algorithm *a;
+
+    (void)state;
+    for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
+        int idx = 0;
+        while ((a = hx_algorithm_next((enum hx_coll)coll, HX_SCOPE_INTER, &idx))) {
+            for (int p = 2; p <= 20; p++) {
+                double rounds, messages, vectors, most[3];
+                uint64_t bytes = 232792560; /* divided by 1 .. 20 */
+                int fold = (p & (p - 1)) && (!strcmp(a->name, "rdh") || !strcmp(a->name, "recursive_doubling"));
+                assert_int_equal(hx_cost_book(a, p, &rounds, &messages, &vectors), 0);
+                plan_measure(a, p, bytes, most);
+                if (most[0] != rounds || fabs(most[1] - messages) > (fold ? 2 : 0) ||
+                    fabs(most[2] / (double)bytes - vectors) > (fold ? 1.01 : 1e-6))
+                    fail_msg(
+                        "%s %s, %d members: book %.0f rounds, %.0f messages, %.4f vectors; plan %.0f, %.0f, %.4f",
+                        hx_coll_name(a->coll), a->name, p, rounds, messages, vectors, most[0], most[1],
+                        most[2] / (double)bytes);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_comes_out),
+        cmocka_unit_test(the_book_is_what_plans_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
