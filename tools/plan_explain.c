@@ -5,7 +5,7 @@
 
 #define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
 
-/* ---- explain: the choice ------------------------------------------------------------------------------------------ */
+/* ---- explain: the choice ---- */
 
 /* The part in which a candidate loses most. */
 static void reason_print(const struct hx_cost *cost, const struct hx_cost *best)
@@ -48,7 +48,7 @@ static void candidates_print(const struct plan_job *job)
     }
 }
 
-/* ---- explain: the plan -------------------------------------------------------------------------------------------- */
+/* ---- explain: the plan ---- */
 
 static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
 {
@@ -57,8 +57,9 @@ static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
 
 static void counts_print(const char *name, const struct hx_plan_stats *s)
 {
-    printf("    %-36s %6u %6u %9llu %13llu %9llu %13llu\n", name, s->rounds, s->steps, (unsigned long long)s->messages,
-           (unsigned long long)s->bytes_sent, (unsigned long long)s->inter_messages, (unsigned long long)s->inter_bytes_sent);
+    printf("    %-36s %6u %6u %9llu %13llu %9llu %13llu\n", name, s->rounds, s->steps,
+           (unsigned long long)s->messages, (unsigned long long)s->bytes_sent, (unsigned long long)s->inter_messages,
+           (unsigned long long)s->inter_bytes_sent);
 }
 
 static void rank_print(const struct plan_job *job, int rank)
@@ -69,7 +70,8 @@ static void rank_print(const struct plan_job *job, int rank)
 
     printf("\n");
     hx_explain_plan(plan, stdout);
-    printf("    %-36s %6s %6s %9s %13s %9s %13s\n", "", "rounds", "steps", "messages", "bytes sent", "to nodes", "bytes");
+    printf("    %-36s %6s %6s %9s %13s %9s %13s\n", "", "rounds", "steps", "messages", "bytes sent", "to nodes",
+           "bytes");
     for (int s = 0; s < plan->nstages; s++) {
         hx_stage_count(plan, s, job->shape, &job->sizes, &stats);
         snprintf(name, sizeof(name), "stage %d (%s)", s, plan->stages[s].algorithm);
@@ -77,8 +79,9 @@ static void rank_print(const struct plan_job *job, int rank)
     }
     hx_plan_count(plan, job->shape, &job->sizes, &stats);
     counts_print("the plan", &stats);
-    printf("    live slots %zu bytes; slots written %llu, read %llu bytes; the plan itself %zu bytes\n", live_slots(job, plan),
-           (unsigned long long)stats.slot_bytes_written, (unsigned long long)stats.slot_bytes_read, stats.plan_bytes);
+    printf("    live slots %zu bytes; slots written %llu, read %llu bytes; the plan itself %zu bytes\n",
+           live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
+           (unsigned long long)stats.slot_bytes_read, stats.plan_bytes);
     hx_plan_release(plan);
 }
 
@@ -88,7 +91,8 @@ static void head_print(const struct plan_job *job)
     char shape[128];
 
     hx_shape_format(job->shape, shape, sizeof(shape));
-    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d ranks, %d nodes; last-level cache %llu bytes, %.2f ranks per core\n",
+    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d ranks, %d nodes; last-level cache %llu bytes, %.2f ranks per "
+           "core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
            job->coll == HX_COLL_ALLREDUCE ? "" : " of each rank", shape, job->shape->nranks, job->shape->nnodes,
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
@@ -114,8 +118,8 @@ int plan_explain(const struct plan_options *options)
 
     plan_job_open(job, options, options->shapes[0], options->colls[0]);
     if (options->rank >= (uint64_t)job->shape->nranks)
-        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, options->shapes[0],
-                    job->shape->nranks - 1);
+        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank,
+                    options->shapes[0], job->shape->nranks - 1);
     first = options->all_ranks ? 0 : (int)options->rank;
     end = options->all_ranks ? job->shape->nranks : first + 1;
     head_print(job);
@@ -128,7 +132,7 @@ int plan_explain(const struct plan_options *options)
     return 0;
 }
 
-/* ---- big ---------------------------------------------------------------------------------------------------------- */
+/* ---- big ---- */
 
 struct extremes {
     size_t least_message, most_message, node_slots, most_steps, most_plan;
@@ -144,7 +148,8 @@ static void stage_messages(const struct plan_job *job, const struct hx_plan *pla
     hx_layout_init(&layout, plan, stage, &job->sizes);
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
-        if (step->op != HX_OP_SEND || job->shape->node_of[stage->members[step->peer]] == job->shape->node_of[plan->rank])
+        if (step->op != HX_OP_SEND ||
+            job->shape->node_of[stage->members[step->peer]] == job->shape->node_of[plan->rank])
             continue;
         for (uint64_t slice = 0; slice < layout.nslices; slice++) { /* pieces are cut evenly: all slices are full */
             size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
@@ -209,11 +214,12 @@ int plan_big(const struct plan_options *options)
     int n = options->nshapes ? options->nshapes : 3, failed = 0;
     struct plan_job *job = plan_memory(malloc(sizeof(*job)));
 
-    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= %llu\n",
+    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
+           "%llu\n",
            (unsigned long long)options->bytes, (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
            (unsigned long long)options->llc_bytes / 2);
-    printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes", "slots",
-           "steps mean/max", "plan bytes");
+    printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes",
+           "slots", "steps mean/max", "plan bytes");
     for (int i = 0; i < n; i++)
         for (int c = 0; c < options->ncolls; c++) {
             const char *shape = options->nshapes ? options->shapes[i] : named[i];

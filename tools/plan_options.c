@@ -17,9 +17,12 @@ enum {
 };
 
 static const struct argp_option option_table[] = {
-    {"shape", KEY_SHAPE, "SHAPE", 0, "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. "
-     "May be repeated (verify, big)", 1},
-    {"size", KEY_SIZE, "BYTES", 0, "of the whole vector, as in coll_bench (default: explain 1M, big 64M); suffixes K M G", 2},
+    {"shape", KEY_SHAPE, "SHAPE", 0,
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. "
+     "May be repeated (verify, big)",
+     1},
+    {"size", KEY_SIZE, "BYTES", 0,
+     "of the whole vector, as in coll_bench (default: explain 1M, big 64M); suffixes K M G", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
@@ -45,9 +48,11 @@ static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
 static const char doc[] =
     "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n"
     "  list     the algorithms there are, and where each may serve\n"
-    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its steps, its slices, and "
+    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its steps, its slices, "
+    "and "
     "what each rank sends\n"
-    "  verify   run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 and "
+    "  verify   run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 "
+    "and "
     "the most lanes\n"
     "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather (list, verify, big: all where none is named).\n\n"
@@ -130,8 +135,9 @@ static uint64_t number_parse(const char *option, const char *text, uint64_t low,
 
     number = good ? number << shift : 0;
     if (!good || number < low || number > high)
-        plan_refuse("--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
-                    option, text, (unsigned long long)low, (unsigned long long)high);
+        plan_refuse(
+            "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
+            option, text, (unsigned long long)low, (unsigned long long)high);
     return number;
 }
 
@@ -228,7 +234,8 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_ALGORITHM: o->algorithm = arg; return 0;
     case KEY_ALL: o->all = 1; return 0;
     case 'h':
-        argp_help(state->root_argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_plan");
+        argp_help(state->root_argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+                  (char *)"coll_plan");
         exit(0);
     case 'V':
         printf("coll_plan %s\n", hx_version());
@@ -258,7 +265,8 @@ static void together_check(const struct parsing *p)
             if (option_table[t].key == KEY_SHAPE + i)
                 plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);
     if (p->command == EXPLAIN && (o->ncolls != 1 || o->nshapes != 1))
-        plan_refuse("explain takes one collective and one --shape, for example: coll_plan explain allreduce --shape 3,1,2");
+        plan_refuse(
+            "explain takes one collective and one --shape, for example: coll_plan explain allreduce --shape 3,1,2");
     if (o->all && o->ncolls)
         plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
 }

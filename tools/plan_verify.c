@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_plan verify: the checker over the plans of all ranks, for every candidate - not only those that the planner likes.
+ * coll_plan verify: the checker over the plans of all ranks, for every candidate - not only those that the planner
+ * likes.
  *
  * One run of the checker holds a chain of calls, so that it proves single calls and every kind of neighbourhood:
  *
@@ -29,7 +30,7 @@ struct totals {
     long passed, failed;
 };
 
-/* ---- plans of all ranks ------------------------------------------------------------------------------------------- */
+/* ---- plans of all ranks ---- */
 
 static struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate)
 {
@@ -47,11 +48,12 @@ static void plans_release(struct hx_plan **plans, int n)
     free(plans);
 }
 
-/* ---- one candidate on one shape ----------------------------------------------------------------------------------- */
+/* ---- one candidate on one shape ---- */
 
 static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
 {
-    struct hx_check_call call = {.plans = plans, .window_fine = 2, .window_coarse = 3};
+    struct hx_check_call call = {.plans = plans,
+                                 .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW};
 
     hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);
     return call;
@@ -76,8 +78,8 @@ static int fits_engine(struct hx_plan **plans, int n, const struct hx_check_call
     return 1;
 }
 
-/* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the ranks of a node
- * are apart. */
+/* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the
+ * ranks of a node are apart. */
 static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
 {
     for (int i = 0; i < shape->nranks; i++)
@@ -117,7 +119,7 @@ static int candidate_check(struct totals *t, const struct ground *ground, const 
     return 1;
 }
 
-/* ---- candidates --------------------------------------------------------------------------------------------------- */
+/* ---- candidates ---- */
 
 static int uses(const struct hx_candidate *c, const char *name)
 {
@@ -198,7 +200,7 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
     compositions_verify(t, coll);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---- */
 
 static void companions_open(struct ground *ground)
 {
@@ -234,7 +236,8 @@ static void ground_add(struct totals *t, const char *name)
 
 static void grounds_open(struct totals *t)
 {
-    static const char *const named[] = {"3,1,2", "4,4,3", "8,7", "2,2", "2,2,2,2", "3,1,2:cyclic", "4,4,3:cyclic", "33x1"};
+    static const char *const named[] = {"3,1,2",   "4,4,3",        "8,7",          "2,2",
+                                        "2,2,2,2", "3,1,2:cyclic", "4,4,3:cyclic", "33x1"};
     const struct plan_options *o = t->options;
     char name[32];
 

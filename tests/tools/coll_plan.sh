@@ -56,4 +56,18 @@ says 'reduce_scatter_block' 2 explain allredcue --shape 2,2
 says '3,,2' 2 explain allreduce --shape 3,,2
 says 'ring' 2 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=rign
 says '12Q' 2 explain allreduce --shape 2,2 --size 12Q
+says 'did you mean explain?' 2 explian allreduce
+says 'choices: list explain verify big' 2
+says 'explain takes one collective and one --shape' 2 explain allreduce
+says 'did you mean shape?' 2 explain allreduce --shap 2,2 --shpae 2
+says 'a value is missing' 2 explain allreduce --shape
+says 'option --rank is not one of coll_plan verify' 2 verify --rank 1
+says 'has the ranks 0 to 3' 2 explain allreduce --shape 2,2 --rank 4
+says 'did you mean HX_LANES?' 2 explain allreduce --shape 2,2 --set HX_LANE=2
+says 'HX_LANES' 2 explain allreduce --shape 2,2 --set HX_LANES=many
+says 'did you mean float32?' 2 explain allreduce --shape 2,2 --dtype flaot32
+says 'did you mean circulant?' 2 verify --algorithm circulent
+says 'nothing to verify' 2 verify allgather --algorithm mesh_single --shape 3x1
+says '18 passed, 0 failed' 0 verify allreduce --algorithm nary_sliced --shape 1 --shape 3 --shape 5
+says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
 exit $failed
