@@ -91,7 +91,6 @@ check "lab slurm up" "$lab" slurm up
 prints "srun on each host" "h1 h2 h3 h4" "$lab" srun -N4 -n4 hostname
 check "srun --mpi=pmi2" "$lab" srun --mpi=pmi2 -N4 -n8 "$here/pmi1_hello.sh"
 check "srun --mpi=pmix" "$lab" srun --mpi=pmix -N4 -n8 "$scratch/pmix_hello"
-check "srun --mpi=pmix, Open MPI" "$lab" srun --mpi=pmix -N4 -n7 -m cyclic "$scratch/mpi_hello"
 check "another lab beside it" beside
 check "lab down finds processes of a host whose holder died" killed
 check "nothing is left" nothing_left
