@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static hx_comm_t *world;
-static int rank, size;
+static int rank = -1, size;
 
 static double now(void)
 {

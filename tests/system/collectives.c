@@ -287,9 +287,11 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
 
 static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
+    size_t block = n > 10000 ? n / (size_t)size : n; /* of one rank, where the vector has one for each */
+
     for (int in_place = 0; in_place < 2; in_place++)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
-            one_call((enum hx_coll)coll, t, op, n, in_place);
+            one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
 }
 
 /* ---- modes */
@@ -304,16 +306,26 @@ static void run_types(void)
                 all_calls((hx_dtype_t)t, (hx_op_t)op, counts[i]);
 }
 
-static void run_counts(size_t most, int ntypes)
+static const struct {
+    hx_dtype_t type;
+    hx_op_t op;
+} kinds[] = {{HX_INT32, HX_SUM}, {HX_COMPLEX128, HX_PROD}, {HX_UINT8, HX_BXOR}, {HX_BFLOAT16, HX_MAX}, {HX_FLOAT64, HX_SUM}};
+
+static void run_counts(void)
 {
-    static const struct {
-        hx_dtype_t type;
-        hx_op_t op;
-    } kinds[] = {{HX_INT32, HX_SUM}, {HX_COMPLEX128, HX_PROD}, {HX_UINT8, HX_BXOR}, {HX_BFLOAT16, HX_MAX}, {HX_FLOAT64, HX_SUM}};
     size_t p = (size_t)size, counts[] = {0, 1, 2, 3, 7, 8, p - 1, p, p + 1, 1000, 4096 + 3, 100003};
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        for (int k = 0; k < ntypes && counts[i] <= most; k++)
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+            all_calls(kinds[k].type, kinds[k].op, counts[i]);
+}
+
+static void run_short(void)
+{
+    size_t p = (size_t)size, counts[] = {1, 3, p + 1, 1000, 30011};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        for (size_t k = 0; k < 2; k++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
 }
 
@@ -381,10 +393,9 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "types")) {
         run_types();
     } else if (!strcmp(mode, "counts")) {
-        run_counts(100003, 5);
+        run_counts();
     } else if (!strcmp(mode, "short")) {
-        run_counts(1000, 3);
-        all_calls(HX_INT32, HX_SUM, 30011);
+        run_short();
     } else if (!strcmp(mode, "bits")) {
         run_bits();
     } else {

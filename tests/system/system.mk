@@ -8,6 +8,11 @@ tests_system_actor_LDADD = libhierax_internal.la
 tests_system_badcalls_SOURCES = tests/system/badcalls.c
 tests_system_badcalls_LDADD = libhierax_internal.la
 
+check_programs_list += tests/system/threads_ranks
+tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c
+tests_system_threads_ranks_LDADD = libhierax_internal.la
+
 dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh \
-    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh
+    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh \
+    tests/system/disagree.sh tests/system/install.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engine with ranks as threads of one process over one anonymous segment, so that the thread sanitizer sees what ranks do to each
+ * other: flags, slots, rings, sleep and wake. Every algorithm that serves within a node, whole and in many slices, collectives mixed.
+ */
+#include "hier/planner.h"
+#include "runtime/comm.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { RANKS = 3, ROUNDS = 3 };
+static const size_t counts[] = {1, 7, 1, 300, 5000, 7, 40000};
+#define COUNTS (sizeof(counts) / sizeof(counts[0]))
+
+struct setting {
+    const char *names[HX_COLL_COUNT];
+    int64_t slice;
+    int spin;
+};
+
+struct rank {
+    int rank;
+    const struct setting *setting;
+    void *segment;
+    char failure[256];
+};
+
+static const struct hx_job job = {.llc_bytes = 2 << 20, .cpus_per_node = 2, .machines = 1};
+
+static int64_t contribution(int rank, size_t i)
+{
+    return (int64_t)(i * 31 + 7) * (rank + 1) + rank;
+}
+
+static int64_t total(size_t i)
+{
+    int64_t sum = 0;
+    for (int r = 0; r < RANKS; r++)
+        sum += contribution(r, i);
+    return sum;
+}
+
+static void failed(struct rank *me, const char *what, size_t count)
+{
+    if (!me->failure[0])
+        snprintf(me->failure, sizeof(me->failure), "%s of %zu: %s", what, count, hx_last_detail());
+}
+
+static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int64_t *in, int64_t *out)
+{
+    struct hx_call call = {coll, hx_coll_name(coll), in, out, n, sizeof(int64_t),
+                           coll == HX_COLL_ALLGATHER ? NULL : hx_reduce_kernel(HX_INT64, HX_SUM)};
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n, out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : n;
+
+    for (size_t i = 0; i < in_n; i++)
+        in[i] = contribution(comm->rank, i);
+    if (hx_engine_run(comm, &call) != HX_SUCCESS) {
+        failed(me, call.name, n);
+        return;
+    }
+    for (size_t i = 0; i < out_n; i++) {
+        int64_t want = coll == HX_COLL_ALLREDUCE ? total(i) : coll == HX_COLL_ALLGATHER ? contribution((int)(i / n), i % n)
+                                                                                        : total((size_t)comm->rank * n + i);
+        if (out[i] != want) {
+            hx_fail(HX_ERR_INTERNAL, "element %zu is %lld, not %lld", i, (long long)out[i], (long long)want);
+            failed(me, call.name, n);
+            return;
+        }
+    }
+}
+
+static void *rank_main(void *arg)
+{
+    struct rank *me = arg;
+    int ranks[RANKS] = {0, 1, 2}, nodes[RANKS] = {0};
+    struct hx_node node = {.me = me->rank, .ranks = ranks};
+    struct hx_env env = {.timeout = 60, .slice = me->setting->slice};
+    struct hx_comm comm = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .node = &node};
+    size_t most = counts[COUNTS - 1] * RANKS;
+    int64_t *in = malloc(most * sizeof(*in)), *out = malloc(most * sizeof(*out));
+
+    env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
+    env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
+    env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
+    hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
+    hx_node_map(&node, me->segment, RANKS);
+    hx_waiter_init(&comm.waiter, &node, 1.5, me->setting->spin);
+    comm.shape = hx_shape_from_nodes(nodes, RANKS);
+    if (!in || !out || !comm.shape || hx_planner_hier.open(&env, comm.shape, me->rank, &job, 0, &comm.planner) != HX_SUCCESS ||
+        hx_engine_open(&comm) != HX_SUCCESS) {
+        failed(me, "start", 0);
+    } else {
+        for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
+            call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], in, out);
+        hx_engine_close(&comm);
+    }
+    if (comm.planner)
+        hx_planner_hier.close(comm.planner);
+    hx_shape_free(comm.shape);
+    free(in);
+    free(out);
+    return NULL;
+}
+
+/* Run all collectives under one setting. Returns the number of ranks that failed. */
+static int setting_run(const struct setting *setting)
+{
+    struct hx_node node = {0};
+    struct rank ranks[RANKS] = {0};
+    pthread_t threads[RANKS];
+    int failures = 0;
+
+    hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
+    void *segment = mmap(NULL, node.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (segment == MAP_FAILED)
+        return RANKS;
+    hx_node_map(&node, segment, RANKS);
+    for (int r = 0; r < RANKS; r++)
+        atomic_store_explicit(&node.controls[r].waits_for, -1, memory_order_relaxed);
+    for (int r = 0; r < RANKS; r++) {
+        ranks[r] = (struct rank){.rank = r, .setting = setting, .segment = segment};
+        if (pthread_create(&threads[r], NULL, rank_main, &ranks[r]))
+            exit(1);
+    }
+    for (int r = 0; r < RANKS; r++) {
+        pthread_join(threads[r], NULL);
+        if (!ranks[r].failure[0])
+            continue;
+        fprintf(stderr, "rank %d, %s/%s/%s, slice %lld: %s\n", r, setting->names[0], setting->names[1], setting->names[2],
+                (long long)setting->slice, ranks[r].failure);
+        failures++;
+    }
+    munmap(segment, node.bytes);
+    return failures;
+}
+
+/* The idx-th algorithm that serves coll within a node, from the start again after the last. */
+static const char *name_at(enum hx_coll coll, int wanted)
+{
+    const struct hx_algorithm *a;
+    const char *names[64];
+    int n = 0, idx = 0;
+
+    while (n < 64 && (a = hx_algorithm_next(coll, HX_SCOPE_INTRA, &idx)))
+        names[n++] = a->name;
+    return names[wanted % n];
+}
+
+int main(void)
+{
+    static const int64_t slices[] = {0, 4096, 50000};
+    int failures = 0, runs = 0;
+
+    for (int i = 0; i < 8; i++) /* as many as the longest table has */
+        for (int s = 0; s < 3; s++, runs++) {
+            struct setting setting = {.slice = slices[s], .spin = s == 1 ? 0 : s == 0 ? -1 : 50};
+            for (int c = 0; c < HX_COLL_COUNT; c++)
+                setting.names[c] = name_at((enum hx_coll)c, i);
+            failures += setting_run(&setting);
+        }
+    printf("%d settings, %d failures\n", runs, failures);
+    return failures > 0;
+}
