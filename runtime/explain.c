@@ -70,7 +70,7 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
     case HX_OP_JOIN:
         return snprintf(text, capacity, "%s transfer %s", op, run_of(step->handle, step->n, members));
     case HX_OP_PUBLISH:
-        return snprintf(text, capacity, "%s flag %u", op, step->tag);
+        return snprintf(text, capacity, "%s flag %u%s", op, step->tag, step->own ? ", for one window later" : "");
     case HX_OP_AWAIT:
         return snprintf(text, capacity, "%s flag %u of %s%s", op, step->tag, run_of(step->peer, step->n, members),
                         step->own ? ", one window before" : "");
@@ -83,7 +83,8 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
 static void blocks_explain(const struct hx_stage *stage, FILE *file)
 {
     if (stage->split) {
-        fprintf(file, "    blocks: %u parts of plan block %u\n", stage->nblocks, stage->list ? stage->list[0] : 0);
+        fprintf(file, "    blocks: %u part%s of plan block %u\n", stage->nblocks, stage->nblocks == 1 ? "" : "s",
+                stage->list ? stage->list[0] : 0);
         return;
     }
     if (!stage->list_start) {

@@ -1,4 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/runtime/test_check
+check_programs_list += tests/runtime/test_check tests/runtime/test_explain tests/inter/test_rounds
 tests_runtime_test_check_SOURCES = tests/runtime/test_check.c tests/runtime/plans.h
 tests_runtime_test_check_LDADD = $(HX_TEST_LIBS)
+tests_runtime_test_explain_SOURCES = tests/runtime/test_explain.c tests/runtime/plans.h
+tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
+tests_inter_test_rounds_SOURCES = tests/inter/test_rounds.c tests/runtime/plans.h
+tests_inter_test_rounds_LDADD = $(HX_TEST_LIBS)
+EXTRA_DIST += \
+    tests/golden/allgather_circulant.txt \
+    tests/golden/allgather_mesh.txt \
+    tests/golden/allgather_nary.txt \
+    tests/golden/allgather_rdh.txt \
+    tests/golden/allgather_ring.txt \
+    tests/golden/allreduce_circulant.txt \
+    tests/golden/allreduce_mesh.txt \
+    tests/golden/allreduce_mesh_single.txt \
+    tests/golden/allreduce_nary.txt \
+    tests/golden/allreduce_nary_sliced.txt \
+    tests/golden/allreduce_rdh.txt \
+    tests/golden/allreduce_recursive_doubling.txt \
+    tests/golden/allreduce_ring.txt \
+    tests/golden/reduce_scatter_block_circulant.txt \
+    tests/golden/reduce_scatter_block_mesh.txt \
+    tests/golden/reduce_scatter_block_nary.txt \
+    tests/golden/reduce_scatter_block_rdh.txt \
+    tests/golden/reduce_scatter_block_ring.txt

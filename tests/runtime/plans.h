@@ -5,6 +5,7 @@
 #include "inter/algorithms.h"
 #include "intra/algorithms.h"
 #include "runtime/plan.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The plan of one rank: one stage of all p ranks, from IN to OUT. */
@@ -16,6 +17,7 @@ static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name,
     struct hx_stage *stage;
     hx_status_t status;
 
+    snprintf(plan->name, sizeof plan->name, "%s", name);
     for (int i = 0; i < p; i++)
         members[i] = i;
     plan->partition = coll == HX_COLL_ALLREDUCE ? HX_PARTITION_EVEN : HX_PARTITION_PER_RANK;

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rounds, messages and bytes of every algorithm between nodes, exactly as their descriptions say, and the ring's order
+ * of blocks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "runtime/explain.h"
+#include "tests/runtime/plans.h"
+
+#define MAX_P 70
+#define SHARE UINT64_C(1024)
+
+struct expected { /* of one member; of S = p shares of SHARE bytes */
+    uint32_t rounds;
+    uint64_t messages, bytes;
+};
+
+static int floor_log2(int p)
+{
+    return 31 - __builtin_clz((unsigned)p);
+}
+
+static int ceil_log2(int p)
+{
+    return floor_log2(p) + (p & (p - 1) ? 1 : 0);
+}
+
+/* Expect on member r of p. */
+typedef struct expected expect_t(int p, int r);
+
+static struct expected ring(int p, int r)
+{
+    (void)r;
+    return (struct expected){(uint32_t)p - 1, (uint64_t)p - 1, (uint64_t)(p - 1) * SHARE};
+}
+
+static struct expected mesh(int p, int r)
+{
+    (void)r;
+    return (struct expected){1, (uint64_t)p - 1, (uint64_t)(p - 1) * SHARE};
+}
+
+static struct expected circulant(int p, int r)
+{
+    (void)r;
+    return (struct expected){(uint32_t)ceil_log2(p), (uint64_t)ceil_log2(p), (uint64_t)(p - 1) * SHARE};
+}
+
+static struct expected mesh_single(int p, int r)
+{
+    (void)r;
+    return (struct expected){1, (uint64_t)p - 1, (uint64_t)(p * (p - 1)) * SHARE};
+}
+
+static struct expected twice(struct expected e)
+{
+    return (struct expected){2 * e.rounds, 2 * e.messages, 2 * e.bytes};
+}
+
+static struct expected ring_allreduce(int p, int r)
+{
+    return twice(ring(p, r));
+}
+
+static struct expected mesh_allreduce(int p, int r)
+{
+    return twice(mesh(p, r));
+}
+
+static struct expected circulant_allreduce(int p, int r)
+{
+    return twice(circulant(p, r));
+}
+
+/* What folding adds to a member of the group, and all that a folded one does: its vector to its neighbour, and the
+ * result back. */
+static int is_folded(int p, int r)
+{
+    return r < 2 * (p - (1 << floor_log2(p))) && r % 2 == 0;
+}
+
+static int serves(int p, int r)
+{
+    return r < 2 * (p - (1 << floor_log2(p))) && r % 2 == 1;
+}
+
+static struct expected recursive_doubling(int p, int r)
+{
+    uint64_t rounds = (uint64_t)floor_log2(p);
+
+    if (is_folded(p, r))
+        return (struct expected){2, 1, (uint64_t)p * SHARE};
+    return (struct expected){(uint32_t)rounds + 2 * (uint32_t)serves(p, r), rounds + (uint64_t)serves(p, r),
+                             (rounds + (uint64_t)serves(p, r)) * (uint64_t)p * SHARE};
+}
+
+/* 2 S (g-1)/g within the group of g; S more for a server. */
+static struct expected rdh_allreduce(int p, int r)
+{
+    uint64_t rounds = 2 * (uint64_t)floor_log2(p), g = UINT64_C(1) << floor_log2(p), more = (uint64_t)serves(p, r);
+
+    if (is_folded(p, r))
+        return (struct expected){2, 1, (uint64_t)p * SHARE};
+    return (struct expected){(uint32_t)(rounds + 2 * more), rounds + more,
+                             2 * (uint64_t)p * SHARE * (g - 1) / g + more * (uint64_t)p * SHARE};
+}
+
+/* Everybody in the group sends all blocks but its own, one by one as halves; a server its neighbour's block last. */
+static struct expected rdh_reduce_scatter(int p, int r)
+{
+    uint64_t rounds = (uint64_t)floor_log2(p), more = (uint64_t)serves(p, r);
+
+    if (is_folded(p, r))
+        return (struct expected){2, 1, (uint64_t)p * SHARE};
+    return (struct expected){(uint32_t)(rounds + 2 * more), rounds + more, (uint64_t)(p - 1) * SHARE};
+}
+
+static const struct row {
+    const char *name;
+    enum hx_coll coll;
+    expect_t *expect;
+} rows[] = {
+    {"ring", HX_COLL_ALLREDUCE, ring_allreduce},
+    {"ring", HX_COLL_REDUCE_SCATTER, ring},
+    {"ring", HX_COLL_ALLGATHER, ring},
+    {"mesh", HX_COLL_ALLREDUCE, mesh_allreduce},
+    {"mesh", HX_COLL_REDUCE_SCATTER, mesh},
+    {"mesh", HX_COLL_ALLGATHER, mesh},
+    {"mesh_single", HX_COLL_ALLREDUCE, mesh_single},
+    {"circulant", HX_COLL_ALLREDUCE, circulant_allreduce},
+    {"circulant", HX_COLL_REDUCE_SCATTER, circulant},
+    {"circulant", HX_COLL_ALLGATHER, circulant},
+    {"recursive_doubling", HX_COLL_ALLREDUCE, recursive_doubling},
+    {"rdh", HX_COLL_ALLREDUCE, rdh_allreduce},
+    {"rdh", HX_COLL_REDUCE_SCATTER, rdh_reduce_scatter},
+};
+
+/* A share is 128 elements of 8 bytes, so that each of up to 64 parts is whole. */
+static struct hx_sizes sizes_of(enum hx_coll coll, int p)
+{
+    return (struct hx_sizes){.count = coll == HX_COLL_ALLREDUCE ? 128 * (uint64_t)p : 128,
+                             .elem_bytes = 8,
+                             .fine_slices = 1,
+                             .coarse_slices = 1};
+}
+
+static struct hx_plan_stats count(const struct hx_algorithm *a, struct hx_shape *shape, int rank)
+{
+    struct hx_sizes sizes = sizes_of(a->coll, shape->nranks);
+    struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, shape->nranks, rank, a->build);
+    struct hx_plan_stats stats;
+
+    assert_non_null(plan);
+    hx_plan_count(plan, shape, &sizes, &stats);
+    hx_plan_release(plan);
+    return stats;
+}
+
+static void test_every_member(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct hx_algorithm *a = algorithm_named(rows[i].name, rows[i].coll);
+        for (int p = 2; p <= MAX_P; p++) {
+            struct hx_shape *shape = shape_of(HX_SCOPE_INTER, p);
+            for (int r = 0; r < p; r++) {
+                struct hx_plan_stats got = count(a, shape, r);
+                struct expected want = rows[i].expect(p, r);
+                if (got.rounds != want.rounds || got.messages != want.messages || got.bytes_sent != want.bytes)
+                    fail_msg("%s of collective %d, member %d of %d: %u rounds, %llu messages, %llu bytes; expected %u, "
+                             "%llu, %llu",
+                             a->name, a->coll, r, p, got.rounds, (unsigned long long)got.messages,
+                             (unsigned long long)got.bytes_sent, want.rounds, (unsigned long long)want.messages,
+                             (unsigned long long)want.bytes);
+                assert_int_equal(got.inter_messages, got.messages);
+                assert_int_equal(got.inter_bytes_sent, got.bytes_sent);
+            }
+            hx_shape_free(shape);
+        }
+    }
+}
+
+/* Recursive doubling all-gather: members of the group send unequally where p is no power of two, all together p (p-1)
+ * blocks. */
+static void test_allgather_rdh(void **state)
+{
+    const struct hx_algorithm *a = algorithm_named("rdh", HX_COLL_ALLGATHER);
+
+    (void)state;
+    for (int p = 2; p <= MAX_P; p++) {
+        struct hx_shape *shape = shape_of(HX_SCOPE_INTER, p);
+        uint32_t rounds = 0;
+        uint64_t bytes = 0;
+        for (int r = 0; r < p; r++) {
+            struct hx_plan_stats got = count(a, shape, r);
+            rounds = got.rounds > rounds ? got.rounds : rounds;
+            bytes += got.bytes_sent;
+            if ((p & (p - 1)) == 0)
+                assert_int_equal(got.bytes_sent, (p - 1) * SHARE);
+        }
+        assert_int_equal(rounds, floor_log2(p) + (p & (p - 1) ? 2 : 0));
+        assert_int_equal(bytes, (uint64_t)p * (uint64_t)(p - 1) * SHARE);
+        hx_shape_free(shape);
+    }
+}
+
+/* Every algorithm of the table is counted above. */
+static void test_none_is_left_out(void **state)
+{
+    (void)state;
+    for (const struct hx_algorithm *a = hx_inter_algorithms; a->name; a++) {
+        int found = a == algorithm_named("rdh", HX_COLL_ALLGATHER);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+            found |= a == algorithm_named(rows[i].name, rows[i].coll);
+        if (!found)
+            fail_msg("no counts are expected of %s, collective %d", a->name, a->coll);
+    }
+}
+
+/* The which-th step of an opcode. */
+static const struct hx_step *step_of(const struct hx_plan *plan, enum hx_opcode op, int which)
+{
+    for (uint32_t i = 0; i < plan->stages[0].nsteps; i++)
+        if (plan->stages[0].steps[i].op == op && which-- == 0)
+            return &plan->stages[0].steps[i];
+    fail_msg("the plan has too few steps");
+    return NULL;
+}
+
+/* baidu-allreduce: in round i member j sends chunk j-i, receives chunk j-i-1 and reduces it; then it sends chunk j+1-i
+ * and receives chunk j-i. Always to j+1 and from j-1. */
+static void test_order_of_the_ring(void **state)
+{
+    const struct hx_algorithm *a = algorithm_named("ring", HX_COLL_ALLREDUCE);
+
+    (void)state;
+    for (int p = 2; p <= 17; p++)
+        for (int j = 0; j < p; j++) {
+            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, j, a->build);
+            for (int i = 0; i < 2 * (p - 1); i++) {
+                const struct hx_step *send = step_of(plan, HX_OP_SEND, i), *recv = step_of(plan, HX_OP_RECV, i);
+                int second = i >= p - 1, k = second ? i - (p - 1) : i;
+                assert_int_equal(send->tag, i);
+                assert_int_equal(recv->tag, i);
+                assert_int_equal(send->peer, (j + 1) % p);
+                assert_int_equal(recv->peer, (j - 1 + p) % p);
+                assert_int_equal(send->block, (j - k + second + p) % p);
+                assert_int_equal(recv->block, (j - k - !second + p) % p);
+                assert_int_equal(send->nblocks, 1);
+                if (!second)
+                    assert_int_equal(step_of(plan, HX_OP_REDUCE, i)->block, recv->block);
+            }
+            hx_plan_release(plan);
+        }
+}
+
+/* The mesh's targets are staggered: r+1, r+2, ... */
+static void test_order_of_the_mesh(void **state)
+{
+    static const char *const names[] = {"mesh", "mesh_single"};
+
+    (void)state;
+    for (int n = 0; n < 2; n++)
+        for (int r = 0; r < 7; r++) {
+            const struct hx_algorithm *a = algorithm_named(names[n], HX_COLL_ALLREDUCE);
+            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, 7, r, a->build);
+            for (int i = 1; i < 7; i++) {
+                assert_int_equal(step_of(plan, HX_OP_SEND, i - 1)->peer, (r + i) % 7);
+                assert_int_equal(step_of(plan, HX_OP_RECV, i - 1)->peer, (r - i + 7) % 7);
+            }
+            hx_plan_release(plan);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_member),      cmocka_unit_test(test_allgather_rdh),
+        cmocka_unit_test(test_none_is_left_out),  cmocka_unit_test(test_order_of_the_ring),
+        cmocka_unit_test(test_order_of_the_mesh),
+    };
+
+    return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);
+}
