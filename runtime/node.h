@@ -47,7 +47,7 @@ struct hx_ring_entry {
 
 struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks the receiver has read; written by it alone */
-    unsigned char entries[];
+    _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
 /* Start-up state, at the beginning of the segment. */
