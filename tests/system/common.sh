@@ -9,7 +9,7 @@ failures=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}"
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=0} # libfabric's and hwloc's own
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 
 fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }
 skip() { echo "skipped: $*" >&2; exit 77; }
