@@ -3,6 +3,7 @@
 #include "layout.h"
 
 #define HX_ROW_ALIGN 64u
+#define SLOT_LINES_WORTH 8u /* lines of data per block */
 
 static size_t align_up(size_t bytes)
 {
@@ -55,11 +56,16 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
     return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it, and a line for each block, so that lines have one writer. */
+/* Where LIST block b starts in SLOT: after all the items before it, and room for each block's rounding: a line where that is little
+ * beside the data, so that readers of neighbours share none, else an element, so that many tiny blocks fit a rank's slots. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t b)
 {
     uint32_t items = list_start(layout->stage, b), blocks = items < b ? items : b; /* blocks without items need none */
-    return align_up(piece_max(layout, items) * layout->elem_bytes) + blocks * (size_t)HX_ROW_ALIGN;
+    uint64_t elements = piece_max(layout, items);
+
+    if (!layout->slot_lines)
+        return (elements + blocks) * layout->elem_bytes;
+    return align_up(elements * layout->elem_bytes) + blocks * (size_t)HX_ROW_ALIGN;
 }
 
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
@@ -80,7 +86,9 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             longest = length > longest ? length : longest;
         }
         layout->row_bytes = align_up(piece_max(layout, longest) * sizes->elem_bytes);
-        layout->slot_bytes = stage->uses_slot ? slot_start(layout, stage->nblocks) : 0;
+        layout->slot_lines = piece_max(layout, list_start(stage, stage->nblocks)) * sizes->elem_bytes >=
+                             stage->nblocks * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
+        layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, stage->nblocks)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
 }

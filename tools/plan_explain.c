@@ -135,7 +135,7 @@ int plan_explain(const struct plan_options *options)
 /* ---- big ---- */
 
 struct extremes {
-    size_t least_message, most_message, node_slots, most_steps, most_plan;
+    size_t least_message, most_message, node_slots, rank_slots, most_steps, most_plan;
     double steps, plan_bytes;
     int ranks;
 };
@@ -172,6 +172,7 @@ static void node_measure(const struct plan_job *job, int node, struct extremes *
             stage_messages(job, plan, s, e);
         }
         slots += live_slots(job, plan);
+        e->rank_slots = live_slots(job, plan) > e->rank_slots ? live_slots(job, plan) : e->rank_slots;
         e->most_steps = steps > e->most_steps ? steps : e->most_steps;
         e->most_plan = bytes > e->most_plan ? bytes : e->most_plan;
         e->steps += (double)steps;
@@ -199,7 +200,7 @@ static int big_check(const struct plan_job *job, const char *shape)
     hx_candidate_name(&job->candidates[job->best], name);
     sends = e.most_message > 0;
     small = sends && e.least_message < MESSAGE_MIN_BYTES;
-    large = e.node_slots > job->options->llc_bytes / 2;
+    large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes; /* bind refuses the latter */
     printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
     printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The blocks of a stage in SLOT, slice by slice: apart, inside, each with all its bytes; for large and for tiny pieces. */
+#include "hier/planner.h"
+#include "runtime/layout.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint32_t seed = 999;
+
+static uint32_t draw(uint32_t low, uint32_t high) /* both included */
+{
+    seed = seed * 1664525u + 1013904223u;
+    return low + (seed >> 8) % (high - low + 1);
+}
+
+static void slice_check(const struct hx_layout *layout, uint64_t slice)
+{
+    unsigned char *taken = calloc(layout->slot_bytes + 1, 1);
+    struct hx_span spans[8];
+
+    for (uint32_t b = 0; b < layout->stage->nblocks; b++) {
+        int n = hx_layout_spans(layout, HX_SLOT, b, 1, 0, slice, spans, 8);
+        size_t bytes = 0;
+        assert_in_range(n, 0, 1); /* a block stands in one piece */
+        for (int i = 0; i < n; i++) {
+            assert_true(spans[i].offset % layout->elem_bytes == 0);
+            assert_true(spans[i].offset + spans[i].bytes <= layout->slot_bytes);
+            for (size_t at = spans[i].offset; at < spans[i].offset + spans[i].bytes; at++)
+                assert_int_equal(taken[at]++, 0);
+            bytes += spans[i].bytes;
+        }
+        assert_int_equal(bytes, hx_layout_bytes(layout, b, 1, slice));
+    }
+    free(taken);
+}
+
+/* A stage whose blocks are lists of 0 to 5 plan blocks. */
+static void layout_check(uint32_t nblocks, const struct hx_sizes *sizes, int per_rank, int *with_lines)
+{
+    struct hx_plan *plan = hx_plan_new(HX_COLL_ALLGATHER, (int)nblocks, 0, 1);
+    int *members = calloc(nblocks, sizeof(*members));
+    struct hx_stage *stage = hx_plan_add_stage(plan, 0, HX_SCOPE_INTRA, members, (int)nblocks, 0);
+    struct hx_layout layout;
+
+    stage->list_start = calloc(nblocks + 1, sizeof(uint32_t));
+    stage->list = calloc(5 * (size_t)nblocks + 1, sizeof(uint32_t));
+    for (uint32_t b = 0; b < nblocks; b++)
+        stage->list_start[b + 1] = stage->list_start[b] + draw(0, 5);
+    for (uint32_t i = 0; i < stage->list_start[nblocks]; i++)
+        stage->list[i] = i;
+    plan->nblocks = plan->in_nblocks = plan->out_nblocks = stage->list_start[nblocks] + 1;
+    plan->partition = per_rank ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
+    stage->uses_slot = 1;
+    hx_layout_init(&layout, plan, stage, sizes);
+    with_lines[!!layout.slot_lines]++;
+    for (uint64_t slice = 0; slice < layout.nslices; slice++)
+        slice_check(&layout, slice);
+    free(members);
+    hx_plan_release(plan);
+}
+
+static void blocks_stand_apart(void **state)
+{
+    int with_lines[2] = {0, 0};
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        uint64_t coarse = draw(1, 4);
+        struct hx_sizes sizes = {draw(0, 1u << draw(0, 13)), 1u << draw(0, 4), coarse * draw(1, 7), coarse};
+        layout_check(draw(1, 24), &sizes, (int)draw(0, 1), with_lines);
+    }
+    assert_in_range(with_lines[0], 100, 1900); /* both ways were tried */
+}
+
+/* Many ranks on a node with a small cache: bind refuses a plan whose slots are larger than the rank's bank. */
+static void slots_fit_the_bank(void **state)
+{
+    static const char *const shapes[] = {"64x192", "2x256", "3x171", "2x180,170", "2x300,1", "200"};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
+            char error[HX_TOPO_ERROR_BYTES];
+            struct hx_shape *shape = hx_shape_parse(shapes[i], error);
+            struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local, .machines = 1};
+            uint64_t count = (64 << 20) / (coll == HX_COLL_ALLREDUCE ? 4 : 4 * (uint64_t)shape->nranks);
+            struct hx_choice choice;
+            struct hx_planner planner;
+            assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+            double bytes = hx_planner_vector_bytes(&planner, (enum hx_coll)coll, count, 4);
+            int n = hx_planner_candidates(&planner, (enum hx_coll)coll, bytes, candidates);
+            for (int c = 0; c < n; c++) {
+                struct hx_plan *plan = hx_compose(shape, 0, &candidates[c]);
+                assert_non_null(plan);
+                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, &choice), HX_SUCCESS);
+                struct hx_sizes sizes = {count, 4, choice.fine_slices, choice.coarse_slices};
+                size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
+                if (slots > planner.bank_bytes)
+                    fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i], slots, planner.bank_bytes);
+                hx_plan_release(plan);
+            }
+            hx_planner_release(&planner);
+            hx_shape_free(shape);
+        }
+    hx_env_release(&env);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_stand_apart),
+        cmocka_unit_test(slots_fit_the_bank),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
