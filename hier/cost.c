@@ -3,6 +3,8 @@
 #include "cost.h"
 #include <string.h>
 
+#define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
+
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
 {
     *params = (struct hx_cost_params){
@@ -77,7 +79,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
     return rounds * (p->intra_alpha_us + switches(p)) + (messages - rounds) * p->intra_alpha_us / 2 +
-           vectors * bytes * 3 / p->intra_gb_s * 1e-3 * p->oversubscription;
+           vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
 /* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
@@ -109,7 +111,7 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, crossing, &cost);
         if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
             cost.inter_us += (messages - rounds) * params->message_us * (crossing - 1);
-            cost.intra_us = vectors * bytes * 3 / params->intra_gb_s * 1e-3 * params->oversubscription;
+            cost.intra_us = vectors * bytes * RING_PASSES / params->intra_gb_s * 1e-3 * params->oversubscription;
         }
     } else {
         double lane_bytes = bytes / lanes;
