@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine runs bound plans. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline walks a plan of
- * one slice, blocking; run_progress keeps a window of slices of every stage under way. transfer.c moves messages, over the shared
- * rings inside the node and over the network between nodes.
+ * The engine runs bound plans. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline
+ * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
+ * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call without asking: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1;
- * all ranks had entered c-1 by then (plan->awaits_all), so all had left c-2. A plan without awaits_all would need a look at who has
- * left; there is none yet, and hx_bind refuses it.
+ * Slots are reused from call to call without asking: call c writes into the bank that call c-2 used. Whoever starts c
+ * has ended c-1; all ranks had entered c-1 by then (plan->awaits_all), so all had left c-2. A plan without awaits_all
+ * would need a look at who has left; there is none yet, and hx_bind refuses it.
  */
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H
@@ -152,6 +152,10 @@ static inline unsigned char *hx_slot_address(const struct hx_node *node, const s
         return node->controls[local].flags[parity][bs->stage->first_flag].payload;
     return hx_node_bank(node, local, parity) + bs->slot_offset + (size_t)(slice % bs->window) * bs->layout.slot_bytes;
 }
+
+/* A COPY or REDUCE, at once. */
+void hx_data_move(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+                  const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
                        const struct hx_bound_step *step, const struct hx_step *plan_step);
