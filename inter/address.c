@@ -19,6 +19,7 @@ struct address_blob {
     char provider[64];
     uint8_t name[]; /* as fi_getname gave it */
 };
+#define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
 
 static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */
 {
@@ -34,9 +35,17 @@ static uint32_t blob_checksum(const struct address_blob *blob)
     return checksum(&blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->name_bytes);
 }
 
+/* What the peer must agree on; the name is not filled in. */
+static void blob_own(const struct hx_net *net, struct address_blob *blob)
+{
+    *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
+                                  .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT};
+    strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
+}
+
 hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
 {
-    uint8_t buffer[sizeof(struct address_blob) + 512] __attribute__((aligned(8))) = {0};
+    uint8_t buffer[BLOB_MAX_BYTES] __attribute__((aligned(8))) = {0};
     struct address_blob *blob = (struct address_blob *)buffer;
     size_t name_bytes = sizeof(buffer) - sizeof(*blob), total;
     int rc = fi_getname(&net->ep->fid, blob->name, &name_bytes);
@@ -46,23 +55,21 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
     total = sizeof(*blob) + name_bytes;
     if (*bytes < total)
         return hx_fail(HX_ERR_INTERNAL, "network address needs %zu bytes, %zu given", total, *bytes);
-    blob->magic = ADDRESS_MAGIC;
-    blob->version = ADDRESS_VERSION;
+    blob_own(net, blob);
     blob->name_bytes = (uint16_t)name_bytes;
-    blob->chunk_bytes = (uint32_t)net->chunk_bytes;
-    blob->grant = HX_GRANT;
-    strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
     blob->checksum = blob_checksum(blob);
     memcpy(out, blob, total);
     *bytes = total;
     return HX_SUCCESS;
 }
 
-static hx_status_t blob_check(const struct hx_net *net, int peer, const struct address_blob *blob, size_t bytes)
+/* A peer's blob, copied to where it is aligned. */
+static hx_status_t blob_read(int peer, const void *data, size_t bytes, uint8_t buffer[BLOB_MAX_BYTES])
 {
-    const char *provider = net->info->fabric_attr->prov_name;
+    const struct address_blob *blob = (const struct address_blob *)buffer;
 
-    if (bytes < sizeof(*blob) || blob->magic != ADDRESS_MAGIC)
+    memcpy(buffer, data, bytes < BLOB_MAX_BYTES ? bytes : BLOB_MAX_BYTES);
+    if (bytes < sizeof(*blob) || bytes > BLOB_MAX_BYTES || blob->magic != ADDRESS_MAGIC)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is no address of hierax (%zu bytes)", peer, bytes);
     if (blob->version != ADDRESS_VERSION)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer,
@@ -70,19 +77,37 @@ static hx_status_t blob_check(const struct hx_net *net, int peer, const struct a
     if (bytes != sizeof(*blob) + blob->name_bytes || blob->checksum != blob_checksum(blob) ||
         memchr(blob->provider, 0, sizeof(blob->provider)) == NULL)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is damaged", peer);
-    if (strcmp(blob->provider, provider) != 0)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d uses libfabric provider %s, rank %d uses %s; set HX_PROVIDER", peer,
-                       blob->provider, net->rank, provider);
-    if (blob->chunk_bytes != net->chunk_bytes || blob->grant != HX_GRANT)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d sends chunks of %u bytes and grants %u, rank %d %zu and %d", peer,
-                       blob->chunk_bytes, blob->grant, net->rank, net->chunk_bytes, HX_GRANT);
     return HX_SUCCESS;
+}
+
+static hx_status_t blobs_agree(int a, const struct address_blob *of_a, int b, const struct address_blob *of_b)
+{
+    if (strcmp(of_a->provider, of_b->provider) != 0)
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d uses libfabric provider %s, rank %d uses %s; set HX_PROVIDER", a,
+                       of_a->provider, b, of_b->provider);
+    if (of_a->chunk_bytes != of_b->chunk_bytes || of_a->grant != of_b->grant)
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d sends chunks of %u bytes and grants %u, rank %d %u and %u", a,
+                       of_a->chunk_bytes, of_a->grant, b, of_b->chunk_bytes, of_b->grant);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes)
+{
+    uint8_t buffer_a[BLOB_MAX_BYTES] __attribute__((aligned(8))), buffer_b[BLOB_MAX_BYTES] __attribute__((aligned(8)));
+    hx_status_t status = blob_read(a, of_a, a_bytes, buffer_a);
+
+    if (status == HX_SUCCESS)
+        status = blob_read(b, of_b, b_bytes, buffer_b);
+    return status != HX_SUCCESS ? status
+                                : blobs_agree(a, (const struct address_blob *)buffer_a, b,
+                                              (const struct address_blob *)buffer_b);
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
 {
-    uint8_t buffer[sizeof(struct address_blob) + 512] __attribute__((aligned(8)));
+    uint8_t buffer[BLOB_MAX_BYTES] __attribute__((aligned(8)));
     const struct address_blob *blob = (const struct address_blob *)buffer;
+    struct address_blob own;
     struct hx_edge *edge;
     hx_status_t status;
 
@@ -90,11 +115,9 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
         return hx_fail(HX_ERR_INTERNAL, "rank %d cannot connect to rank %d of %d", net->rank, peer, net->nranks);
     if (net->edges[peer] != NULL)
         return HX_SUCCESS;
-    if (bytes > sizeof(buffer))
-        return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is no address of hierax (%zu bytes)", peer, bytes);
-    memcpy(buffer, data, bytes); /* the caller's blob may lie at any alignment */
-    status = blob_check(net, peer, blob, bytes);
-    if (status != HX_SUCCESS)
+    blob_own(net, &own);
+    if ((status = blob_read(peer, data, bytes, buffer)) != HX_SUCCESS ||
+        (status = blobs_agree(peer, blob, net->rank, &own)) != HX_SUCCESS)
         return status;
     edge = calloc(1, sizeof(*edge));
     if (edge == NULL)

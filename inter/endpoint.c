@@ -271,6 +271,7 @@ const struct hx_net_ops hx_net_fabric = {
     .open = net_open,
     .address = hx_address_get,
     .connect = hx_address_connect,
+    .agree = hx_address_agree,
     .post = hx_message_post,
     .progress = hx_progress,
     .wait_fd = net_wait_fd,

@@ -130,6 +130,7 @@ int hx_provider_is_native_tcp(const struct fi_info *info);
 /* address.c */
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
+hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 
 /* bounce.c: slots and chunks; NULL when memory or registration is refused */
 struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes);

@@ -6,6 +6,9 @@
  *                  hello: rank, secret, an eventfd
  *   all ranks      fence: now every hello of this node lies in the host's queue
  *   host           check credentials and secret, create and seal the memfd, pass it with the list of ranks and eventfds
+ *   every guest    answer whether it could map it
+ *
+ * Whoever fails goes on to the fence, and all that would have shared with it are told why.
  *
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so nothing is left
  * behind however the job ends, and the size of /dev/shm does not matter.
@@ -39,10 +42,10 @@ struct hello {
 
 struct welcome {
     uint32_t magic;
-    int32_t status; /* hx_status_t: not HX_SUCCESS when the host could not create the segment */
     int32_t n, me;
     uint64_t bytes;
-    int32_t ranks[]; /* [n] */
+    struct hx_failure failure; /* why the host could not create the segment */
+    int32_t ranks[];           /* [n] */
 };
 
 struct guest {
@@ -216,9 +219,9 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
 {
     size_t bytes = sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t);
 
-    if (message_send(guest->socket, welcome, bytes, &memory, welcome->status == HX_SUCCESS) < 0)
+    if (message_send(guest->socket, welcome, bytes, &memory, memory >= 0) < 0)
         return -1;
-    for (int i = 0; welcome->status == HX_SUCCESS && i < welcome->n; i += FDS_PER_MESSAGE) {
+    for (int i = 0; memory >= 0 && i < welcome->n; i += FDS_PER_MESSAGE) {
         int count = welcome->n - i < FDS_PER_MESSAGE ? welcome->n - i : FDS_PER_MESSAGE;
         if (message_send(guest->socket, &i, sizeof(i), wake_fds + i, count) < 0)
             return -1;
@@ -226,40 +229,59 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
     return 0;
 }
 
+/* Pass the segment, or why there is none, to every guest; then hear whether each could map it. One that could not has arrived too:
+ * the others wait for it no longer, and read why. */
+static void guests_welcome(const struct guest *guests, struct welcome *welcome, int memory, int timeout_ms, struct hx_node *node)
+{
+    for (welcome->me = 0; welcome->me < node->n; welcome->me++)
+        if (guests[welcome->me].socket >= 0)
+            welcome_send(&guests[welcome->me], welcome, memory, node->wake_fds);
+    for (int i = 0; i < node->n && memory >= 0; i++) {
+        struct hx_failure answer = {0};
+        int nfds = 0;
+        if (guests[i].socket < 0)
+            continue;
+        if (message_receive(guests[i].socket, &answer, sizeof(answer), NULL, &nfds, timeout_ms) != sizeof(answer)) {
+            answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guests[i].rank};
+            snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared");
+        }
+        if (answer.status == HX_SUCCESS)
+            continue;
+        hx_node_fail(node, &answer);
+        atomic_fetch_add_explicit(&node->header->arrived, 1, memory_order_release); /* pairs with the acquire in startup.c */
+    }
+}
+
 static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank, int size,
-                             struct hx_node *node)
+                             int timeout_ms, struct hx_node *node)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
-    struct welcome *welcome = NULL;
-    hx_status_t status = HX_ERR_NOMEM;
-    int memory = -1, n = 0;
+    int n = guests ? 1 : 0, memory = -1;
+    hx_status_t status;
 
-    if (!guests)
-        goto out;
-    guests[0] = (struct guest){rank, -1, wake_fd};
-    n = guests_accept(listener, secret, size, guests);
-    hx_node_dimension(node, n, size, job->llc_bytes);
-    welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
-    node->ranks = malloc((size_t)n * sizeof(int));
-    node->wake_fds = malloc((size_t)n * sizeof(int));
+    if (guests) {
+        guests[0] = (struct guest){rank, -1, wake_fd};
+        n = guests_accept(listener, secret, size, guests);
+    }
+    hx_node_dimension(node, n ? n : 1, size, job->llc_bytes);
+    struct welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
+    node->ranks = malloc((size_t)node->n * sizeof(int));
+    node->wake_fds = guests ? malloc((size_t)n * sizeof(int)) : NULL;
+    for (int i = 0; i < n && node->wake_fds; i++)
+        node->wake_fds[i] = guests[i].wake_fd;
     if (!welcome || !node->ranks || !node->wake_fds) {
-        hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of this node", n);
+        status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
         goto out;
     }
     for (int i = 0; i < n; i++) {
         welcome->ranks[i] = node->ranks[i] = guests[i].rank;
-        node->wake_fds[i] = guests[i].wake_fd;
         if (guests[i].rank == rank)
             node->me = i;
     }
     status = segment_create(node, size, &memory);
-    *welcome = (struct welcome){HELLO_MAGIC, status, n, 0, node->bytes};
-    for (int i = 0; i < n; i++) {
-        welcome->me = i;
-        if (guests[i].socket >= 0 && welcome_send(&guests[i], welcome, memory, node->wake_fds) < 0 && status == HX_SUCCESS)
-            status = hx_fail(HX_ERR_BOOTSTRAP, "rank %d of this node went away while the segment was shared: %s",
-                             guests[i].rank, strerror(errno));
-    }
+    *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = node->bytes};
+    hx_failure_keep(&welcome->failure, rank, status);
+    guests_welcome(guests, welcome, memory, timeout_ms, node);
 out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
@@ -285,22 +307,24 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int ra
     return HX_SUCCESS;
 }
 
-static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node)
+/* What the welcome says, and the descriptors that follow it. */
+static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node,
+                                   struct hx_failure *failure, int *memory)
 {
     size_t capacity = sizeof(struct welcome) + (size_t)size * sizeof(int32_t);
     struct welcome *welcome = malloc(capacity);
-    int memory = -1, nfds = 1;
+    int nfds = 1;
     hx_status_t status = HX_SUCCESS;
-    ssize_t got = welcome ? message_receive(s, welcome, capacity, &memory, &nfds, timeout_ms) : -1;
-    void *base;
+    ssize_t got = welcome ? message_receive(s, welcome, capacity, memory, &nfds, timeout_ms) : -1;
 
-    if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC || (nfds != 1 && welcome->status == HX_SUCCESS)) {
+    if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
+        (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
         status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s", strerror(errno));
         goto out;
     }
-    if (welcome->status != HX_SUCCESS) {
-        status = hx_fail((hx_status_t)welcome->status, "the host of this node's segment could not create it: %s",
-                         hx_strerror((hx_status_t)welcome->status));
+    if (welcome->failure.status != HX_SUCCESS) {
+        *failure = welcome->failure;
+        status = (hx_status_t)failure->status;
         goto out;
     }
     hx_node_dimension(node, welcome->n, size, job->llc_bytes);
@@ -310,6 +334,7 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
     if (node->bytes != welcome->bytes || !node->ranks || !node->wake_fds) {
         status = hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected",
                          (unsigned long long)welcome->bytes, node->bytes);
+        node->n = 0; /* what leave() closes */
         goto out;
     }
     memcpy(node->ranks, welcome->ranks, (size_t)node->n * sizeof(int));
@@ -317,20 +342,33 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
         int start, count = node->n - i;
         if (message_receive(s, &start, sizeof(start), node->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
             status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
-            node->n = i; /* what leave() closes */
+            node->n = i;
             goto out;
         }
         i += count;
     }
-    if ((base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0)) == MAP_FAILED) {
-        status = hx_fail(HX_ERR_NOMEM, "cannot map the shared segment of %zu bytes: %s", node->bytes, strerror(errno));
-        goto out;
-    }
-    hx_node_map(node, base, size);
 out:
+    free(welcome);
+    return status;
+}
+
+static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node,
+                              struct hx_failure *failure)
+{
+    int memory = -1;
+    hx_status_t status = welcome_receive(s, size, timeout_ms, job, node, failure, &memory);
+
+    if (status == HX_SUCCESS) {
+        void *base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        if (base == MAP_FAILED)
+            status = hx_fail(HX_ERR_NOMEM, "cannot map the shared segment of %zu bytes: %s", node->bytes, strerror(errno));
+        else
+            hx_node_map(node, base, size);
+    }
+    hx_failure_keep(failure, rank, status);
+    message_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
     if (memory >= 0)
         close(memory);
-    free(welcome);
     return status;
 }
 
@@ -349,8 +387,8 @@ static void node_leave(struct hx_node *node)
     free(node);
 }
 
-static hx_status_t node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
-                             const unsigned char secret[HX_SECRET_BYTES], struct hx_node **out)
+static struct hx_node *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+                                 const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;
@@ -370,18 +408,17 @@ static hx_status_t node_join(struct hx_boot *boot, const struct hx_env *env, con
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
-        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, node)
-                         : welcome_receive(s, size, timeout_ms, job, node);
+        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, timeout_ms, node)
+                         : guest_node(s, rank, size, timeout_ms, job, node, failure);
+    hx_failure_keep(failure, rank, status);
     if (s >= 0)
         close(s);
     if (wake_fd >= 0 && !(hosting && node && node->wake_fds))
         close(wake_fd); /* the host's own is in its list; a guest got a duplicate back */
-    if (status != HX_SUCCESS) {
-        node_leave(node);
-        return status;
-    }
-    *out = node;
-    return HX_SUCCESS;
+    if (status == HX_SUCCESS)
+        return node;
+    node_leave(node);
+    return NULL;
 }
 
 const struct hx_node_ops hx_node_segment = {.join = node_join, .leave = node_leave};

@@ -168,11 +168,9 @@ release:
 
 hx_status_t hx_boot_fence(struct hx_boot *boot)
 {
-    const hx_status_t status = boot->ops->fence(boot);
-
-    if (!status)
+    if (!boot->broken && (boot->broken = boot->ops->fence(boot)) == HX_SUCCESS)
         boot->fences++;
-    return status;
+    return boot->broken;
 }
 
 /* One stored piece, decoded; *piece is NULL when it is not there. */

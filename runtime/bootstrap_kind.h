@@ -27,6 +27,7 @@ struct hx_boot {
     size_t piece_bytes; /* longest value that ops->put takes; SIZE_MAX: any */
     double timeout;     /* seconds; 0: never */
     int fences;         /* done so far */
+    hx_status_t broken; /* a fence has failed: the ranks will not meet again */
 };
 
 hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot);

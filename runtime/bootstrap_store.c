@@ -83,18 +83,17 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
     if (!same_secret(store->secret, client->body, client->head.key_bytes)) {
         hx_store_client_refuse(client, HX_ERR_BOOTSTRAP,
                                "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
-    } else if (size != (uint32_t)store->size) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP,
-                               "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d "
-                               "ranks",
-                               rank, size, store->size);
-    } else if (rank >= size) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP, "the store refuses rank %u of %u: ranks are 0 to size - 1",
-                               rank, size);
-    } else if (store->by_rank[rank]) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP,
-                               "the store refuses rank %u: another process has HX_RANK=%u already", rank, rank);
-    } else if (*store->failure) {
+        return;
+    }
+    /* one of the job's ranks: without it the job cannot go on */
+    if (size != (uint32_t)store->size)
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d ranks", rank,
+                 size, store->size);
+    else if (rank >= size)
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u of %u: ranks are 0 to size - 1", rank, size);
+    else if (store->by_rank[rank])
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has HX_RANK=%u already", rank, rank);
+    if (*store->failure) {
         client->closing = 1;
         answer_failure(store, client, HX_STORE_HELLO);
     } else {

@@ -14,14 +14,14 @@
 struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
-    int machines;          /* kernels that the ranks of the job run on, as far as rank 0's grouping knows: 1 under emulation */
 };
 
 /* Sharing a segment with the ranks of this node. intra/join.c. */
 struct hx_node_ops {
-    /* Find the ranks with which this one can share memory, and share it. Makes the fences of bootstrap that it needs. */
-    hx_status_t (*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
-                        const unsigned char secret[HX_SECRET_BYTES], struct hx_node **node);
+    /* Find the ranks with which this one can share memory, and share it. Makes one fence of bootstrap, whatever fails. NULL where this
+     * rank shares nothing: then *failure tells why, and the ranks that share without it know too. */
+    struct hx_node *(*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+                            const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure);
     void (*leave)(struct hx_node *node);
 };
 extern const struct hx_node_ops hx_node_segment;

@@ -86,6 +86,7 @@ static int is_first_rank(void)
 
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
 {
+    hx_status_t failed = HX_SUCCESS;
     const char *value;
 
     memset(env, 0, sizeof *env);
@@ -99,21 +100,20 @@ hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
             }
         const hx_status_t status = hx_env_value_set(env, &hx_env_rows[idx], text, source);
         if (status != HX_SUCCESS) {
-            hx_env_release(env);
-            return status;
+            failed = status;
+            hx_env_value_set(env, &hx_env_rows[idx], NULL, HX_SOURCE_DEFAULT);
         }
     }
     hx_log_threshold = (enum hx_log_level)env->log;
     for (int i = 0; overrides && overrides[i]; i++) {
-        if (strncmp(overrides[i], "HX_", 3) != 0 || !strchr(overrides[i], '=')) {
-            hx_env_release(env);
-            return hx_fail(HX_ERR_ENV, "setting \"%s\" is not of the form HX_NAME=value", overrides[i]);
-        }
-        unknown_warn(overrides[i], "given settings");
+        if (strncmp(overrides[i], "HX_", 3) != 0 || !strchr(overrides[i], '='))
+            failed = hx_fail(HX_ERR_ENV, "setting \"%s\" is not of the form HX_NAME=value", overrides[i]);
+        else
+            unknown_warn(overrides[i], "given settings");
     }
     for (char **entry = environ; entry && *entry && is_first_rank(); entry++)
         unknown_warn(*entry, "environment");
-    return HX_SUCCESS;
+    return failed;
 }
 
 static void string_release(char **member)

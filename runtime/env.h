@@ -40,7 +40,8 @@ struct hx_env {
 /* Fill *env from overrides (NULL-terminated "HX_NAME=value", may be NULL), else the process environment, else the
  * defaults; an empty value means the default. A bad value is HX_ERR_ENV whose detail names the variable, the value and
  * the range or choices; an unknown HX_* name only warns, with the nearest known name. Puts HX_LOG in force at once.
- * Strings live until hx_env_release; after an error there is nothing to release. */
+ * Strings live until hx_env_release. After an error too *env is complete, with the default in place of a bad value: a
+ * rank must meet the others to tell them. */
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides);
 void hx_env_release(struct hx_env *env);
 

@@ -25,6 +25,11 @@ hx_status_t hx_fail(hx_status_t status, const char *format, ...)
     return status;
 }
 
+void hx_recall(const char *detail)
+{
+    snprintf(last_detail, sizeof last_detail, "%s", detail);
+}
+
 const char *hx_last_detail(void)
 {
     return last_detail;

@@ -10,6 +10,9 @@
  * lower case and holds exact values and, for a bad choice, the choices. */
 hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Make a text that has been logged already this thread's last one again. */
+void hx_recall(const char *detail);
+
 /* This thread's last detail text; never NULL. */
 const char *hx_last_detail(void);
 

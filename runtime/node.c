@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Dimensions of the node's segment. Memory that is never touched costs nothing, so the rings of all pairs can exist. */
 #include "node.h"
+#include <stdio.h>
 
 #define HEADER_BYTES 4096
+_Static_assert(sizeof(struct hx_node_header) <= HEADER_BYTES, "the header fits its page");
 #define RINGS_MAX_BYTES ((size_t)256 << 20)
 #define RING_CHUNK_MAX ((size_t)32 << 10)
 #define RING_CHUNK_MIN ((size_t)512)
@@ -34,6 +36,24 @@ void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_by
     node->bytes = HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
                   page_up((size_t)n * sizeof(struct hx_control)) + page_up(pairs * node->ring_bytes) +
                   2 * (size_t)n * node->bank_bytes;
+}
+
+void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status)
+{
+    if (failure->status != HX_SUCCESS || status == HX_SUCCESS)
+        return;
+    failure->status = (int32_t)status;
+    failure->rank = rank;
+    snprintf(failure->text, sizeof(failure->text), "%s", hx_last_detail());
+}
+
+void hx_node_fail(struct hx_node *node, const struct hx_failure *failure)
+{
+    uint32_t none = 0;
+
+    /* relaxed: arrived and table_state publish what is written here */
+    if (atomic_compare_exchange_strong_explicit(&node->header->failing, &none, 1, memory_order_relaxed, memory_order_relaxed))
+        node->header->failure = *failure;
 }
 
 void hx_node_map(struct hx_node *node, void *base, int job_ranks)

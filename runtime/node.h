@@ -12,7 +12,7 @@
  */
 #ifndef HX_NODE_H
 #define HX_NODE_H
-#include "hierax.h"
+#include "error.h"
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -50,13 +50,23 @@ struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
+/* Why a rank cannot start, as all the others are told. */
+struct hx_failure {
+    int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
+    char text[HX_DETAIL_BYTES];
+};
+
+/* Keep status, of which this thread's last detail tells more, as rank's failure, unless there is one before it. */
+void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
+
 /* Start-up state, at the beginning of the segment. */
 struct hx_node_header {
     uint64_t magic;
     _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
-    _Atomic uint32_t arrived;    /* ranks that have written their cpus and address */
-    _Atomic int32_t failed;      /* hx_status_t of a rank that could not start; read after arrived is complete */
-    _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; < 0: -hx_status_t, the leader failed */
+    _Atomic uint32_t arrived;    /* ranks that have written their cpus and address, or their failure */
+    _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
+    struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
+    _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
 };
 
 struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up */
@@ -98,6 +108,8 @@ static inline unsigned char *hx_node_bank(const struct hx_node *node, int member
 
 /* Sizes of the parts for n ranks; bank_bytes and ring_chunk_bytes chosen from the cache share of a rank. */
 void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_bytes);
+/* Tell the node that a rank of it cannot start, unless another has told so before. */
+void hx_node_fail(struct hx_node *node, const struct hx_failure *failure);
 /* Point the view's members into base, which holds node->bytes. */
 void hx_node_map(struct hx_node *node, void *base, int job_ranks);
 

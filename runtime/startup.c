@@ -5,6 +5,9 @@
  *   2  inside the node's join: all ranks of a node have met
  *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses
  * Leaders read the nodes one after the other: the lowest rank that no node read so far holds is the leader of the next.
+ *
+ * A rank that cannot start goes through all fences nevertheless: its failure takes the place of its address, so that every rank fails at
+ * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
  */
 #include "startup.h"
 #include "log.h"
@@ -97,9 +100,8 @@ static hx_status_t node_arrive(struct hx_comm *comm, const struct hx_place *plac
     return HX_SUCCESS;
 }
 
-/* One node's value: count, then for each rank its number, its address's length, its address. Where a rank of the node has failed,
- * minus its status alone: then every rank of the job fails with it, and none hangs. */
-static hx_status_t node_put(struct hx_comm *comm, hx_status_t failed)
+/* One node's value: count, then for each rank its number, its address's length, its address. */
+static hx_status_t node_put(struct hx_comm *comm)
 {
     const struct hx_node *node = comm->node;
     size_t bytes = sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
@@ -109,11 +111,9 @@ static hx_status_t node_put(struct hx_comm *comm, hx_status_t failed)
 
     if (!value)
         return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
-    if (failed != HX_SUCCESS)
-        n = -(int32_t)failed;
     memcpy(at, &n, sizeof(n));
     at += sizeof(n);
-    for (int i = 0; i < node->n && failed == HX_SUCCESS; i++) {
+    for (int i = 0; i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         int32_t head[2] = {node->ranks[i], (int32_t)entry->address_bytes};
         memcpy(at, head, sizeof(head));
@@ -124,6 +124,17 @@ static hx_status_t node_put(struct hx_comm *comm, hx_status_t failed)
     hx_status_t status = hx_boot_put(comm->boot, key, value, (size_t)(at - value));
     free(value);
     return status;
+}
+
+/* The value of a node of which a rank has failed: count 0, and the failure. */
+static hx_status_t failure_put(struct hx_comm *comm, const struct hx_failure *failure)
+{
+    unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
+    char key[32];
+
+    memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
+    snprintf(key, sizeof(key), "node.%d", comm->rank);
+    return hx_boot_put(comm->boot, key, value, sizeof(value));
 }
 
 /* Enter one node's value into the table as node `id`. */
@@ -153,7 +164,7 @@ static int node_enter(struct hx_comm *comm, const unsigned char *value, size_t b
     return comm->node->table[leader].node ? 0 : -1;
 }
 
-static hx_status_t nodes_get(struct hx_comm *comm)
+static hx_status_t nodes_get(struct hx_comm *comm, struct hx_failure *failure)
 {
     int nodes = 0;
 
@@ -167,12 +178,12 @@ static hx_status_t nodes_get(struct hx_comm *comm)
         snprintf(key, sizeof(key), "node.%d", rank);
         if ((status = hx_boot_get(comm->boot, key, &value, &bytes)) != HX_SUCCESS)
             return status;
-        int32_t n = 0;
-        memcpy(&n, value, bytes < sizeof(n) ? 0 : sizeof(n));
-        if (n < 0)
-            status = hx_fail((hx_status_t)-n, "start-up failed on the node of rank %d: %s", rank, hx_strerror((hx_status_t)-n));
-        else if (node_enter(comm, value, bytes, nodes++, rank) < 0)
+        if (bytes == sizeof(int32_t) + sizeof(*failure) && !memcmp(value, &(int32_t){0}, sizeof(int32_t))) {
+            memcpy(failure, (char *)value + sizeof(int32_t), sizeof(*failure));
+            status = (hx_status_t)failure->status;
+        } else if (node_enter(comm, value, bytes, nodes++, rank) < 0) {
             status = hx_fail(HX_ERR_BOOTSTRAP, "the node of rank %d sent an address table that is not valid", rank);
+        }
         free(value);
         if (status != HX_SUCCESS)
             return status;
@@ -180,22 +191,39 @@ static hx_status_t nodes_get(struct hx_comm *comm)
     return HX_SUCCESS;
 }
 
-static hx_status_t table_complete(struct hx_comm *comm)
+/* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
+static hx_status_t networks_agree(const struct hx_comm *comm)
+{
+    const struct hx_job_entry *table = comm->node->table;
+    hx_status_t status = HX_SUCCESS;
+
+    for (int rank = 1; status == HX_SUCCESS && comm->net && rank < comm->size; rank++)
+        status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
+                                        table[0].address_bytes);
+    return status;
+}
+
+/* Every node's value into this node's table, by its leader. */
+static void table_complete(struct hx_comm *comm, struct hx_failure *failure)
 {
     struct hx_node_header *header = comm->node->header;
     int state;
 
     if (comm->node->me == 0) {
-        hx_status_t status = nodes_get(comm);
+        hx_status_t status = nodes_get(comm, failure);
+        if (status == HX_SUCCESS)
+            status = networks_agree(comm);
+        hx_failure_keep(failure, comm->rank, status);
+        if (failure->status != HX_SUCCESS)
+            hx_node_fail(comm->node, failure);
         /* release pairs with the acquire below */
-        atomic_store_explicit(&header->table_state, status == HX_SUCCESS ? 1 : -(int)status, memory_order_release);
-        return status;
+        atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
+        return;
     }
     while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0)
         nap(); /* the leader is inside the bootstrap, which has its own time-out */
-    return state > 0 ? HX_SUCCESS
-                     : hx_fail((hx_status_t)-state, "the leader of this node, rank %d, could not read the other nodes' addresses",
-                               comm->node->ranks[0]);
+    if (state < 0)
+        *failure = header->failure;
 }
 
 static hx_status_t peers_connect(struct hx_comm *comm)
@@ -211,42 +239,54 @@ static hx_status_t peers_connect(struct hx_comm *comm)
     return HX_SUCCESS;
 }
 
-static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *place)
+/* What this rank opens on its own, before the others hear of it. */
+static hx_status_t own_open(struct hx_comm *comm)
 {
     struct hx_job_entry *mine = &comm->node->table[comm->rank];
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = HX_SUCCESS, arrived, put = HX_SUCCESS, fenced;
+    hx_status_t status = hx_engine_open(comm);
+
+    if (status != HX_SUCCESS || comm->node->n == comm->size)
+        return status;
+    status = hx_registry.net->open(comm->env, comm->rank, comm->size, comm->node->me, &comm->net);
+    if (status == HX_SUCCESS)
+        status = hx_registry.net->address(comm->net, mine->address, &bytes);
+    mine->address_bytes = (uint32_t)bytes;
+    return status;
+}
+
+/* Fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
+static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *place, struct hx_failure *failure)
+{
+    hx_status_t fenced;
+
+    if (comm->node) {
+        if (failure->status == HX_SUCCESS)
+            hx_failure_keep(failure, comm->rank, own_open(comm));
+        if (failure->status != HX_SUCCESS)
+            hx_node_fail(comm->node, failure);
+        hx_failure_keep(failure, comm->rank, node_arrive(comm, place));
+        if (failure->status == HX_SUCCESS)
+            *failure = comm->node->header->failure;
+    }
+    if (failure->status == HX_SUCCESS && comm->node->me == 0)
+        hx_failure_keep(failure, comm->rank, node_put(comm));
+    if (failure->status != HX_SUCCESS && (!comm->node || comm->node->me == 0))
+        failure_put(comm, failure);
+    if ((fenced = hx_boot_fence(comm->boot)) == HX_SUCCESS && failure->status == HX_SUCCESS)
+        table_complete(comm, failure);
+    return fenced;
+}
+
+static hx_status_t shape_find(struct hx_comm *comm)
+{
     int *nodes = malloc((size_t)comm->size * sizeof(int));
 
-    if (!nodes)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the places of %d ranks", comm->size);
-    if (comm->node->n < comm->size) {
-        status = hx_registry.net->open(comm->env, comm->rank, comm->size, comm->node->me, &comm->net);
-        if (status == HX_SUCCESS)
-            status = hx_registry.net->address(comm->net, mine->address, &bytes);
-        if (status == HX_SUCCESS)
-            mine->address_bytes = (uint32_t)bytes;
-    }
-    if (status != HX_SUCCESS) /* the leader tells the other nodes */
-        atomic_store_explicit(&comm->node->header->failed, (int)status, memory_order_relaxed);
-    arrived = node_arrive(comm, place);
-    if (comm->node->me == 0)
-        put = node_put(comm, (hx_status_t)atomic_load_explicit(&comm->node->header->failed, memory_order_relaxed));
-    fenced = hx_boot_fence(comm->boot);
-    if (status == HX_SUCCESS)
-        status = arrived != HX_SUCCESS ? arrived : put != HX_SUCCESS ? put : fenced;
-    if (status == HX_SUCCESS)
-        status = table_complete(comm);
-    else if (comm->node->me == 0) /* whoever waits for the table learns it too */
-        atomic_store_explicit(&comm->node->header->table_state, -(int)status, memory_order_release);
-    for (int i = 0; status == HX_SUCCESS && i < comm->size; i++)
+    for (int i = 0; nodes && i < comm->size; i++)
         nodes[i] = comm->node->table[i].node;
-    if (status == HX_SUCCESS && !(comm->shape = hx_shape_from_nodes(nodes, comm->size)))
-        status = hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", comm->size);
-    if (status == HX_SUCCESS && comm->net)
-        status = peers_connect(comm);
+    comm->shape = nodes ? hx_shape_from_nodes(nodes, comm->size) : NULL;
     free(nodes);
-    return status;
+    return comm->shape ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", comm->size);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------- */
@@ -270,6 +310,7 @@ static hx_status_t place_find(struct hx_place *place)
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
 
+    *place = (struct hx_place){0};
     if (hx_topo_open(NULL, NULL, &topo, error) < 0)
         return hx_fail(HX_ERR_NOMEM, "%s", error);
     hx_topo_place(topo, place);
@@ -293,67 +334,97 @@ static void world_log(const struct hx_comm *comm, double per_cpu)
         hx_info("network: %s", hx_registry.net->describe(comm->net));
 }
 
-static hx_status_t world_start(struct hx_comm *comm, const hx_config_t *config)
+/* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
+static hx_status_t world_meet(struct hx_comm *comm, struct hx_place *place, struct hx_failure *failure)
 {
     unsigned char secret[HX_SECRET_BYTES];
-    struct hx_place place;
-    struct hx_net_profile profile;
-    double per_cpu;
-    hx_status_t status, fenced;
+    struct hx_failure unjoined = {0};
+    hx_status_t status = HX_SUCCESS, fenced;
 
-    if ((status = hx_boot_open(comm->env, config ? config->bootstrap : NULL, &comm->boot)) != HX_SUCCESS)
-        return status;
-    comm->rank = hx_boot_rank(comm->boot);
-    comm->size = hx_boot_size(comm->boot);
-    hx_log_configure((enum hx_log_level)comm->env->log, comm->rank);
-    status = place_find(&place);
-    if (status == HX_SUCCESS && comm->rank == 0)
-        status = job_put(comm->boot, comm->env, &place);
+    hx_failure_keep(failure, comm->rank, place_find(place));
+    if (comm->rank == 0)
+        status = job_put(comm->boot, comm->env, place);
+    if (status == HX_SUCCESS && (fenced = hx_boot_fence(comm->boot)) != HX_SUCCESS)
+        return fenced;
+    if (status == HX_SUCCESS)
+        status = job_get(comm->boot, comm->env, &comm->job, secret);
     if (status != HX_SUCCESS) {
         hx_boot_abort(comm->boot, hx_last_detail());
         return status;
     }
-    if ((fenced = hx_boot_fence(comm->boot)) != HX_SUCCESS)
-        return fenced;
-    if ((status = job_get(comm->boot, comm->env, &comm->job, secret)) != HX_SUCCESS)
-        return status;
     if (comm->env->nodes > comm->size)
-        return hx_fail(HX_ERR_ENV, "HX_NODES=%lld: there are only %d ranks; choose 1 to %d, or 0 for the real nodes",
-                       (long long)comm->env->nodes, comm->size, comm->size);
-    if ((status = hx_registry.node->join(comm->boot, comm->env, &comm->job, secret, &comm->node)) != HX_SUCCESS ||
-        (status = world_exchange(comm, &place)) != HX_SUCCESS)
+        hx_failure_keep(failure, comm->rank,
+                        hx_fail(HX_ERR_ENV, "HX_NODES=%lld: there are only %d ranks; choose 1 to %d, or 0 for the real nodes",
+                                (long long)comm->env->nodes, comm->size, comm->size));
+    comm->node = hx_registry.node->join(comm->boot, comm->env, &comm->job, secret, &unjoined);
+    if (!comm->node && failure->status == HX_SUCCESS)
+        *failure = unjoined;
+    return world_exchange(comm, place, failure);
+}
+
+/* A failure that this rank has logged already, or another's. */
+static hx_status_t failure_tell(const struct hx_comm *comm, struct hx_failure *failure)
+{
+    failure->text[sizeof(failure->text) - 1] = 0;
+    if (failure->rank != comm->rank)
+        return hx_fail((hx_status_t)failure->status, "rank %d cannot start: %s", failure->rank, failure->text);
+    hx_recall(failure->text);
+    return (hx_status_t)failure->status;
+}
+
+/* All that follows from what the ranks have told. */
+static hx_status_t world_build(struct hx_comm *comm, const struct hx_place *place)
+{
+    struct hx_net_profile profile;
+    hx_status_t status = shape_find(comm);
+    double per_cpu;
+
+    if (status != HX_SUCCESS || (comm->net && (status = peers_connect(comm)) != HX_SUCCESS))
         return status;
-    per_cpu = ranks_per_cpu(comm, &place);
+    per_cpu = ranks_per_cpu(comm, place);
     hx_waiter_init(&comm->waiter, comm->node, per_cpu, (int)comm->env->spin);
     comm->waiter.net = comm->net;
     comm->waiter.net_ops = hx_registry.net;
     world_log(comm, per_cpu);
     if (comm->net)
         hx_registry.net->profile(comm->net, &profile);
-    if ((status = hx_registry.planner->open(comm->env, comm->shape, comm->rank, &comm->job, comm->net ? &profile : NULL,
-                                            &comm->planner)) != HX_SUCCESS)
+    return hx_registry.planner->open(comm->env, comm->shape, comm->rank, &comm->job, comm->net ? &profile : NULL, &comm->planner);
+}
+
+/* *met: whether all ranks have come to the last fence, so that they can part in order. */
+static hx_status_t world_start(struct hx_comm *comm, const hx_config_t *config, struct hx_failure *failure, int *met)
+{
+    struct hx_place place;
+    hx_status_t status = hx_boot_open(comm->env, config ? config->bootstrap : NULL, &comm->boot);
+
+    if (status != HX_SUCCESS)
         return status;
-    return hx_engine_open(comm);
+    comm->rank = failure->rank = hx_boot_rank(comm->boot);
+    comm->size = hx_boot_size(comm->boot);
+    hx_log_configure((enum hx_log_level)comm->env->log, comm->rank);
+    status = world_meet(comm, &place, failure);
+    *met = status == HX_SUCCESS;
+    if (failure->status != HX_SUCCESS)
+        return failure_tell(comm, failure);
+    return status == HX_SUCCESS ? world_build(comm, &place) : status;
 }
 
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_comm **world)
 {
     struct hx_comm *comm = calloc(1, sizeof(*comm));
+    struct hx_failure failure = {0};
     hx_status_t status;
+    int met = 0;
 
     if (!comm || !(comm->env = calloc(1, sizeof(*comm->env)))) {
         free(comm);
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
     comm->rank = -1;
-    if ((status = hx_env_load(comm->env, config ? config->settings : NULL)) != HX_SUCCESS) {
-        free(comm->env);
-        free(comm);
-        return status;
-    }
+    hx_failure_keep(&failure, comm->rank, hx_env_load(comm->env, config ? config->settings : NULL));
     hx_log_configure((enum hx_log_level)comm->env->log, -1);
-    if ((status = world_start(comm, config)) != HX_SUCCESS) {
-        hx_world_close(comm, 0);
+    if ((status = world_start(comm, config, &failure, &met)) != HX_SUCCESS) {
+        hx_world_close(comm, met);
         return status;
     }
     *world = comm;

@@ -67,6 +67,9 @@ struct hx_net_ops {
     /* Make peer reachable. Blob as its address() gave it; a foreign version or provider is an error naming both. */
     hx_status_t (*connect)(struct hx_net *net, int peer, const void *blob, size_t bytes);
 
+    /* Could the ranks a and b, whose addresses these are, talk? Every rank that asks gets the same answer. */
+    hx_status_t (*agree)(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
+
     /* Start a message; never blocks. A refusal (queue full, no credit) is kept pending inside, per peer. An error is told by op->done. */
     void (*post)(struct hx_net *net, struct hx_net_op *op);
 

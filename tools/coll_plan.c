@@ -52,7 +52,7 @@ struct hx_shape *plan_shape_parse(const char *text)
 
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll)
 {
-    struct hx_job facts = {.llc_bytes = options->llc_bytes, .machines = 1};
+    struct hx_job facts = {.llc_bytes = options->llc_bytes};
 
     memset(job, 0, sizeof(*job));
     job->options = options;

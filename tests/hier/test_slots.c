@@ -89,7 +89,7 @@ static void slots_fit_the_bank(void **state)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
             char error[HX_TOPO_ERROR_BYTES];
             struct hx_shape *shape = hx_shape_parse(shapes[i], error);
-            struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local, .machines = 1};
+            struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local};
             uint64_t count = (64 << 20) / (coll == HX_COLL_ALLREDUCE ? 4 : 4 * (uint64_t)shape->nranks);
             struct hx_choice choice;
             struct hx_planner planner;

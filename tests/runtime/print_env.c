@@ -10,6 +10,7 @@ int main(int argc, char **argv)
     int markdown = argc < 2 || strcmp(argv[1], "text") != 0;
     if (hx_env_load(&env, NULL) != HX_SUCCESS) {
         fprintf(stderr, "print_env: %s\n", hx_last_detail());
+        hx_env_release(&env);
         return 2;
     }
     hx_env_list(&env, stdout, markdown);

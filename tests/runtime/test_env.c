@@ -50,6 +50,10 @@ static void expect_bad(const char *setting, const char *name_part, const char *r
         fail_msg("%s: detail \"%s\" lacks \"%s\" or \"%s\"", setting, hx_last_detail(), name_part, range_part);
     assert_non_null(strstr(captured, hx_last_detail())); /* logged, once */
     assert_null(strstr(strstr(captured, hx_last_detail()) + 1, hx_last_detail()));
+    assert_int_equal(env.lanes, 0); /* complete, the bad value's default included */
+    assert_int_equal(env.bootstrap, 0);
+    assert_true(env.timeout == 300);
+    hx_env_release(&env);
 }
 
 static int clean_environment(void **state)
