@@ -122,6 +122,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     }
     hx_node_dimension(&dimensions, shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
+    planner->live_bytes = dimensions.live_bytes;
     *ar = (struct hx_forced){.plan = env->allreduce, .intra = env->intra_allreduce, .inter = env->inter_allreduce};
     *rs = (struct hx_forced){.plan = env->reduce_scatter, .intra = env->intra_reduce_scatter, .inter = env->inter_reduce_scatter};
     *ag = (struct hx_forced){.plan = env->allgather, .intra = env->intra_allgather, .inter = env->inter_allgather};

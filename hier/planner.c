@@ -84,11 +84,13 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     choice->window_coarse = HX_COARSE_WINDOW;
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
-    for (;;) { /* the slots of a window of slices must fit a rank's share of the cache */
+    for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
+        size_t live = hx_planner_live_slots(fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
+        double left = bytes / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
-        if (hx_planner_live_slots(fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) <= planner->bank_bytes ||
-            bytes / (double)sizes.fine_slices < FINE_SLICE_MIN_BYTES)
+        if (live <= planner->live_bytes || left < FINE_SLICE_MIN_BYTES ||
+            (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */
             break;
         per_coarse += (per_coarse + 3) / 4;
     }

@@ -3,7 +3,7 @@
 #include "layout.h"
 
 #define HX_ROW_ALIGN 64u
-#define SLOT_LINES_WORTH 8u /* lines of data per block */
+#define SLOT_LINES_WORTH 8u /* lines of data per block: with fewer, blocks share lines, so that many tiny ones fit a rank's slots */
 
 static size_t align_up(size_t bytes)
 {
@@ -56,8 +56,7 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
     return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it, and room for each block's rounding: a line where that is little
- * beside the data, so that readers of neighbours share none, else an element, so that many tiny blocks fit a rank's slots. */
+/* Where LIST block b starts in SLOT: after all the items before it, and room for each block's rounding, a line or an element. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t b)
 {
     uint32_t items = list_start(layout->stage, b), blocks = items < b ? items : b; /* blocks without items need none */
@@ -78,8 +77,11 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
     layout->coarse = sizes->coarse_slices;
     layout->per_coarse = layout->nslices / layout->coarse;
     if (stage->split) {
-        layout->row_bytes = align_up(ceil_div(piece_max(layout, 1), stage->nblocks) * sizes->elem_bytes);
-        layout->slot_bytes = stage->uses_slot ? stage->nblocks * layout->row_bytes : 0;
+        size_t part_bytes = ceil_div(piece_max(layout, 1), stage->nblocks) * sizes->elem_bytes;
+        layout->row_bytes = align_up(part_bytes);
+        layout->slot_lines = part_bytes >= SLOT_LINES_WORTH * HX_ROW_ALIGN;
+        layout->slot_stride = layout->slot_lines ? layout->row_bytes : part_bytes;
+        layout->slot_bytes = stage->uses_slot ? align_up(stage->nblocks * layout->slot_stride) : 0;
     } else {
         for (uint32_t b = 0; stage->list_start && b < stage->nblocks; b++) {
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
@@ -181,7 +183,7 @@ static void split_spans(const struct hx_layout *layout, enum hx_space space, uin
 {
     struct extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
     /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
-    size_t at = space == HX_SLOT ? b * layout->row_bytes
+    size_t at = space == HX_SLOT ? b * layout->slot_stride
                                  : home(layout, space, list_item(layout->stage, 0), part) * layout->elem_bytes;
 
     span_add(list, at, part.length * layout->elem_bytes);

@@ -32,7 +32,8 @@ struct hx_layout { /* of one stage in one call */
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
     size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
-    int slot_lines;       /* LIST: blocks in SLOT start on lines of their own */
+    int slot_lines;       /* blocks in SLOT start on lines of their own */
+    size_t slot_stride;   /* SPLIT: from one block in SLOT to the next */
     size_t scratch_bytes; /* scratch_rows * row_bytes */
 };
 

@@ -24,15 +24,16 @@ static size_t ring_bytes(size_t chunk)
 
 void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_bytes)
 {
-    size_t pairs = (size_t)n * (size_t)n * HX_RING_CHANNELS, share = llc_bytes / 4 / (size_t)n;
+    size_t pairs = (size_t)n * (size_t)n * HX_RING_CHANNELS, share = page_up(llc_bytes / 4 / (size_t)n);
 
     node->n = n;
     node->ring_chunk_bytes = RING_CHUNK_MAX;
     while (node->ring_chunk_bytes > RING_CHUNK_MIN && pairs * ring_bytes(node->ring_chunk_bytes) > RINGS_MAX_BYTES)
         node->ring_chunk_bytes /= 2;
     node->ring_bytes = ring_bytes(node->ring_chunk_bytes);
-    /* two banks of every rank together fill half of the last-level cache */
-    node->bank_bytes = page_up(share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share);
+    /* two banks of every rank together fill half of the last-level cache; what of it the smallest bank uses is up to the planner */
+    node->bank_bytes = share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share;
+    node->live_bytes = share && share < node->bank_bytes ? share : node->bank_bytes;
     node->bytes = HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
                   page_up((size_t)n * sizeof(struct hx_control)) + page_up(pairs * node->ring_bytes) +
                   2 * (size_t)n * node->bank_bytes;

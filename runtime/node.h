@@ -87,6 +87,7 @@ struct hx_node { /* this process's view */
     unsigned char *rings, *slots;
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
+    size_t live_bytes;                   /* of a bank: what all ranks can use and stay within half of the last-level cache */
 };
 
 static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int channel)

@@ -31,7 +31,7 @@ ranks=64
 tail -1 "${TMPDIR:-/tmp}/coll_plan.$$"
 rm -f "${TMPDIR:-/tmp}/coll_plan.$$"
 
-for shape in 4x96 16x96 64x192; do
+for shape in 4x96 16x96 64x192 384 4x384 2x512; do
     "$plan" big --shape $shape --size 64M || fault "big $shape"
 done
 
