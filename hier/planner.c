@@ -12,7 +12,7 @@
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define COARSE_SLICES_MAX 8
-#define COARSE_MESSAGE_BYTES (64.0 * 1024) /* do not cut messages between nodes below this */
+#define COARSE_MESSAGE_SHARE 16 /* messages between nodes are not cut until the CPU's part in one is more than 1/16 of the wire's */
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
@@ -38,13 +38,13 @@ static uint64_t at_least_one(double x)
     return x < 1 ? 1 : (uint64_t)x;
 }
 
-/* The network's slices: enough to overlap the levels, but no message below 64 KiB; more where a message would be too long. The number
- * of nodes, not the rank's own part, decides, so that all ranks agree. */
+/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over EFA, 240 KB
+ * over TCP); more where a message would be too long. The number of nodes, not the rank's own part, decides, so that all ranks agree. */
 static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_plan *plan, double bytes)
 {
     int lanes = plan->nlanes ? plan->nlanes : 1, members = plan->nlanes ? planner->shape->nnodes : planner->shape->nranks;
-    double lane_bytes = bytes / lanes;
-    uint64_t wanted = at_least_one(lane_bytes / members / COARSE_MESSAGE_BYTES), needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
+    double lane_bytes = bytes / lanes, least = COARSE_MESSAGE_SHARE * planner->cost.message_us * planner->cost.stream_gb_s * 1e3;
+    uint64_t wanted = at_least_one(lane_bytes / members / least), needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
 
     if (wanted > COARSE_SLICES_MAX)
         wanted = COARSE_SLICES_MAX;
