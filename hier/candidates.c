@@ -59,50 +59,50 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
     return hx_fail(HX_ERR_ENV, "%s=%s: no such algorithm for %s here; choose one of %s", variable, value, hx_coll_name(coll), choices);
 }
 
-static hx_status_t forced_check(const struct hx_planner *planner)
-{
-    const struct hx_forced *ar = &planner->forced[HX_COLL_ALLREDUCE], *rs = &planner->forced[HX_COLL_REDUCE_SCATTER];
-    const struct hx_forced *ag = &planner->forced[HX_COLL_ALLGATHER];
-    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
-    unsigned flat = flat_scope(planner->shape);
-    const struct {
-        const char *variable, *value;
-        enum hx_coll coll;
-        unsigned scope;
-        const char *also;
-    } checks[] = {
-        {"HX_ALLREDUCE", ar->plan, HX_COLL_ALLREDUCE, flat, hier ? "hier" : NULL},
-        {"HX_REDUCE_SCATTER", rs->plan, HX_COLL_REDUCE_SCATTER, flat, hier ? "hier" : NULL},
-        {"HX_ALLGATHER", ag->plan, HX_COLL_ALLGATHER, flat, hier ? "hier" : NULL},
-        {"HX_INTRA_ALLREDUCE", ar->intra, HX_COLL_ALLREDUCE, HX_SCOPE_INTRA, NULL},
-        {"HX_INTRA_REDUCE_SCATTER", rs->intra, HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, NULL},
-        {"HX_INTRA_ALLGATHER", ag->intra, HX_COLL_ALLGATHER, HX_SCOPE_INTRA, NULL},
-        {"HX_INTER_ALLREDUCE", ar->inter, HX_COLL_ALLREDUCE, HX_SCOPE_INTER, NULL},
-        {"HX_INTER_REDUCE_SCATTER", rs->inter, HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTER, NULL},
-        {"HX_INTER_ALLGATHER", ag->inter, HX_COLL_ALLGATHER, HX_SCOPE_INTER, NULL},
-    };
+/* As in the names of settings. */
+static const char *const setting_names[HX_COLL_COUNT] = {
+    [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
+    [HX_COLL_BCAST] = "BCAST",
+};
 
-    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-        hx_status_t status = name_check(checks[i].variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
-        if (status != HX_SUCCESS)
-            return status;
-    }
-    return HX_SUCCESS;
+static void forced_read(struct hx_planner *planner, const struct hx_env *env)
+{
+#define FORCED(coll, name) \
+    planner->forced[HX_COLL_##coll] = (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
+    FORCED(ALLREDUCE, allreduce);
+    FORCED(REDUCE_SCATTER, reduce_scatter);
+    FORCED(ALLGATHER, allgather);
+    FORCED(BCAST, bcast);
+#undef FORCED
 }
 
-/* Inside a hierarchy an all-reduce is a reduce-scatter and an all-gather: the name that has both parts, "nary_sliced" being "nary". */
-static const char *part_name(const char *intra_allreduce)
+static hx_status_t forced_check(const struct hx_planner *planner)
 {
-    if (!intra_allreduce)
-        return NULL;
-    return find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, intra_allreduce) ? intra_allreduce : "nary";
+    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
+    unsigned flat = flat_scope(planner->shape);
+    hx_status_t status = HX_SUCCESS;
+
+    for (int c = 0; c < HX_COLL_COUNT && status == HX_SUCCESS; c++) {
+        const struct hx_forced *forced = &planner->forced[c];
+        const struct {
+            const char *prefix, *value;
+            unsigned scope;
+            const char *also;
+        } checks[] = {{"HX_", forced->plan, flat, hier ? "hier" : NULL},
+                      {"HX_INTRA_", forced->intra, HX_SCOPE_INTRA, NULL},
+                      {"HX_INTER_", forced->inter, HX_SCOPE_INTER, NULL}};
+        for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
+            char variable[64];
+            snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
+            status = name_check(variable, checks[i].value, (enum hx_coll)c, checks[i].scope, checks[i].also);
+        }
+    }
+    return status;
 }
 
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net)
 {
-    struct hx_forced *ar = &planner->forced[HX_COLL_ALLREDUCE], *rs = &planner->forced[HX_COLL_REDUCE_SCATTER];
-    struct hx_forced *ag = &planner->forced[HX_COLL_ALLGATHER];
     struct hx_node dimensions = {0};
     int sharing = env->nodes ? shape->nranks : shape->max_local; /* ranks that share rank 0's cores */
 
@@ -123,13 +123,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     hx_node_dimension(&dimensions, shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
     planner->live_bytes = dimensions.live_bytes;
-    *ar = (struct hx_forced){.plan = env->allreduce, .intra = env->intra_allreduce, .inter = env->inter_allreduce};
-    *rs = (struct hx_forced){.plan = env->reduce_scatter, .intra = env->intra_reduce_scatter, .inter = env->inter_reduce_scatter};
-    *ag = (struct hx_forced){.plan = env->allgather, .intra = env->intra_allgather, .inter = env->inter_allgather};
-    ar->intra_first = ar->intra ? part_name(ar->intra) : rs->intra;
-    ar->intra_last = ar->intra ? part_name(ar->intra) : ag->intra;
-    rs->intra_first = rs->intra;
-    ag->intra_last = ag->intra;
+    forced_read(planner, env);
     return forced_check(planner);
 }
 
@@ -147,7 +141,7 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         list->items[list->n++] = *candidate;
 }
 
-static void flat_add(struct candidate_list *list, enum hx_coll coll, const struct hx_forced *forced)
+static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, const struct hx_forced *forced)
 {
     const struct hx_shape *shape = list->planner->shape;
     unsigned scope = flat_scope(shape);
@@ -157,7 +151,7 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, const struc
     while ((a = hx_algorithm_next(coll, scope, &idx))) {
         const char *level = scope == HX_SCOPE_INTRA ? forced->intra : scope == HX_SCOPE_INTER ? forced->inter : NULL;
         if (allowed(forced->plan, a) && (forced->plan || allowed(level, a)))
-            candidate_add(list, &(struct hx_candidate){.coll = coll, .flat = a});
+            candidate_add(list, &(struct hx_candidate){.coll = coll, .root = root, .flat = a});
     }
 }
 
@@ -176,37 +170,63 @@ static int lane_choices(const struct hx_planner *planner, double bytes, int lane
     return many > 1 ? 2 : 1;
 }
 
-/* The intra algorithm of a stage: the forced one, else the n-ary one. */
-static const struct hx_algorithm *part(enum hx_coll coll, const char *forced)
+/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its parts, where they
+ * have it: "nary_sliced" is made of "nary" parts. */
+static const char *part_forced(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
-    return find(coll, HX_SCOPE_INTRA, forced ? forced : "nary");
+    const char *name = planner->forced[coll].intra;
+
+    if (part == HX_COLL_COUNT)
+        return NULL;
+    if (!name)
+        return planner->forced[part].intra;
+    return find(part, HX_SCOPE_INTRA, name) ? name : "nary";
 }
 
-static void hier_add(struct candidate_list *list, enum hx_coll coll, const struct hx_forced *forced, double bytes)
+/* The intra algorithm of a stage: the forced one, else the n-ary one. */
+static const struct hx_algorithm *part_find(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
-    struct hx_candidate c = {.coll = coll};
-    int lanes[2], nlanes = lane_choices(list->planner, bytes, lanes), idx = 0;
+    const char *name = part_forced(planner, coll, part);
+    return part == HX_COLL_COUNT ? NULL : find(part, HX_SCOPE_INTRA, name ? name : "nary");
+}
 
-    c.first = coll != HX_COLL_ALLGATHER ? part(HX_COLL_REDUCE_SCATTER, forced->intra_first) : NULL;
-    c.last = coll != HX_COLL_REDUCE_SCATTER ? part(HX_COLL_ALLGATHER, forced->intra_last) : NULL;
+static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)
+{
+    const struct hx_planner *planner = list->planner;
+    struct hx_candidate c = {.coll = coll, .root = root};
+    int lanes[2], nlanes = lane_choices(planner, bytes, lanes), idx = 0;
+
     while ((c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)))
-        for (int i = 0; i < nlanes && allowed(forced->inter, c.inter); i++) {
+        for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
             c.lanes = lanes[i];
+            c.first = part_find(planner, coll, hx_candidate_first(coll, c.lanes));
+            c.last = part_find(planner, coll, hx_candidate_last(coll, c.lanes));
             candidate_add(list, &c);
         }
 }
 
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, double bytes, struct hx_candidate *candidates)
+/* Do the settings say anything about the levels of a composition? */
+static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll)
+{
+    if (planner->forced_lanes || planner->forced[coll].inter)
+        return 1;
+    for (int lanes = 1; lanes <= 2; lanes++)
+        if (part_forced(planner, coll, hx_candidate_first(coll, lanes)) || part_forced(planner, coll, hx_candidate_last(coll, lanes)))
+            return 1;
+    return 0;
+}
+
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, double bytes,
+                          struct hx_candidate *candidates)
 {
     struct candidate_list list = {planner, candidates, 0};
     const struct hx_forced *forced = &planner->forced[coll];
-    int levels_forced = forced->intra_first || forced->intra_last || forced->inter || planner->forced_lanes;
     int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
 
     if (hier && (!forced->plan || !strcmp(forced->plan, "hier")))
-        hier_add(&list, coll, forced, bytes);
-    if (!hier || (forced->plan ? strcmp(forced->plan, "hier") != 0 : !levels_forced))
-        flat_add(&list, coll, forced);
+        hier_add(&list, coll, root, bytes);
+    if (!hier || (forced->plan ? strcmp(forced->plan, "hier") != 0 : !levels_are_forced(planner, coll)))
+        flat_add(&list, coll, root, forced);
     return list.n;
 }
 

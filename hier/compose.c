@@ -57,6 +57,21 @@ static int covers_from(const struct composer *c, int lane, int node)
     return hx_lane_carrier(lane, c->candidate->lanes, hx_shape_node_size(c->shape, node));
 }
 
+static int root_node(const struct composer *c)
+{
+    return c->shape->node_of[c->candidate->root];
+}
+
+/* The local rank that carries lane on a node. */
+static int carrier(const struct composer *c, int lane, int node)
+{
+    int from = covers_from(c, lane, node);
+
+    if (!hx_coll_is_rooted(c->plan->coll) || node != root_node(c))
+        return from;
+    return (from + c->shape->local_of[c->candidate->root]) % hx_shape_node_size(c->shape, node);
+}
+
 /* The ranks of a node that lane covers, as plan blocks. */
 static void list_covered(struct composer *c, struct lists *l, int lane, int node)
 {
@@ -64,15 +79,15 @@ static void list_covered(struct composer *c, struct lists *l, int lane, int node
         lists_item(l, hx_shape_member(c->shape, node, local));
 }
 
-/* What local rank `local` of my node has charge of between the levels: its lanes (all-reduce), or all ranks' blocks on its lanes. */
+/* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
 static void list_carried(struct composer *c, struct lists *l, int local)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++) {
-        if (covers_from(c, lane, c->node) != local)
+        if (carrier(c, lane, c->node) != local)
             continue;
-        if (c->plan->coll == HX_COLL_ALLREDUCE)
+        if (!hx_coll_has_blocks(c->plan->coll))
             lists_item(l, lane);
-        for (int node = 0; c->plan->coll != HX_COLL_ALLREDUCE && node < c->shape->nnodes; node++)
+        for (int node = 0; hx_coll_has_blocks(c->plan->coll) && node < c->shape->nnodes; node++)
             list_covered(c, l, lane, node);
     }
 }
@@ -115,8 +130,8 @@ static const int *my_node(const struct composer *c)
     return c->shape->members + c->shape->node_start[c->node];
 }
 
-/* A stage among the ranks of my node whose block j is what local rank j has charge of. */
-static void intra_stage(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
+/* A stage among the ranks of my node whose block j is what local rank j has charge of. Its root carries lane 0. */
+static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
     struct lists l;
@@ -127,7 +142,28 @@ static void intra_stage(struct composer *c, int level, const struct hx_algorithm
         lists_block_end(&l);
     }
     lists_give(c, &l, stage);
+    if (c->status == HX_SUCCESS)
+        stage->root = carrier(c, 0, c->node);
+    return stage;
+}
+
+static void intra_stage(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
+{
+    struct hx_stage *stage = node_stage(c, level, in, out);
     stage_run_builder(c, stage, algorithm->name, algorithm->build);
+}
+
+/* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
+static void fixed_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
+                        enum hx_space out)
+{
+    struct hx_stage *stage = node_stage(c, level, in, out);
+
+    if (c->status == HX_SUCCESS) {
+        stage->uses_slot = 1;
+        stage->nflags = 2;
+    }
+    stage_run_builder(c, stage, name, build);
 }
 
 /* A gather to, or scatter from, the carriers of my node: block j is local rank j's own. */
@@ -168,22 +204,31 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
     struct lists l;
 
     for (int node = 0; members && node < nodes; node++)
-        members[node] = hx_shape_member(c->shape, node, covers_from(c, lane, node));
+        members[node] = hx_shape_member(c->shape, node, carrier(c, lane, node));
     if (members)
         stage = stage_add(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
     free(members);
     lists_open(&l, nodes);
     for (int node = 0; node < nodes && !l.failed; node++) {
-        if (c->plan->coll == HX_COLL_ALLREDUCE)
+        if (!hx_coll_has_blocks(c->plan->coll))
             lists_item(&l, lane); /* the algorithm splits the lane's block; see hx_split */
         else
             list_covered(c, &l, lane, node);
         lists_block_end(&l);
     }
     lists_give(c, &l, stage);
-    if (c->status == HX_SUCCESS)
+    if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
+        stage->root = hx_coll_is_rooted(c->plan->coll) ? root_node(c) : 0;
+    }
     stage_run_builder(c, stage, c->candidate->inter->name, c->candidate->inter->build);
+}
+
+static void lane_stages(struct composer *c, int level, enum hx_space in, enum hx_space out)
+{
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (carrier(c, lane, c->node) == c->local)
+            lane_stage(c, level, lane, in, out);
 }
 
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
@@ -193,9 +238,7 @@ static void compose_allreduce(struct composer *c)
     c->plan->partition = HX_PARTITION_EVEN;
     c->plan->nblocks = c->plan->in_nblocks = c->plan->out_nblocks = (uint32_t)c->candidate->lanes;
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (covers_from(c, lane, c->node) == c->local)
-            lane_stage(c, 1, lane, HX_OUT, HX_OUT);
+    lane_stages(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
@@ -233,9 +276,7 @@ static void compose_reduce_scatter(struct composer *c)
     c->plan->out_nblocks = 1;
     work_give(c);
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (covers_from(c, lane, c->node) == c->local)
-            lane_stage(c, 1, lane, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
+    lane_stages(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         holder_stage(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
 }
@@ -248,9 +289,19 @@ static void compose_allgather(struct composer *c)
     c->plan->in_nblocks = 1;
     /* with a lane for everybody, everybody holds its own block and this only copies */
     holder_stage(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (covers_from(c, lane, c->node) == c->local)
-            lane_stage(c, 1, lane, HX_OUT, HX_OUT);
+    lane_stages(c, 1, HX_OUT, HX_OUT);
+    if (c->n > 1)
+        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+}
+
+/* The vector stands in OUT, of the root only at first. */
+static void compose_bcast(struct composer *c)
+{
+    c->plan->nblocks = c->plan->out_nblocks = (uint32_t)c->candidate->lanes;
+    c->plan->in_nblocks = c->rank == c->candidate->root ? c->plan->nblocks : 0;
+    if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
+        fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
+    lane_stages(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
@@ -266,9 +317,14 @@ static void compose_flat(struct composer *c)
 
     plan->partition = HX_PARTITION_PER_RANK;
     plan->nblocks = plan->in_nblocks = plan->out_nblocks = (uint32_t)shape->nranks;
-    if (plan->coll == HX_COLL_ALLREDUCE) {
+    if (!hx_coll_has_blocks(plan->coll)) {
         plan->partition = HX_PARTITION_EVEN;
         plan->nblocks = plan->in_nblocks = plan->out_nblocks = 1;
+        if (plan->coll == HX_COLL_BCAST) {
+            plan->in_nblocks = c->rank == c->candidate->root;
+            if (stage)
+                stage->in = HX_OUT;
+        }
     } else {
         if (plan->coll == HX_COLL_REDUCE_SCATTER) {
             plan->out_block = (uint32_t)c->rank;
@@ -284,8 +340,10 @@ static void compose_flat(struct composer *c)
         }
         lists_give(c, &l, stage);
     }
-    if (c->status == HX_SUCCESS)
+    if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
+        stage->root = shape->node_start[root_node(c)] + shape->local_of[c->candidate->root];
+    }
     stage_run_builder(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }
 
@@ -300,15 +358,19 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         return NULL;
     hx_candidate_name(candidate, c.plan->name);
     c.plan->nlanes = candidate->lanes;
+    c.plan->root = candidate->root;
     if (candidate->lanes == 0)
         compose_flat(&c);
     else if (candidate->coll == HX_COLL_ALLREDUCE)
         compose_allreduce(&c);
     else if (candidate->coll == HX_COLL_REDUCE_SCATTER)
         compose_reduce_scatter(&c);
+    else if (candidate->coll == HX_COLL_BCAST)
+        compose_bcast(&c);
     else
         compose_allgather(&c);
-    c.plan->awaits_all = 1; /* each result here depends on every rank; engine.h says what rests on it, the checker proves it */
+    /* what has no root depends on every rank; engine.h says what rests on it, the checker proves it */
+    c.plan->awaits_all = !hx_coll_is_rooted(candidate->coll);
     if (c.status == HX_SUCCESS)
         c.status = hx_plan_seal(c.plan);
     if (c.status != HX_SUCCESS) {
@@ -318,9 +380,23 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     return c.plan;
 }
 
+enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
+{
+    (void)lanes;
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
+}
+
+enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
+{
+    if (coll == HX_COLL_BCAST && lanes == 1)
+        return HX_COLL_BCAST;
+    return coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_COUNT : HX_COLL_ALLGATHER;
+}
+
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
 {
-    const char *first = candidate->first ? candidate->first->name : "gather";
+    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : candidate->lanes > 1 ? "scatter" : "-";
+    const char *first = candidate->first ? candidate->first->name : before;
     const char *last = candidate->last ? candidate->last->name : "scatter";
 
     if (candidate->lanes == 0)
@@ -334,6 +410,11 @@ static int power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
+static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
+{
+    return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
+}
+
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     unsigned scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
@@ -341,6 +422,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
                !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
-    return scope == HX_SCOPE_FLAT && (candidate->inter->scopes & HX_SCOPE_INTER) &&
+    return scope == HX_SCOPE_FLAT && part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
+           part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) && (candidate->inter->scopes & HX_SCOPE_INTER) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local;
 }

@@ -5,10 +5,13 @@
  *   all-reduce      intra reduce-scatter  ->  inter all-reduce on every lane     ->  intra all-gather
  *   reduce-scatter  intra reduce-scatter  ->  inter reduce-scatter on every lane ->  intra scatter    (fewer lanes than members)
  *   all-gather      intra gather (fewer lanes than members)  ->  inter all-gather on every lane  ->  intra all-gather
+ *   broadcast       root's node: scatter over the lanes  ->  inter broadcast of every lane  ->  intra all-gather
+ *                   one lane: inter broadcast  ->  intra broadcast
  *   flat            one algorithm over all ranks
  *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
- * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several.
+ * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. Where
+ * there is a root, its node counts local ranks from it on, so that it carries lane 0 itself.
  */
 #ifndef HX_COMPOSE_H
 #define HX_COMPOSE_H
@@ -16,12 +19,18 @@
 
 struct hx_candidate {
     enum hx_coll coll;
+    int root;                         /* a rank; 0 where the collective has none */
     int lanes;                        /* 0: flat */
     const struct hx_algorithm *flat;  /* flat: the one algorithm */
-    const struct hx_algorithm *first; /* intra reduce-scatter; NULL for all-gather */
+    const struct hx_algorithm *first; /* intra, of hx_candidate_first; NULL where that is none */
     const struct hx_algorithm *inter;
-    const struct hx_algorithm *last;  /* intra all-gather; NULL for reduce-scatter */
+    const struct hx_algorithm *last;  /* intra, of hx_candidate_last */
 };
+
+/* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes; HX_COLL_COUNT: none is
+ * to be chosen, the stage is a fixed part or missing. */
+enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes);
+enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes);
 
 #define HX_CANDIDATE_NAME_BYTES 64
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model: see cost.h. Formulas: the heads of the algorithms' files. */
 #include "cost.h"
+#include "inter/tree.h"
 #include <string.h>
 
+#define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
 #define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
@@ -26,11 +28,41 @@ static double ceil_log2(int p)
     return p > 1 ? floor_log2(p - 1) + 1 : 0;
 }
 
+/* The book of broadcasts. A member that passes all on sends log vectors; scattered and gathered, about two. */
+static int bcast_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+{
+    double log = ceil_log2(p), others = p - 1;
+
+    if (!strcmp(name, "flat")) {
+        *rounds = p > 1;
+        *messages = *vectors = others;
+    } else if (!strcmp(name, "binomial")) {
+        *rounds = *messages = *vectors = log;
+    } else if (!strcmp(name, "knomial")) {
+        *rounds = hx_tree_rounds(p, HX_KNOMIAL_RADIX);
+        *messages = *vectors = hx_tree_children(p, HX_KNOMIAL_RADIX);
+    } else if (!strcmp(name, "scatter_ring")) {
+        *rounds = *messages = log + others;
+        *vectors = 2 * others / p;
+    } else if (!strcmp(name, "scatter_circulant")) {
+        *rounds = *messages = 2 * log;
+        *vectors = 2 * others / p;
+    } else if (!strcmp(name, "chain")) {
+        *rounds = others;
+        *messages = *vectors = 1;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
 {
     const char *name = algorithm->name;
     double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p), fold = 0;
 
+    if (algorithm->coll == HX_COLL_BCAST)
+        return bcast_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
         *rounds = *messages = phases * others;
@@ -60,6 +92,14 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
+/* Vectors that pass before the last member of a chain gets its first slice: the chain is as good as its slices are many. */
+static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
+{
+    if (strcmp(algorithm->name, "chain"))
+        return 0;
+    return (rounds - 1) / (slices < 1 ? 1 : slices > HX_COARSE_SLICES_MAX ? HX_COARSE_SLICES_MAX : slices);
+}
+
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
@@ -74,12 +114,15 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
         return p->intra_alpha_us + switches(p) +
                (bytes / p->intra_gb_s + n * bytes / owners / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (algorithm->coll == HX_COLL_BCAST)
+        owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
         return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
     return rounds * (p->intra_alpha_us + switches(p)) + (messages - rounds) * p->intra_alpha_us / 2 +
-           vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
+           (vectors + pipeline_fill(algorithm, rounds, bytes / FINE_SLICE_BYTES)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
+               p->oversubscription;
 }
 
 /* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
@@ -93,7 +136,8 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
     cost->rounds = rounds;
     cost->net_bytes = vectors * bytes * streams;
     return rounds * (p->net_alpha_us + switches(p)) + (messages - rounds) * p->message_us * p->oversubscription +
-           vectors * bytes * (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
+           (vectors + pipeline_fill(algorithm, rounds, bytes / hx_cost_least_message(p))) * bytes *
+               (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
 
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
@@ -105,8 +149,9 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     if (lanes == 0 && shape->nnodes == 1) {
         cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, shape->nranks, bytes);
     } else if (lanes == 0) {
-        /* every rank is a member, in the order of nodes: a ring crosses each link once, the others with nearly all of their messages */
-        int ring = !strcmp(candidate->flat->name, "ring"), crossing = ring ? 1 : shape->max_local;
+        /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, the others with nearly all of their messages */
+        int neighbours = !strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain");
+        int crossing = neighbours ? 1 : shape->max_local;
         double rounds, messages, vectors = 0;
         cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, crossing, &cost);
         if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
@@ -117,7 +162,9 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         double lane_bytes = bytes / lanes;
         if (candidate->first)
             cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
-        else if (lanes < shape->max_local)
+        else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */
+            cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
+        else if (candidate->coll == HX_COLL_ALLGATHER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last)
             cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);

@@ -23,6 +23,14 @@ struct hx_cost {
     double net_bytes;    /* sent by the busiest node */
 };
 
+#define HX_COARSE_SLICES_MAX 8 /* of a vector between nodes */
+
+/* Bytes of a message between nodes that is not worth cutting: the CPU's part in it is 1/16 of the wire's. */
+static inline double hx_cost_least_message(const struct hx_cost_params *params)
+{
+    return 16 * params->message_us * params->stream_gb_s * 1e3;
+}
+
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 
 /* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */

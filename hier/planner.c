@@ -11,13 +11,11 @@
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define FINE_SLICE_MIN_BYTES 512.0
-#define COARSE_SLICES_MAX 8
-#define COARSE_MESSAGE_SHARE 16 /* messages between nodes are not cut until the CPU's part in one is more than 1/16 of the wire's */
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
 {
-    return (double)count * elem_bytes * (coll == HX_COLL_ALLREDUCE ? 1 : planner->shape->nranks);
+    return (double)count * elem_bytes * (hx_coll_has_blocks(coll) ? planner->shape->nranks : 1);
 }
 
 size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse)
@@ -38,35 +36,68 @@ static uint64_t at_least_one(double x)
     return x < 1 ? 1 : (uint64_t)x;
 }
 
-/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over EFA, 240 KB
- * over TCP); more where a message would be too long. The number of nodes, not the rank's own part, decides, so that all ranks agree. */
-static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_plan *plan, double bytes)
-{
-    int lanes = plan->nlanes ? plan->nlanes : 1, members = plan->nlanes ? planner->shape->nnodes : planner->shape->nranks;
-    double lane_bytes = bytes / lanes, least = COARSE_MESSAGE_SHARE * planner->cost.message_us * planner->cost.stream_gb_s * 1e3;
-    uint64_t wanted = at_least_one(lane_bytes / members / least), needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
+/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other slots: a plan of
+ * the fullest node, the largest, decides. Where there is a root its node may have a stage more, and it has a part in every stage. */
+struct deciding {
+    struct hx_plan *fullest, *root; /* root: NULL where there is none */
+};
 
-    if (wanted > COARSE_SLICES_MAX)
-        wanted = COARSE_SLICES_MAX;
-    return wanted > needed ? wanted : needed;
+static void deciding_release(struct deciding *d)
+{
+    hx_plan_release(d->fullest);
+    hx_plan_release(d->root);
 }
 
-/* On nodes of other sizes the same stage has other slots, but all ranks must cut alike: the fullest node's, the largest,
- * decide. */
-static hx_status_t fullest_plan(const struct hx_planner *planner, const struct hx_candidate *candidate,
-                                struct hx_plan *plan, struct hx_plan **fullest)
+static hx_status_t deciding_find(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
+                                 struct deciding *d)
 {
     const struct hx_shape *shape = planner->shape;
-    int node = shape->node_of[plan->rank];
+    int rooted = hx_coll_is_rooted(candidate->coll), node = shape->node_of[plan->rank];
 
-    if (hx_shape_node_size(shape, node) == shape->max_local) {
-        hx_plan_retain(*fullest = plan);
+    *d = (struct deciding){NULL, NULL};
+    if (!rooted && hx_shape_node_size(shape, node) == shape->max_local) {
+        hx_plan_retain(d->fullest = plan);
         return HX_SUCCESS;
     }
     for (node = 0; hx_shape_node_size(shape, node) < shape->max_local; node++)
         ;
-    *fullest = hx_compose(shape, hx_shape_member(shape, node, 0), candidate);
-    return *fullest ? HX_SUCCESS : HX_ERR_NOMEM; /* the composer has told */
+    d->fullest = hx_compose(shape, hx_shape_member(shape, node, 0), candidate);
+    if (rooted)
+        d->root = hx_compose(shape, candidate->root, candidate);
+    if (d->fullest && (d->root || !rooted))
+        return HX_SUCCESS;
+    deciding_release(d);
+    return HX_ERR_NOMEM; /* the composer has told */
+}
+
+/* How many messages a lane's slice becomes, each to another member. */
+static int lane_parts(const struct hx_planner *planner, const struct deciding *d)
+{
+    for (int s = 0; d->root && s < d->root->nstages; s++)
+        if (d->root->stages[s].coarse && d->root->stages[s].split)
+            return (int)d->root->stages[s].nblocks;
+    return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks;
+}
+
+/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over
+ * EFA, 240 KB over TCP); more where a message would be too long. */
+static uint64_t coarse_slices(const struct hx_planner *planner, const struct deciding *d, double bytes)
+{
+    double lane_bytes = bytes / (d->fullest->nlanes ? d->fullest->nlanes : 1);
+    uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / hx_cost_least_message(&planner->cost));
+    uint64_t needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
+
+    if (wanted > HX_COARSE_SLICES_MAX)
+        wanted = HX_COARSE_SLICES_MAX;
+    return wanted > needed ? wanted : needed;
+}
+
+static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *sizes)
+{
+    size_t fullest = hx_planner_live_slots(d->fullest, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
+    size_t root = d->root ? hx_planner_live_slots(d->root, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) : 0;
+
+    return root > fullest ? root : fullest;
 }
 
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
@@ -74,19 +105,20 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
     double slice = planner->forced_slice ? (double)planner->forced_slice : FINE_SLICE_BYTES;
-    uint64_t coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, plan, bytes) : 1, per_coarse;
-    struct hx_plan *fullest;
-    hx_status_t status = fullest_plan(planner, candidate, plan, &fullest);
+    uint64_t coarse, per_coarse;
+    struct deciding d;
+    hx_status_t status = deciding_find(planner, candidate, plan, &d);
 
     if (status != HX_SUCCESS)
         return status;
+    coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
     choice->window_coarse = HX_COARSE_WINDOW;
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
-        size_t live = hx_planner_live_slots(fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
+        size_t live = most_live_slots(&d, &sizes);
         double left = bytes / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
         if (live <= planner->live_bytes || left < FINE_SLICE_MIN_BYTES ||
@@ -94,7 +126,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
             break;
         per_coarse += (per_coarse + 3) / 4;
     }
-    hx_plan_release(fullest);
+    deciding_release(&d);
     return HX_SUCCESS;
 }
 
@@ -117,7 +149,7 @@ static void plan_evict(struct hx_planner *planner)
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
 {
-    return a->coll == b->coll && a->lanes == b->lanes && a->flat == b->flat && a->first == b->first && a->inter == b->inter &&
+    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->flat == b->flat && a->first == b->first && a->inter == b->inter &&
            a->last == b->last;
 }
 
@@ -167,7 +199,8 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
         if (!(plans[r] = hx_compose(planner->shape, r, candidate)))
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
-        struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW};
+        struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW,
+                                     .in_place = candidate->coll == HX_COLL_BCAST};
         hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
         if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
             status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
@@ -238,7 +271,7 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes,
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, uint64_t count, uint32_t elem_bytes,
                                   struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
@@ -248,7 +281,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    n = hx_planner_candidates(planner, coll, bytes, candidates);
+    n = hx_planner_candidates(planner, coll, root, bytes, candidates);
     best = hx_planner_best(planner, candidates, n, bytes);
     status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
                       : plan_get(planner, &candidates[best], &choice->plan);

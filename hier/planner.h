@@ -14,7 +14,7 @@
 #define HX_COARSE_WINDOW 3
 
 struct hx_forced { /* algorithm names from the settings, NULL where free */
-    const char *plan, *intra, *intra_first, *intra_last, *inter;
+    const char *plan, *intra, *inter;
 };
 
 struct hx_planner {
@@ -34,7 +34,8 @@ struct hx_planner {
 
 /* All candidates that fit the shape and the settings, for a vector of `bytes`. Returns their number; at least 1 (hx_planner_init has
  * checked the settings). */
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, double bytes, struct hx_candidate *candidates);
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, double bytes,
+                          struct hx_candidate *candidates);
 
 /* The cheapest of them. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);

@@ -35,5 +35,18 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "recursive doubling: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
     {"circulant", HX_COLL_ALLGATHER, hx_allgather_circulant, ANYWHERE, 0,
      "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+
+    {"flat", HX_COLL_BCAST, hx_bcast_flat, ANYWHERE, 0,
+     "1 round, the root sends to everybody: few members, small vectors", "The Illustrated Collectives"},
+    {"binomial", HX_COLL_BCAST, hx_bcast_binomial, ANYWHERE, 0,
+     "log2 p rounds of whole vectors: small vectors", "The Illustrated Collectives"},
+    {"knomial", HX_COLL_BCAST, hx_bcast_knomial, ANYWHERE, 0,
+     "log4 p rounds of 3 whole vectors at once: small vectors", "MPICH, UCX"},
+    {"scatter_ring", HX_COLL_BCAST, hx_bcast_scatter_ring, ANYWHERE, 0,
+     "twice the least bytes, log2 p + p-1 rounds: large vectors", "van de Geijn 1994"},
+    {"scatter_circulant", HX_COLL_BCAST, hx_bcast_scatter_circulant, ANYWHERE, 0,
+     "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "van de Geijn 1994; Traeff"},
+    {"chain", HX_COLL_BCAST, hx_bcast_chain, ANYWHERE, 0,
+     "each member passes slices on to the next: large vectors, few members", "Johnsson, Ho 1989"},
     {0},
 };

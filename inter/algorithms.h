@@ -24,4 +24,11 @@ void hx_allgather_mesh(struct hx_builder *b);
 void hx_allgather_rdh(struct hx_builder *b);
 void hx_allgather_circulant(struct hx_builder *b);
 
+void hx_bcast_flat(struct hx_builder *b);
+void hx_bcast_binomial(struct hx_builder *b);
+void hx_bcast_knomial(struct hx_builder *b);
+void hx_bcast_scatter_ring(struct hx_builder *b);
+void hx_bcast_scatter_circulant(struct hx_builder *b);
+void hx_bcast_chain(struct hx_builder *b);
+
 #endif

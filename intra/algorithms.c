@@ -12,5 +12,7 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, each owner adds up its block of all slots", "n-ary reduce-scatter"},
     {"nary", HX_COLL_ALLGATHER, hx_allgather_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "1 hop, everybody copies from all owners' slots", "n-ary all-gather"},
+    {"nary", HX_COLL_BCAST, hx_bcast_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody copies from the root's slot", "shared-memory flag exchange"},
     {0},
 };

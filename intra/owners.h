@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Owners: the members whose block may hold something. With few lanes most members of a large node own nothing, and
- * nobody waits for them. */
+ * nobody waits for them. Holders: who collects or hands out a member's block. */
 #ifndef HX_OWNERS_H
 #define HX_OWNERS_H
 #include "plan.h"
@@ -8,6 +8,11 @@
 static inline int hx_owns(const struct hx_builder *b, int member)
 {
     return !hx_block_is_empty(b, member);
+}
+
+static inline int hx_holder(const struct hx_builder *b, int member)
+{
+    return b->stage->holder ? b->stage->holder[member] : b->root;
 }
 
 /* Wait until all owners have published flag in the slice one window before. */

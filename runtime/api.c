@@ -139,7 +139,7 @@ hx_status_t hx_barrier(hx_comm_t *comm)
     if (status != HX_SUCCESS || comm->size == 1)
         return status;
     /* nobody has all contributions before all have entered */
-    return call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "barrier", &in, &out, 1, 1, hx_reduce_kernel(HX_BYTE, HX_BOR)});
+    return call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "barrier", &in, &out, 1, 1, hx_reduce_kernel(HX_BYTE, HX_BOR), 0});
 }
 
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
@@ -158,7 +158,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
         kernel(out, &in, 1, count);
         return HX_SUCCESS;
     }
-    status = call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "allreduce", in, out, count, (uint32_t)bytes, kernel});
+    status = call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "allreduce", in, out, count, (uint32_t)bytes, kernel, 0});
     if (op == HX_AVG && status == HX_SUCCESS)
         hx_scale_inverse(out, count, dtype, comm->size);
     return status;
@@ -203,7 +203,7 @@ hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount,
         result = comm->aside;
     }
     status = call_run(comm, &(struct hx_call){HX_COLL_REDUCE_SCATTER, "reduce_scatter_block", in, result, recvcount,
-                                              (uint32_t)bytes, kernel});
+                                              (uint32_t)bytes, kernel, 0});
     if (op == HX_AVG && status == HX_SUCCESS)
         hx_scale_inverse(result, recvcount, dtype, comm->size);
     if (result != out && status == HX_SUCCESS)
@@ -231,5 +231,36 @@ hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dty
             return status;
         in = memcpy(comm->aside, (const char *)out + (size_t)comm->rank * count * bytes, count * bytes);
     }
-    return call_run(comm, &(struct hx_call){HX_COLL_ALLGATHER, "allgather", in, out, count, (uint32_t)bytes, NULL});
+    return call_run(comm, &(struct hx_call){HX_COLL_ALLGATHER, "allgather", in, out, count, (uint32_t)bytes, NULL, 0});
+}
+
+static hx_status_t root_check(struct hx_comm *comm, const char *name, int root)
+{
+    if (root >= 0 && root < comm->size)
+        return HX_SUCCESS;
+    hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, root, comm->size - 1);
+    return comm_fail(comm, HX_ERR_ARG);
+}
+
+static hx_status_t rooted_call_run(struct hx_comm *comm, const struct hx_call *call)
+{
+    hx_status_t status = hx_engine_is_far_ahead(comm) ? hx_barrier(comm) : HX_SUCCESS;
+    return status != HX_SUCCESS ? status : call_run(comm, call);
+}
+
+hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    hx_status_t status;
+
+    if ((status = comm_check(comm, "hx_bcast")) != HX_SUCCESS ||
+        (status = dtype_check(comm, "hx_bcast", dtype)) != HX_SUCCESS ||
+        (status = root_check(comm, "hx_bcast", root)) != HX_SUCCESS || count == 0)
+        return status;
+    if (!buf) {
+        hx_fail(HX_ERR_ARG, "hx_bcast: buf is NULL and count is %zu", count);
+        return comm_fail(comm, HX_ERR_ARG);
+    }
+    if ((status = buffers_check(comm, "hx_bcast", buf, buf, count, 1, hx_dtype_bytes(dtype))) != HX_SUCCESS || comm->size == 1)
+        return status;
+    return rooted_call_run(comm, &(struct hx_call){HX_COLL_BCAST, "bcast", buf, buf, count, (uint32_t)hx_dtype_bytes(dtype), NULL, root});
 }

@@ -106,9 +106,6 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
     if (slots > comm->node->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, comm->node->bank_bytes);
-    if (!bound->plan->awaits_all)
-        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s may end before all ranks have entered the call", bound->plan->name,
-                       hx_coll_name(bound->plan->coll));
     if (channel > HX_RING_CHANNELS || bound->plan->nflags > HX_NODE_FLAGS)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d ring channels and %u flags, there are %d and %d",
                        bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags, HX_RING_CHANNELS,
@@ -200,16 +197,18 @@ static void maxima_take(struct hx_bound *bound)
         const struct hx_stage *stage = bound->stages[s].stage;
         int spans = hx_layout_max_spans(stage);
         bound->max_spans = spans > bound->max_spans ? spans : bound->max_spans;
-        for (uint32_t i = 0; i < stage->nsteps; i++)
+        for (uint32_t i = 0; i < stage->nsteps; i++) {
+            bound->writes_slot |= stage->steps[i].dst == HX_SLOT;
             if (stage->steps[i].op == HX_OP_REDUCE && (int)stage->steps[i].n > bound->max_sources)
                 bound->max_sources = (int)stage->steps[i].n;
+        }
     }
 }
 
 static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **out)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(comm->planner, call->coll, call->count, call->elem_bytes, &choice);
+    hx_status_t status = hx_registry.planner->choose(comm->planner, call->coll, call->root, call->count, call->elem_bytes, &choice);
     struct hx_bound *bound;
     int members = 0;
 
@@ -220,7 +219,7 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
         hx_plan_release(choice.plan);
         return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
     }
-    *bound = (struct hx_bound){.coll = call->coll, .count = call->count, .elem_bytes = call->elem_bytes,
+    *bound = (struct hx_bound){.coll = call->coll, .root = call->root, .count = call->count, .elem_bytes = call->elem_bytes,
                                .plan = choice.plan, .nstages = choice.plan->nstages};
     for (int s = 0; s < bound->nstages; s++)
         members += choice.plan->stages[s].n;
@@ -254,7 +253,8 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
 
 hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **bound)
 {
-    uint64_t key = (call->count * 0x9e3779b97f4a7c15u) ^ ((uint64_t)call->coll << 61) ^ ((uint64_t)call->elem_bytes << 57);
+    uint64_t key = (call->count * 0x9e3779b97f4a7c15u) ^ ((uint64_t)call->coll << 61) ^ ((uint64_t)call->elem_bytes << 57) ^
+                   ((uint64_t)call->root * 0xff51afd7ed558ccdu);
     struct hx_bound **entry = &comm->engine.cache[(key >> 58) % HX_BOUND_CACHE], *fresh = NULL;
     hx_status_t status;
 

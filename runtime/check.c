@@ -176,8 +176,10 @@ static int calls_are_sane(struct hx_check_run *run, const struct hx_shape *shape
             hx_check_fault(run, "call %d: bad sizes or windows", c);
         for (int r = 0; r < shape->nranks && !run->faulty; r++)
             if (calls[c].plans[r]->p != shape->nranks || calls[c].plans[r]->rank != r ||
-                calls[c].plans[r]->coll != calls[c].plans[0]->coll)
-                hx_check_fault(run, "call %d, rank %d: the plan is of another rank, shape or collective", c, r);
+                calls[c].plans[r]->coll != calls[c].plans[0]->coll || calls[c].plans[r]->root != calls[c].plans[0]->root)
+                hx_check_fault(run, "call %d, rank %d: the plan is of another rank, shape, collective or root", c, r);
+        if (calls[c].plans[0]->coll == HX_COLL_BCAST && !calls[c].in_place)
+            hx_check_fault(run, "call %d: a broadcast has one buffer", c);
     }
     return !run->faulty;
 }

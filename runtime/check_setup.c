@@ -259,9 +259,10 @@ void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
     r->entry = hx_check_release(store, (uint32_t)rank);
 }
 
+/* Contributions to each element of a result. Of a broadcast only the root has input, so one can only be the root's. */
 static int expected_count(const struct hx_plan *plan)
 {
-    return plan->coll == HX_COLL_ALLGATHER ? 1 : plan->p;
+    return plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_BCAST ? 1 : plan->p;
 }
 
 static void result_check(struct hx_check_run *run, int call, int rank)

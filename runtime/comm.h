@@ -36,7 +36,7 @@ struct hx_choice {
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
                         const struct hx_net_profile *net, struct hx_planner **planner);
-    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes,
+    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, uint64_t count, uint32_t elem_bytes,
                           struct hx_choice *choice);
     void (*close)(struct hx_planner *planner);
 };

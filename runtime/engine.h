@@ -4,9 +4,11 @@
  * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call without asking: call c writes into the bank that call c-2 used. Whoever starts c
- * has ended c-1; all ranks had entered c-1 by then (plan->awaits_all), so all had left c-2. A plan without awaits_all
- * would need a look at who has left; there is none yet, and hx_bind refuses it.
+ * Slots are reused from call to call: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1; if
+ * all ranks had entered c-1 by then (plan->awaits_all), all had left c-2 and nobody needs to be asked. After a rooted
+ * c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that only sends
+ * could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted calls in a
+ * row the next one begins with a barrier (hx_engine_is_far_ahead).
  */
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H
@@ -65,9 +67,11 @@ struct hx_bound_stage {
 /* A plan bound to a count. */
 struct hx_bound {
     enum hx_coll coll;
+    int root;
     uint64_t count;
     uint32_t elem_bytes;
     struct hx_plan *plan;
+    int writes_slot;
     int one_slice; /* run_inline */
     size_t work_bytes, scratch_bytes;
     int nstages;
@@ -87,6 +91,7 @@ struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order 
 
 struct hx_engine {
     uint64_t call;           /* number of the last call entered */
+    int ahead;               /* rooted calls since the last one that awaited all */
     struct hx_bound *cache[HX_BOUND_CACHE], *last;
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
@@ -109,13 +114,19 @@ struct hx_call {
     uint64_t count; /* as struct hx_sizes */
     uint32_t elem_bytes;
     hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
+    int root;                   /* 0 where there is none */
 };
+
+#define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
 hx_status_t hx_engine_open(struct hx_comm *comm);
 void hx_engine_close(struct hx_comm *comm);
 
 /* Run one collective to its end. Blocking. */
 hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call);
+
+/* Is a barrier due before the next rooted call? The same on all ranks. */
+int hx_engine_is_far_ahead(const struct hx_comm *comm);
 
 /* ---- inside the engine */
 
@@ -134,7 +145,8 @@ struct hx_run {
 
 static inline int hx_bound_fits(const struct hx_bound *bound, const struct hx_call *call)
 {
-    return bound->count == call->count && bound->coll == call->coll && bound->elem_bytes == call->elem_bytes;
+    return bound->count == call->count && bound->coll == call->coll && bound->elem_bytes == call->elem_bytes &&
+           bound->root == call->root;
 }
 
 hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **bound);

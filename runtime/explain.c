@@ -106,8 +106,10 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
     static const char *const scopes[] = {"?", "intra", "inter", "?", "flat"};
     char text[256];
 
-    fprintf(file, "%s %s, rank %d of %d: %u blocks, %d lanes, %d stages\n", hx_coll_name(plan->coll), plan->name,
-            plan->rank, plan->p, plan->nblocks, plan->nlanes, plan->nstages);
+    fprintf(file, "%s %s, rank %d of %d", hx_coll_name(plan->coll), plan->name, plan->rank, plan->p);
+    if (hx_coll_is_rooted(plan->coll))
+        fprintf(file, ", root %d", plan->root);
+    fprintf(file, ": %u blocks, %d lanes, %d stages\n", plan->nblocks, plan->nlanes, plan->nstages);
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
         fprintf(file, "  stage %d: level %d, %s %s, member %d of %d (ranks", s, stage->level,

@@ -128,6 +128,10 @@ HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t 
  * Blocking. Errors as hx_allreduce. */
 HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
+/* buf on every rank = buf of root. buf: count elements. The root may return before others have entered the call.
+ * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for a root that is no rank. */
+HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);
 

@@ -8,6 +8,7 @@
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
+ *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
 #ifndef HX_NODE_H
@@ -36,6 +37,7 @@ struct hx_control { /* of one rank; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this rank */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered;  /* the last call this rank has entered */
+    _Atomic uint64_t left;                             /* and left */
     _Atomic int32_t waits_for;                         /* rank on another node that it has long waited for, or -1 */
     struct hx_flag flags[2][HX_NODE_FLAGS];            /* by parity of the call */
 };

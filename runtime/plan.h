@@ -19,7 +19,19 @@
 #include "topo/shape.h"
 #include <stdint.h>
 
-enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_COUNT };
+enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_COUNT };
+
+/* One rank gives or gets all: nobody else has to wait for everybody. */
+static inline int hx_coll_is_rooted(enum hx_coll coll)
+{
+    return coll == HX_COLL_BCAST;
+}
+
+/* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
+static inline int hx_coll_has_blocks(enum hx_coll coll)
+{
+    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER;
+}
 
 enum hx_opcode {
 #define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
@@ -72,14 +84,14 @@ struct hx_stage {
     int level;              /* stages of one level run side by side */
     int after;              /* it starts a slice when this level has finished it: the next lower one that this rank has; -1: none */
     int coarse;             /* 1: its slices each gather several slices of the fine stages */
-    int n, me;              /* members of the group, and which one this rank is */
+    int n, me, root;        /* members of the group; which one this rank is, and which the root, 0 where there is none */
     int *members;           /* [n] ranks of the communicator */
     enum hx_space in, out;  /* where its input stands and its output goes */
     uint32_t nblocks;
     int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
     uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b */
     uint32_t *list;
-    int *holder;            /* [n] for "gather" and "scatter": the member that collects or hands out the block of each */
+    int *holder;            /* [n] for "gather" and "scatter": the member that collects or hands out the block of each; NULL: the root */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot;
     uint32_t first_flag;    /* of the plan's flags */
@@ -92,7 +104,7 @@ enum hx_partition { HX_PARTITION_EVEN, HX_PARTITION_PER_RANK };
 struct hx_plan {
     enum hx_coll coll;
     char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
-    int p, rank;
+    int p, rank, root;           /* root: a rank, 0 where there is none */
     enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: block r has count elements */
     uint32_t nblocks;
     uint32_t in_block, in_nblocks;   /* IN holds these plan blocks (all, or this rank's own) */
@@ -103,7 +115,7 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* when the call ends on one rank, every rank has entered it: proved by the checker */
+    int awaits_all; /* when the call ends on one rank, every rank has entered it: proved by the checker. Not so if rooted */
     int references;
 };
 
@@ -111,9 +123,10 @@ struct hx_plan {
 
 /* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
  * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
- * space: read a block of in before the same block of out is written. */
+ * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
+ * root's out and leaves it in everybody's. */
 struct hx_builder {
-    int p, me;
+    int p, me, root;
     enum hx_space in, out;
     struct hx_stage *stage; /* under construction */
     uint32_t capacity;

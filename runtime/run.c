@@ -249,6 +249,39 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry -------------------------------------------------------------------------------------------------------- */
 
+int hx_engine_is_far_ahead(const struct hx_comm *comm)
+{
+    return comm->net && comm->engine.ahead >= HX_CALLS_AHEAD;
+}
+
+/* Have all ranks of this node left the call before the last, whose slots are now written anew? */
+static int slots_free_look(void *ctx)
+{
+    struct hx_run *run = ctx;
+    const struct hx_node *node = run->comm->node;
+
+    world_progress(run);
+    for (int i = 0; i < node->n; i++) /* acquire pairs with the release in call_leave: what i read then, it has read */
+        if (i != node->me && atomic_load_explicit(&node->controls[i].left, memory_order_acquire) + 2 < run->comm->engine.call)
+            return run->status != HX_SUCCESS;
+    return 1;
+}
+
+/* The call has ended here. After one that awaited nobody others may wait for just that. */
+static void call_leave(const struct hx_run *run)
+{
+    struct hx_engine *engine = &run->comm->engine;
+    struct hx_node *node = run->comm->node;
+
+    atomic_store_explicit(&node->controls[node->me].left, engine->call, memory_order_release);
+    engine->ahead = run->bound->plan->awaits_all ? 0 : engine->ahead + 1;
+    if (run->bound->plan->awaits_all)
+        return;
+    hx_wake_fence();
+    for (int i = 0; i < node->n; i++)
+        hx_wake(node, i);
+}
+
 hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call)
 {
     struct hx_engine *engine = &comm->engine;
@@ -270,12 +303,17 @@ hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call)
     run.base[HX_WORK] = engine->memory;
     run.base[HX_SCRATCH] = engine->memory + run.bound->work_bytes;
     atomic_store_explicit(&comm->node->controls[comm->node->me].entered, engine->call, memory_order_relaxed);
-    if (run.bound->one_slice)
-        run_inline(&run);
-    else
-        run_progress(&run);
+    run.at = NULL;
+    if (!(engine->ahead && run.bound->writes_slot) || wait_for(&run, slots_free_look)) {
+        if (run.bound->one_slice)
+            run_inline(&run);
+        else
+            run_progress(&run);
+    }
     if (run.status != HX_SUCCESS)
         hx_transfer_cancel_all(&run);
+    else
+        call_leave(&run);
     return run.status;
 }
 

@@ -20,6 +20,13 @@ EXTRA_DIST += \
     tests/golden/allreduce_rdh.txt \
     tests/golden/allreduce_recursive_doubling.txt \
     tests/golden/allreduce_ring.txt \
+    tests/golden/bcast_binomial.txt \
+    tests/golden/bcast_chain.txt \
+    tests/golden/bcast_flat.txt \
+    tests/golden/bcast_knomial.txt \
+    tests/golden/bcast_nary.txt \
+    tests/golden/bcast_scatter_circulant.txt \
+    tests/golden/bcast_scatter_ring.txt \
     tests/golden/reduce_scatter_block_circulant.txt \
     tests/golden/reduce_scatter_block_mesh.txt \
     tests/golden/reduce_scatter_block_nary.txt \

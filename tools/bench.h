@@ -15,15 +15,28 @@ enum bench_collective {
     BENCH_REDUCE_SCATTER_BLOCK,
     BENCH_ALLGATHER,
     BENCH_BARRIER,
+    BENCH_BCAST,
     BENCH_COLLECTIVES
 };
+
+/* One rank gives or gets all. The others need not wait for it, so calls in a row would overlap: each is timed apart. */
+static inline int bench_is_rooted(enum bench_collective collective)
+{
+    return collective == BENCH_BCAST;
+}
+
+/* The vector has a block for each rank, of the call's count elements. */
+static inline int bench_has_blocks(enum bench_collective collective)
+{
+    return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER;
+}
 
 struct bench_options {
     int collectives[BENCH_COLLECTIVES]; /* in the order given */
     int ncollectives;
     uint64_t min_bytes, max_bytes, factor;
     uint64_t iterations, repetitions; /* 0: chosen by size */
-    uint64_t warmup;
+    uint64_t warmup, root;
     hx_dtype_t dtype;
     hx_op_t op;
     int in_place, check, help, version;
@@ -77,8 +90,8 @@ int bench_op_defined(hx_dtype_t dtype, hx_op_t op);
 void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks);
 void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
 /* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */
-uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, uint32_t call,
-                          char text[BENCH_TEXT_BYTES]);
+uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
+                          uint32_t call, char text[BENCH_TEXT_BYTES]);
 
 /* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
 int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */

@@ -27,5 +27,6 @@ int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, h
 int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op);
 int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype);
 int bench_barrier(void);
+int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root);
 
 #endif

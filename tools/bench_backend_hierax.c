@@ -88,3 +88,8 @@ int bench_barrier(void)
 {
     return told("hx_barrier", hx_barrier(world), world);
 }
+
+int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
+{
+    return told("hx_bcast", hx_bcast(buf, count, dtype, root, world), world);
+}

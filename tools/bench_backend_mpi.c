@@ -123,3 +123,8 @@ int bench_barrier(void)
 {
     return told("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
 }
+
+int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
+{
+    return count_fits(count) ? told("MPI_Bcast", MPI_Bcast(buf, (int)count, dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}

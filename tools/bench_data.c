@@ -240,8 +240,14 @@ static int agrees(double got, double expected, int averaged)
     return fabs(got - expected) <= relative * fabs(expected);
 }
 
-uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, uint32_t call,
-                          char text[BENCH_TEXT_BYTES])
+/* Who contributed element i of a result that is not reduced; -1: it is. */
+static int source_of(enum bench_collective collective, size_t i, size_t count, int root)
+{
+    return collective == BENCH_ALLGATHER ? (int)(i / count) : collective == BENCH_BCAST ? root : -1;
+}
+
+uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
+                          uint32_t call, char text[BENCH_TEXT_BYTES])
 {
     int gathers = collective == BENCH_ALLGATHER, parts = is_complex(data.dtype) ? 2 : 1;
     size_t n = gathers ? count * (size_t)data.nranks : count;
@@ -250,9 +256,9 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
             double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
-            double expected = gathers ? (double)input((int)(i / count), i % count, call, part)
-                                      : reduced(first + i, call, part);
-            if (agrees(got, expected, !gathers && data.op == HX_AVG))
+            int source = source_of(collective, i, count, root);
+            double expected = source >= 0 ? (double)input(source, i % count, call, part) : reduced(first + i, call, part);
+            if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;
             if (wrong++ == 0)
                 snprintf(text, BENCH_TEXT_BYTES, "rank %d, element %zu of %zu%s: got %.17g, expected %.17g", rank, i, n,

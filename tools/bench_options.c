@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", NULL};
+const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", "bcast", NULL};
 const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
                                          "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
                                          "complex64", "complex128", "byte", NULL};
@@ -16,7 +16,7 @@ const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "ba
 
 enum {
     KEY_MIN = 0x100, KEY_MAX, KEY_FACTOR, KEY_ITERATIONS, KEY_REPETITIONS, KEY_WARMUP, KEY_DTYPE, KEY_OP, KEY_IN_PLACE,
-    KEY_CHECK, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH
+    KEY_CHECK, KEY_ROOT, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH
 };
 
 static const struct argp_option options[] = {
@@ -25,6 +25,7 @@ static const struct argp_option options[] = {
     {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 2)", 1},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
+    {"root", KEY_ROOT, "RANK", 0, "the root, of collectives that have one (default 0)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "pass HX_IN_PLACE as input", 2},
     {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference", 2},
     {"iterations", KEY_ITERATIONS, "N", 0, "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)", 3},
@@ -39,8 +40,8 @@ static const struct argp_option options[] = {
     {0}};
 
 static const char doc[] =
-    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier.\v"
-    "Sizes are bytes of the whole vector (allreduce; reduce_scatter_block, raised to a multiple of ranks x "
+    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast.\v"
+    "Sizes are bytes of the whole vector (allreduce, bcast; reduce_scatter_block, raised to a multiple of ranks x "
     "element) or of the whole output (allgather, likewise); at least one element per rank.\n\n"
     "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
     "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
@@ -49,8 +50,9 @@ static const char doc[] =
     "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
     "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "
     "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
-    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted.\n\n"
-    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x (p-1)/p for the others, p = ranks; 1e9 "
+    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with a "
+    "root is timed call by call at every size, each with a start of its own: in a row its calls would overlap.\n\n"
+    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast, x (p-1)/p for the others, p = ranks; 1e9 "
     "bytes. The bound is the largest of the known terms: hop (two cores write a cache line each and read the "
     "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and, "
@@ -177,6 +179,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         return chosen < 0 ? EINVAL : 0;
     case KEY_IN_PLACE: o->in_place = 1; return 0;
     case KEY_CHECK: o->check = 1; return 0;
+    case KEY_ROOT: return parse_number(o, "root", arg, 0, 1 << 24, &o->root);
     case KEY_JSON: o->json = arg; return 0;
     case KEY_CSV: o->csv = arg; return 0;
     case KEY_ALPHA: return parse_positive(o, "alpha", arg, &o->alpha_us);

@@ -12,6 +12,8 @@ struct loop {
     const struct bench_job *job;
     struct bench_row *row;
     size_t in_count, out_count; /* elements */
+    int in_place;               /* as asked for, or the collective has one buffer only */
+    int apart;                  /* each call is timed by itself */
     size_t in_bytes, out_bytes, pair_bytes;
     char *arena;
     uint32_t call; /* number of the next call in this row */
@@ -22,7 +24,7 @@ enum action { CALL_LIBRARY, CALL_FLOOR, CALL_NOTHING };
 static char *pair_in(const struct loop *l, uint32_t call)
 {
     char *pair = l->arena + call % l->row->pairs * l->pair_bytes;
-    if (!l->o->in_place)
+    if (!l->in_place)
         return pair;
     /* in place, an all-gather's input is this rank's block of the output */
     return l->row->collective == BENCH_ALLGATHER ? pair + (size_t)l->job->rank * l->in_bytes : pair;
@@ -31,7 +33,7 @@ static char *pair_in(const struct loop *l, uint32_t call)
 /* Past the input, and not at the same offset in a page. */
 static size_t out_offset(const struct loop *l)
 {
-    return l->o->in_place ? 0 : (l->in_bytes + 127) / 128 * 128 + 128;
+    return l->in_place ? 0 : (l->in_bytes + 127) / 128 * 128 + 128;
 }
 
 static char *pair_out(const struct loop *l, uint32_t call)
@@ -46,13 +48,14 @@ static void rewrite_input(const struct loop *l, uint32_t call)
 
 static int call_library(const struct loop *l, uint32_t call)
 {
-    const void *in = l->o->in_place ? HX_IN_PLACE : pair_in(l, call);
+    const void *in = l->in_place ? HX_IN_PLACE : pair_in(l, call);
     char *out = pair_out(l, call);
     size_t count = l->row->count;
     switch (l->row->collective) {
     case BENCH_ALLREDUCE: return bench_allreduce(in, out, count, l->o->dtype, l->o->op);
     case BENCH_REDUCE_SCATTER_BLOCK: return bench_reduce_scatter_block(in, out, count, l->o->dtype, l->o->op);
     case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
+    case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
     default: return bench_barrier();
     }
 }
@@ -62,7 +65,9 @@ static void call_floor(const struct loop *l, uint32_t call)
 {
     const char *in = pair_in(l, call);
     char *out = pair_out(l, call);
-    if (l->o->in_place) {
+    if (l->row->collective == BENCH_BCAST) { /* one buffer, read on the root, written elsewhere */
+        memset(out, (int)call, l->out_bytes);
+    } else if (l->in_place) {
         size_t words = l->out_bytes / 8;
         for (size_t i = 0; i < words; i++) {
             uint64_t word;
@@ -80,12 +85,32 @@ static void call_floor(const struct loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
+/* One repetition of calls that would overlap if they were made in a row: the mean of calls started together, one by one. */
+static int time_apart(struct loop *l, enum action action, double *ns)
+{
+    int failed = 0;
+    *ns = 0;
+    for (uint64_t i = 0; i < l->row->iterations && !failed; i++, l->call++) {
+        rewrite_input(l, l->call);
+        bench_start_together(l->job);
+        double begin = bench_now_ns();
+        if (action == CALL_LIBRARY)
+            failed = call_library(l, l->call);
+        else if (action == CALL_FLOOR)
+            call_floor(l, l->call);
+        *ns += (bench_now_ns() - begin - l->job->clock_ns) / (double)l->row->iterations;
+    }
+    return failed;
+}
+
 /* One repetition: *ns per call on this rank. -1 when the backend failed. */
 static int time_once(struct loop *l, enum action action, double *ns)
 {
     const uint64_t n = l->row->iterations;
     uint32_t call = l->call;
     int failed = 0;
+    if (l->apart)
+        return time_apart(l, action, ns);
     rewrite_input(l, call);
     bench_start_together(l->job);
     double begin = bench_now_ns();
@@ -106,7 +131,7 @@ static int time_once(struct loop *l, enum action action, double *ns)
 static double rewriting_ns(struct loop *l)
 {
     double best = 1e18, ns;
-    if (l->row->iterations == 1)
+    if (l->row->iterations == 1 || l->apart)
         return 0;
     for (int i = 0; i < 20; i++) {
         time_once(l, CALL_NOTHING, &ns);
@@ -128,7 +153,8 @@ static void check_last(const struct loop *l, uint64_t *wrong)
     char text[BENCH_TEXT_BYTES];
     for (uint64_t i = 1; i <= n; i++) {
         uint32_t call = l->call - (uint32_t)i;
-        uint64_t bad = bench_data_check(l->row->collective, pair_out(l, call), l->row->count, l->job->rank, call, text);
+        uint64_t bad = bench_data_check(l->row->collective, pair_out(l, call), l->row->count, l->job->rank,
+                                        (int)l->o->root, call, text);
         if (bad && !*wrong)
             fprintf(stderr, "%s: %s, %llu bytes, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
                     bench_collective_names[l->row->collective], (unsigned long long)l->row->bytes, call, text,
@@ -180,7 +206,7 @@ static int loop_open(struct loop *l)
     l->in_bytes = l->in_count * element;
     l->out_bytes = l->out_count * element;
     size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
-    l->pair_bytes = l->o->in_place ? larger : out_offset(l) + l->out_bytes;
+    l->pair_bytes = l->in_place ? larger : out_offset(l) + l->out_bytes;
     l->row->pairs = choose_pairs(l->pair_bytes);
     l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
     size_t bytes = l->pair_bytes * row->pairs;
@@ -204,10 +230,11 @@ static void summarise(const struct loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
     const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const double share = row->collective == BENCH_BCAST ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);
     row->p99_us = at_fraction(samples, row->repetitions, 0.99);
-    row->bus_gbps = row->median_us > 0 ? (double)row->bytes * phases * (p - 1) / p / (row->median_us * 1e3) : 0;
+    row->bus_gbps = row->median_us > 0 ? (double)row->bytes * share / (row->median_us * 1e3) : 0;
 }
 
 static int warm_up(struct loop *l)
@@ -223,8 +250,10 @@ static int warm_up(struct loop *l)
 int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong)
 {
     struct loop l = {.o = o, .job = job, .row = row};
+    l.apart = bench_is_rooted(row->collective);
+    l.in_place = o->in_place || row->collective == BENCH_BCAST;
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
-    row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES ? 100 : 1;
+    row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l.apart ? 100 : 1;
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;
     uint64_t most = row->repetitions > FLOOR_REPETITIONS ? row->repetitions : FLOOR_REPETITIONS;
     double *samples = malloc(most * sizeof(double)), floor_us = 0;

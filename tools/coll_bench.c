@@ -18,11 +18,14 @@ static int finish(int status)
 }
 
 /* Faults that only this run can show. */
-static void check_run(struct bench_options *o, int rank)
+static void check_run(struct bench_options *o, int rank, int size)
 {
     if (!o->error[0] && !bench_backend_supports(o->dtype, o->op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->op], bench_dtype_names[o->dtype]);
+    if (!o->error[0] && o->root >= (uint64_t)size)
+        snprintf(o->error, sizeof(o->error), "--root=%llu: there are the ranks 0 to %d", (unsigned long long)o->root,
+                 size - 1);
     if (!o->error[0] && rank == 0)
         bench_report_open(o, o->error);
 }
@@ -31,7 +34,7 @@ static void check_run(struct bench_options *o, int rank)
 static void set_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
 {
     uint64_t unit = bench_dtype_bytes(o->dtype);
-    if (row->collective != BENCH_ALLREDUCE)
+    if (bench_has_blocks(row->collective))
         unit *= (uint64_t)job->size;
     row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
     row->bytes = row->count * unit;
@@ -87,7 +90,7 @@ int main(int argc, char **argv)
     if (status)
         return status;
     if (!o.help && !o.version)
-        check_run(&o, job.rank);
+        check_run(&o, job.rank, job.size);
     int bad = worst_of_all(o.error[0] != 0);
     if (bad < 0)
         bench_backend_abort(1);

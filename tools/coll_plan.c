@@ -60,17 +60,20 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     job->shape = plan_shape_parse(shape);
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* it has told why */
+    if (options->root >= (uint64_t)job->shape->nranks)
+        plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape, job->shape->nranks - 1);
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);
 
     uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);
-    uint64_t parts = coll == HX_COLL_ALLREDUCE ? 1 : (uint64_t)job->shape->nranks;
+    uint64_t parts = hx_coll_has_blocks(coll) ? (uint64_t)job->shape->nranks : 1;
+    int root = hx_coll_is_rooted(coll) ? (int)options->root : 0;
     uint64_t count = (options->bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
     struct hx_choice choice = {0};
 
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
-    job->ncandidates = hx_planner_candidates(&job->planner, coll, job->bytes, job->candidates);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->bytes, job->candidates);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);

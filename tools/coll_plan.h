@@ -17,7 +17,7 @@ struct plan_options {
     const char **settings; /* "HX_NAME=value", NULL-terminated */
     int nsettings;
     const char *algorithm; /* verify: only candidates that use it */
-    uint64_t bytes, llc_bytes, max_ranks, rank;
+    uint64_t bytes, llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;
     int all_ranks, all;

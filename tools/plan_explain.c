@@ -94,7 +94,7 @@ static void head_print(const struct plan_job *job)
     printf("%s of %.0f bytes (%llu x %s%s) on %s: %d ranks, %d nodes; last-level cache %llu bytes, %.2f ranks per "
            "core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
-           job->coll == HX_COLL_ALLREDUCE ? "" : " of each rank", shape, job->shape->nranks, job->shape->nnodes,
+           hx_coll_has_blocks(job->coll) ? " of each rank" : "", shape, job->shape->nranks, job->shape->nnodes,
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
 }
 

@@ -12,7 +12,7 @@ enum { LIST = 1, EXPLAIN = 2, VERIFY = 4, BIG = 8 };
 static const char *const command_names[] = {"list", "explain", "verify", "big"}; /* in the order of these bits */
 
 enum {
-    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_MAX_RANKS,
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ROOT, KEY_MAX_RANKS,
     KEY_ALGORITHM, KEY_ALL, KEY_END
 };
 
@@ -27,6 +27,7 @@ static const struct argp_option option_table[] = {
     {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
+    {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
     {"rank", KEY_RANK, "R", 0, "explain: show this rank's steps (default 0)", 3},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0, "explain: show the steps of all ranks", 3},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "verify: only plans that use this algorithm", 4},
@@ -41,6 +42,7 @@ static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
     [KEY_DTYPE - KEY_SHAPE] = EXPLAIN | BIG,          [KEY_RANK - KEY_SHAPE] = EXPLAIN,
     [KEY_ALL_RANKS - KEY_SHAPE] = EXPLAIN,            [KEY_SET - KEY_SHAPE] = EXPLAIN | BIG,
     [KEY_LLC - KEY_SHAPE] = EXPLAIN | BIG,            [KEY_CPUS - KEY_SHAPE] = EXPLAIN | BIG,
+    [KEY_ROOT - KEY_SHAPE] = EXPLAIN | BIG,
     [KEY_MAX_RANKS - KEY_SHAPE] = VERIFY,             [KEY_ALGORITHM - KEY_SHAPE] = VERIFY,
     [KEY_ALL - KEY_SHAPE] = VERIFY,
 };
@@ -55,7 +57,7 @@ static const char doc[] =
     "and "
     "the most lanes\n"
     "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
-    "Collectives: allreduce, reduce_scatter_block, allgather (list, verify, big: all where none is named).\n\n"
+    "Collectives: allreduce, reduce_scatter_block, allgather, bcast (list, verify, big: all where none is named).\n\n"
     "  coll_plan explain allreduce --shape 3,1,2 --size 1M\n"
     "  coll_plan explain allgather --shape 4x96 --size 64M --set HX_LANES=2\n"
     "  coll_plan verify --all --max-ranks 64\n"
@@ -226,6 +228,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_SIZE: o->bytes = number_parse("size", arg, 0, (uint64_t)1 << 40); return 0;
     case KEY_DTYPE: dtype_set(o, arg); return 0;
     case KEY_RANK: o->rank = number_parse("rank", arg, 0, 1 << 24); return 0;
+    case KEY_ROOT: o->root = number_parse("root", arg, 0, 1 << 24); return 0;
     case KEY_ALL_RANKS: o->all_ranks = 1; return 0;
     case KEY_SET: setting_add(o, arg); return 0;
     case KEY_LLC: o->llc_bytes = number_parse("llc", arg, 1, (uint64_t)1 << 40); return 0;

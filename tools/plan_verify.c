@@ -7,6 +7,8 @@
  *
  *   this | this, in place | another collective | this, sparse | the third collective | this
  *
+ * Collectives with a root are proved for every root on small shapes, for some on large ones.
+ *
  * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
  */
 #include "coll_plan.h"
@@ -15,6 +17,7 @@
 #include <string.h>
 
 #define CHAIN 6
+#define ALL_ROOTS_RANKS 12
 
 struct ground { /* a shape, with one good candidate of each collective to call in between */
     char name[64];
@@ -53,7 +56,8 @@ static void plans_release(struct hx_plan **plans, int n)
 static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
 {
     struct hx_check_call call = {.plans = plans,
-                                 .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW};
+                                 .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW,
+                                 .in_place = plans[0]->coll == HX_COLL_BCAST};
 
     hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);
     return call;
@@ -88,7 +92,7 @@ static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate
     return candidate->lanes == 0 && !(candidate->flat->needs & HX_NEEDS_COMMUTATIVE);
 }
 
-static int candidate_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
+static int root_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
 {
     const struct hx_shape *shape = ground->shape;
     struct hx_plan **plans = plans_compose(shape, candidate);
@@ -96,7 +100,7 @@ static int candidate_check(struct totals *t, const struct ground *ground, const 
     int others[2] = {(candidate->coll + 1) % HX_COLL_COUNT, (candidate->coll + 2) % HX_COLL_COUNT};
     char report[2048];
 
-    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE; /* the others put one side aside (runtime/api.c) */
+    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_rooted(candidate->coll); /* the others put one side aside (runtime/api.c) */
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
                                          call_of(shape, ground->companions[others[1]], 0), dense};
@@ -112,11 +116,26 @@ static int candidate_check(struct totals *t, const struct ground *ground, const 
     hx_candidate_name(candidate, name);
     hx_candidate_name(&ground->companion[others[0]], first);
     hx_candidate_name(&ground->companion[others[1]], second);
-    printf("FAILED %s %s, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse)\n",
-           hx_coll_name(candidate->coll), name, ground->name, report, hx_coll_name((enum hx_coll)others[0]), first,
+    printf("FAILED %s %s, root %d, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse)\n",
+           hx_coll_name(candidate->coll), name, candidate->root, ground->name, report, hx_coll_name((enum hx_coll)others[0]), first,
            hx_coll_name((enum hx_coll)others[1]), second);
     t->failed++;
     return 1;
+}
+
+static int candidate_check(struct totals *t, const struct ground *ground, struct hx_candidate *candidate)
+{
+    int n = ground->shape->nranks, rooted = hx_coll_is_rooted(candidate->coll);
+    int every = n <= ALL_ROOTS_RANKS ? 1 : n / 2 - 1, failed = 0; /* else 0, n/2 - 1, n - 2, and n - 1 */
+
+    for (candidate->root = 0; candidate->root < (rooted ? n : 1) && !failed; candidate->root += every)
+        failed = root_check(t, ground, candidate);
+    if (rooted && every > 1 && !failed) {
+        candidate->root = n - 1;
+        failed = root_check(t, ground, candidate);
+    }
+    candidate->root = 0;
+    return failed;
 }
 
 /* ---- candidates ---- */
@@ -173,21 +192,30 @@ static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const 
 }
 
 /* Intra algorithms of the first and the last stage: those of one name. */
-static void compositions_verify(struct totals *t, enum hx_coll coll)
+static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first, enum hx_coll last)
 {
-    enum hx_coll part = coll == HX_COLL_ALLGATHER ? HX_COLL_ALLGATHER : HX_COLL_REDUCE_SCATTER;
     const struct hx_algorithm *outer;
     int i = 0;
 
-    while ((outer = hx_algorithm_next(part, HX_SCOPE_INTRA, &i))) {
+    while ((outer = hx_algorithm_next(first != HX_COLL_COUNT ? first : last, HX_SCOPE_INTRA, &i))) {
         struct hx_candidate c = {.coll = coll};
         int j = 0;
-        c.first = coll == HX_COLL_ALLGATHER ? NULL : outer;
-        c.last = coll == HX_COLL_REDUCE_SCATTER ? NULL : find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, outer->name);
-        while ((c.first || coll == HX_COLL_ALLGATHER) && (c.last || coll == HX_COLL_REDUCE_SCATTER) &&
+        c.first = first == HX_COLL_COUNT ? NULL : outer;
+        c.last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, outer->name);
+        while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
                (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j)))
             candidate_verify(t, &c, 0);
     }
+}
+
+/* With one lane the parts may be of other collectives than with several. */
+static void compositions_verify(struct totals *t, enum hx_coll coll)
+{
+    enum hx_coll first = hx_candidate_first(coll, 1), last = hx_candidate_last(coll, 1);
+
+    parts_verify(t, coll, first, last);
+    if (hx_candidate_first(coll, 2) != first || hx_candidate_last(coll, 2) != last)
+        parts_verify(t, coll, hx_candidate_first(coll, 2), hx_candidate_last(coll, 2));
 }
 
 static void coll_verify(struct totals *t, enum hx_coll coll)
@@ -207,16 +235,19 @@ static void companions_open(struct ground *ground)
     for (int c = 0; c < HX_COLL_COUNT; c++) {
         enum hx_coll coll = (enum hx_coll)c;
         struct hx_candidate *good = &ground->companion[c];
+        int lanes = ground->shape->max_local;
+        enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
         *good = (struct hx_candidate){.coll = coll, .flat = find(coll, HX_SCOPE_INTRA, "nary")};
-        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1)
+        if (ground->shape->nnodes > 1 && lanes > 1)
             *good = (struct hx_candidate){
                 .coll = coll,
-                .lanes = ground->shape->max_local,
-                .first = coll == HX_COLL_ALLGATHER ? NULL : find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary"),
-                .inter = find(coll, HX_SCOPE_INTER, "ring"),
-                .last = coll == HX_COLL_REDUCE_SCATTER ? NULL : find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, "nary")};
+                .lanes = lanes,
+                .first = first == HX_COLL_COUNT ? NULL : find(first, HX_SCOPE_INTRA, "nary"),
+                .inter = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "ring"),
+                .last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, "nary")};
         else if (ground->shape->nnodes > 1)
-            good->flat = find(coll, HX_SCOPE_INTER, "circulant");
+            good->flat = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "circulant");
+        good->root = hx_coll_is_rooted(coll) ? ground->shape->nranks - 1 : 0;
         ground->companions[c] = plans_compose(ground->shape, good);
     }
 }

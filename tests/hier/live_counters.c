@@ -15,6 +15,8 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_allreduce(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
     if (coll == HX_COLL_REDUCE_SCATTER)
         return hx_reduce_scatter_block(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
+    if (coll == HX_COLL_BCAST)
+        return hx_bcast(out, COUNT, HX_FLOAT32, 0, comm);
     return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
 }
 
@@ -34,7 +36,7 @@ int main(int argc, char **argv)
     if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
         return 1;
     hx_registry.net->counters(comm->net, &after); 
-    if (hx_registry.planner->choose(comm->planner, coll, COUNT, sizeof(float), &choice) != HX_SUCCESS)
+    if (hx_registry.planner->choose(comm->planner, coll, 0, COUNT, sizeof(float), &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {COUNT, sizeof(float), choice.fine_slices, choice.coarse_slices};
     hx_plan_count(choice.plan, comm->shape, &sizes, &stats);

@@ -49,12 +49,14 @@ static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const 
 
 static struct hx_candidate candidate_of(enum hx_coll coll, int lanes)
 {
-    struct hx_candidate c = {.coll = coll, .lanes = lanes, .inter = find(coll, HX_SCOPE_INTER, "ring")};
+    struct hx_candidate c = {.coll = coll, .lanes = lanes};
+    enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
 
-    if (coll != HX_COLL_ALLGATHER)
-        c.first = find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary");
-    if (coll != HX_COLL_REDUCE_SCATTER)
-        c.last = find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, "nary");
+    c.inter = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "ring");
+    if (first != HX_COLL_COUNT)
+        c.first = find(first, HX_SCOPE_INTRA, "nary");
+    if (last != HX_COLL_COUNT)
+        c.last = find(last, HX_SCOPE_INTRA, "nary");
     return c;
 }
 
@@ -81,7 +83,7 @@ static void lanes_cover_local_ranks(void **state)
 
 static void lists_hold_once(const struct hx_stage *stage, uint32_t nblocks, int *held)
 {
-    uint32_t total = stage->list_start[stage->nblocks];
+    uint32_t total = stage->list_start[stage->split ? (uint32_t)stage->n : stage->nblocks];
 
     memset(held, 0, nblocks * sizeof(*held));
     assert_int_equal(stage->list_start[0], 0);
@@ -119,8 +121,11 @@ static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan,
     assert_int_equal(stage->me, shape->node_of[plan->rank]);
     for (int i = 0; i < stage->n; i++)
         assert_int_equal(shape->node_of[stage->members[i]], i);
-    if (plan->coll == HX_COLL_ALLREDUCE) {
-        assert_true(stage->split);
+    if (hx_coll_is_rooted(plan->coll))
+        assert_int_equal(stage->root, shape->node_of[plan->root]);
+    if (!hx_coll_has_blocks(plan->coll)) {
+        if (plan->coll == HX_COLL_ALLREDUCE)
+            assert_true(stage->split);
         carried[stage->list[0]]++;
         return;
     }
@@ -161,6 +166,7 @@ static void stages_hold_every_block_once(void **state)
         struct hx_shape *shape = shape_draw();
         for (int coll = 0; coll < HX_COLL_COUNT && shape->max_local > 1; coll++) {
             struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(1, shape->max_local));
+            c.root = hx_coll_is_rooted(c.coll) ? draw(0, shape->nranks - 1) : 0;
             assert_true(hx_candidate_fits(&c, shape));
             composition_check(shape, &c);
         }
@@ -177,7 +183,7 @@ struct decision {
 
 /* hx_job holds rank 0's facts on every rank; only the rank itself differs. */
 static struct decision decide(const struct hx_env *env, const struct hx_shape *shape, int rank,
-                              const struct hx_job *job, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
+                              const struct hx_job *job, enum hx_coll coll, int root, uint64_t count, uint32_t elem_bytes)
 {
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     struct hx_planner planner;
@@ -187,7 +193,7 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
 
     assert_int_equal(hx_planner_init(&planner, env, shape, rank, job, NULL), HX_SUCCESS);
     bytes = hx_planner_vector_bytes(&planner, coll, count, elem_bytes);
-    n = hx_planner_candidates(&planner, coll, bytes, candidates);
+    n = hx_planner_candidates(&planner, coll, root, bytes, candidates);
     best = hx_planner_best(&planner, candidates, n, bytes);
     assert_in_range(best, 0, n - 1);
     d.candidate = candidates[best];
@@ -216,11 +222,12 @@ static void all_ranks_choose_alike(void **state)
         enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
         uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
         uint32_t elem_bytes = sizes[draw(0, 4)];
+        int root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0;
         env.lanes = draw(0, 3) ? 0 : draw(1, 12);
         env.slice = draw(0, 3) ? 0 : draw(1, 1 << 20);
-        struct decision first = decide(&env, shape, 0, &job, coll, count, elem_bytes);
+        struct decision first = decide(&env, shape, 0, &job, coll, root, count, elem_bytes);
         for (int rank = 1; rank < shape->nranks; rank++) {
-            struct decision other = decide(&env, shape, rank, &job, coll, count, elem_bytes);
+            struct decision other = decide(&env, shape, rank, &job, coll, root, count, elem_bytes);
             if (memcmp(&first, &other, sizeof(first)))
                 fail_msg("%s of %llu x %u bytes on %d ranks, %d nodes, %llu MiB: rank 0 cuts %llu/%llu slices, rank "
                          "%d %llu/%llu",

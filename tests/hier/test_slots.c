@@ -93,14 +93,15 @@ static void slots_fit_the_bank(void **state)
             char error[HX_TOPO_ERROR_BYTES];
             struct hx_shape *shape = hx_shape_parse(shapes[i], error);
             struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local};
-            uint64_t count = (64 << 20) / (coll == HX_COLL_ALLREDUCE ? 4 : 4 * (uint64_t)shape->nranks);
+            uint64_t count = (64 << 20) / (hx_coll_has_blocks((enum hx_coll)coll) ? 4 * (uint64_t)shape->nranks : 4);
             struct hx_choice choice;
+            int root = hx_coll_is_rooted((enum hx_coll)coll) ? shape->nranks / 2 : 0;
             struct hx_planner planner;
             assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
             double bytes = hx_planner_vector_bytes(&planner, (enum hx_coll)coll, count, 4);
-            int n = hx_planner_candidates(&planner, (enum hx_coll)coll, bytes, candidates);
+            int n = hx_planner_candidates(&planner, (enum hx_coll)coll, root, bytes, candidates);
             for (int c = 0; c < n; c++) {
-                struct hx_plan *plan = hx_compose(shape, 0, &candidates[c]);
+                struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
                 assert_non_null(plan);
                 assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, &choice), HX_SUCCESS);
                 struct hx_sizes sizes = {count, 4, choice.fine_slices, choice.coarse_slices};

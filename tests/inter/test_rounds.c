@@ -119,6 +119,79 @@ static struct expected rdh_reduce_scatter(int p, int r)
     return (struct expected){(uint32_t)(rounds + 2 * more), rounds + more, (uint64_t)(p - 1) * SHARE};
 }
 
+/* ---- broadcasts from member 0: what each algorithm's head says, member by member */
+
+static struct expected bcast_flat(int p, int r)
+{
+    uint64_t messages = r == 0 ? (uint64_t)p - 1 : 0;
+    return (struct expected){1, messages, messages * (uint64_t)p * SHARE};
+}
+
+/* The children of r: r + d, r + 2d, ... for every power d of k below r's lowest digit; one round for each d with any. */
+static struct expected bcast_tree(int p, int r, int k)
+{
+    uint64_t messages = 0;
+    uint32_t rounds = r > 0;
+
+    for (int d = 1; d < p && r / d % k == 0; d *= k) {
+        int children = 0;
+        for (int i = 1; i < k; i++)
+            children += r + i * d < p;
+        messages += (uint64_t)children;
+        rounds += children > 0;
+    }
+    return (struct expected){rounds, messages, messages * (uint64_t)p * SHARE};
+}
+
+static struct expected bcast_binomial(int p, int r)
+{
+    return bcast_tree(p, r, 2);
+}
+
+static struct expected bcast_knomial(int p, int r)
+{
+    return bcast_tree(p, r, 4);
+}
+
+static struct expected bcast_chain(int p, int r)
+{
+    uint64_t messages = r < p - 1;
+    return (struct expected){(uint32_t)((r > 0) + messages), messages, messages * (uint64_t)p * SHARE};
+}
+
+/* Numbers in the subtree of r, the root of 0 .. p-1. */
+static int subtree(int p, int r)
+{
+    int span = r ? r & -r : p;
+    return span < p - r ? span : p - r;
+}
+
+/* The tree hands on all of the subtree but the own block. */
+static struct expected tree_scatter(int p, int r)
+{
+    struct expected e = bcast_tree(p, r, 2);
+    e.bytes = (uint64_t)(subtree(p, r) - 1) * SHARE;
+    return e;
+}
+
+/* Then the ring, as long as this member or the next still lacks a block. */
+static struct expected bcast_scatter_ring(int p, int r)
+{
+    struct expected e = tree_scatter(p, r);
+    int lacks = p - subtree(p, r), next = p - subtree(p, (r + 1) % p);
+
+    e.rounds += (uint32_t)(lacks > next ? lacks : next);
+    e.messages += (uint64_t)next;
+    e.bytes += (uint64_t)next * SHARE;
+    return e;
+}
+
+static struct expected bcast_scatter_circulant(int p, int r)
+{
+    struct expected e = tree_scatter(p, r), ring = circulant(p, r);
+    return (struct expected){e.rounds + ring.rounds, e.messages + ring.messages, e.bytes + ring.bytes};
+}
+
 static const struct row {
     const char *name;
     enum hx_coll coll;
@@ -137,12 +210,18 @@ static const struct row {
     {"recursive_doubling", HX_COLL_ALLREDUCE, recursive_doubling},
     {"rdh", HX_COLL_ALLREDUCE, rdh_allreduce},
     {"rdh", HX_COLL_REDUCE_SCATTER, rdh_reduce_scatter},
+    {"flat", HX_COLL_BCAST, bcast_flat},
+    {"binomial", HX_COLL_BCAST, bcast_binomial},
+    {"knomial", HX_COLL_BCAST, bcast_knomial},
+    {"chain", HX_COLL_BCAST, bcast_chain},
+    {"scatter_ring", HX_COLL_BCAST, bcast_scatter_ring},
+    {"scatter_circulant", HX_COLL_BCAST, bcast_scatter_circulant},
 };
 
 /* A share is 128 elements of 8 bytes, so that each of up to 64 parts is whole. */
 static struct hx_sizes sizes_of(enum hx_coll coll, int p)
 {
-    return (struct hx_sizes){.count = coll == HX_COLL_ALLREDUCE ? 128 * (uint64_t)p : 128,
+    return (struct hx_sizes){.count = hx_coll_has_blocks(coll) ? 128 : 128 * (uint64_t)p,
                              .elem_bytes = 8,
                              .fine_slices = 1,
                              .coarse_slices = 1};

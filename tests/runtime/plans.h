@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The plan of one rank: one stage of all p ranks, from IN to OUT. */
-static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int rank,
-                                            void (*build)(struct hx_builder *))
+/* The plan of one rank: one stage of all p ranks, from IN to OUT. root: 0 where there is none. */
+static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int root,
+                                           int rank, void (*build)(struct hx_builder *))
 {
     struct hx_plan *plan = hx_plan_new(coll, p, rank, 1);
     int *members = malloc((size_t)p * sizeof(int));
@@ -20,8 +20,9 @@ static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name,
     snprintf(plan->name, sizeof plan->name, "%s", name);
     for (int i = 0; i < p; i++)
         members[i] = i;
-    plan->partition = coll == HX_COLL_ALLREDUCE ? HX_PARTITION_EVEN : HX_PARTITION_PER_RANK;
-    plan->nblocks = coll == HX_COLL_ALLREDUCE ? 1 : (uint32_t)p;
+    plan->root = root;
+    plan->partition = hx_coll_has_blocks(coll) ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
+    plan->nblocks = hx_coll_has_blocks(coll) ? (uint32_t)p : 1;
     plan->nlanes = 1;
     plan->in_nblocks = plan->out_nblocks = plan->nblocks;
     if (coll == HX_COLL_ALLGATHER) {
@@ -32,8 +33,11 @@ static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name,
         plan->out_block = (uint32_t)rank;
         plan->out_nblocks = 1;
     }
+    if (coll == HX_COLL_BCAST)
+        plan->in_nblocks = rank == root;
     stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
-    stage->in = HX_IN;
+    stage->root = root;
+    stage->in = coll == HX_COLL_BCAST ? HX_OUT : HX_IN;
     stage->out = HX_OUT;
     status = hx_stage_build(plan, stage, name, build);
     free(members);
@@ -44,13 +48,19 @@ static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name,
     return plan;
 }
 
-static inline struct hx_plan **plans_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p,
+static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int rank,
+                                            void (*build)(struct hx_builder *))
+{
+    return plan_of_root(coll, name, scope, p, 0, rank, build);
+}
+
+static inline struct hx_plan **plans_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int root,
                                               void (*build)(struct hx_builder *))
 {
     struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
 
     for (int r = 0; r < p; r++)
-        plans[r] = plan_of_build(coll, name, scope, p, r, build);
+        plans[r] = plan_of_root(coll, name, scope, p, root, r, build);
     return plans;
 }
 
@@ -59,9 +69,9 @@ static inline enum hx_scope scope_of(const struct hx_algorithm *a)
     return a->needs & HX_NEEDS_SHARED_MEMORY ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
 }
 
-static inline struct hx_plan **plans_of(const struct hx_algorithm *a, int p)
+static inline struct hx_plan **plans_of(const struct hx_algorithm *a, int p, int root)
 {
-    return plans_of_build(a->coll, a->name, scope_of(a), p, a->build);
+    return plans_of_build(a->coll, a->name, scope_of(a), p, root, a->build);
 }
 
 static inline void plans_release(struct hx_plan **plans, int p)

@@ -27,6 +27,7 @@ static struct hx_check_call call_of(const struct hx_algorithm *a, struct hx_plan
 {
     struct hx_check_call call = {
         .plans = plans, .window_fine = window, .window_coarse = 1, .rank_order = !(a->needs & HX_NEEDS_COMMUTATIVE)};
+    call.in_place = a->coll == HX_COLL_BCAST;
     hx_check_sizes(plans, p, window, 1, sparse, &call.sizes);
     return call;
 }
@@ -39,20 +40,29 @@ static void assert_passes(const struct hx_shape *shape, const struct hx_check_ca
         fail_msg("%s, %d ranks: %s", what, shape->nranks, report);
 }
 
+/* Every root of a small group; of a larger one the first, one of every seven, and the last. p where there is none. */
+static int root_next(const struct hx_algorithm *a, int p, int root)
+{
+    if (!hx_coll_is_rooted(a->coll))
+        return p;
+    return p <= 9 || root == p - 1 ? root + 1 : root + 7 < p ? root + 7 : p - 1;
+}
+
 static void test_all_algorithms(void **state)
 {
     (void)state;
     for (int t = 0; t < 2; t++)
         for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (int p = 1; p <= MAX_P; p++) {
-                struct hx_plan **plans = plans_of(a, p);
-                struct hx_shape *shape = shape_of(scope_of(a), p);
-                struct hx_check_call calls[2] = {call_of(a, plans, p, 2, 0), call_of(a, plans, p, 2, p % 2)};
-                calls[p % 3 == 0].in_place = 1;
-                assert_passes(shape, calls, 2, a->name);
-                plans_release(plans, p);
-                hx_shape_free(shape);
-            }
+            for (int p = 1; p <= MAX_P; p++)
+                for (int root = 0; root < p; root = root_next(a, p, root)) {
+                    struct hx_plan **plans = plans_of(a, p, root);
+                    struct hx_shape *shape = shape_of(scope_of(a), p);
+                    struct hx_check_call calls[2] = {call_of(a, plans, p, 2, 0), call_of(a, plans, p, 2, p % 2)};
+                    calls[p % 3 == 0].in_place = 1;
+                    assert_passes(shape, calls, 2, a->name);
+                    plans_release(plans, p);
+                    hx_shape_free(shape);
+                }
 }
 
 /* Windows of one slice, and fewer elements than blocks. */
@@ -62,12 +72,12 @@ static void test_corners(void **state)
     for (int t = 0; t < 2; t++)
         for (const struct hx_algorithm *a = tables[t]; a->name; a++)
             for (int p = 1; p <= 17; p++) {
-                struct hx_plan **plans = plans_of(a, p);
+                struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p / 2 : 0);
                 struct hx_shape *shape = shape_of(scope_of(a), p);
                 for (int variant = 0; variant < 8; variant++) {
                     struct hx_check_call call = call_of(a, plans, p, 1 + variant % 2, variant / 2 % 2);
-                    call.in_place = variant / 4;
-                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER;
+                    call.in_place |= variant / 4;
+                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER && !hx_coll_is_rooted(a->coll);
                     assert_passes(shape, &call, 1, a->name);
                     call.sizes.count = 0;
                     call.barrier = 0;
@@ -86,7 +96,8 @@ static void test_pairs(void **state)
         for (const struct hx_algorithm *a = tables[t]; a->name; a++)
             for (const struct hx_algorithm *b = tables[t]; b->name; b++)
                 for (int p = 2; p <= 5; p++) {
-                    struct hx_plan **first = plans_of(a, p), **second = plans_of(b, p);
+                    struct hx_plan **first = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p - 1 : 0);
+                    struct hx_plan **second = plans_of(b, p, hx_coll_is_rooted(b->coll) ? 1 : 0);
                     struct hx_shape *shape = shape_of(scope_of(a), p);
                     struct hx_check_call calls[4] = {call_of(a, first, p, 2, 0), call_of(b, second, p, 2, 0),
                                                      call_of(b, second, p, 2, 1), call_of(a, first, p, 2, 0)};
@@ -241,6 +252,11 @@ static void receive_other_block(struct hx_plan *plan)
     step_of(plan, HX_OP_RECV, 0)->block ^= 1;
 }
 
+static void send_other_block(struct hx_plan *plan) /* the first of the ring */
+{
+    step_of(plan, HX_OP_SEND, 2)->block ^= 1;
+}
+
 static void receive_fewer_blocks(struct hx_plan *plan)
 {
     step_of(plan, HX_OP_RECV, 0)->nblocks = 1;
@@ -346,6 +362,11 @@ static const struct fault {
     {"rdh", HX_COLL_REDUCE_SCATTER, receive_fewer_blocks, 2, "rank 2", "recv scratch 4[2] from 0, round 0",
      "its partner has"},
     {"nary", HX_COLL_ALLREDUCE, await_without_lag, 2, "rank 2", "await flag 1 of 0..3", "deadlock"},
+    {"nary", HX_COLL_BCAST, drop_await_lag, 1, "rank 1", "step 0: copy slot[0] <- out[0]", "race: writes"},
+    {"nary", HX_COLL_BCAST, publish_early, 1, "rank 1", "copy slot[0] <- out[0]", "race"},
+    {"binomial", HX_COLL_BCAST, drop_join, 3, "rank 3", "send out[0] to 0, round 1", "under way until its join"},
+    {"binomial", HX_COLL_BCAST, change_round, 1, "rank 2", "join transfer 0", "deadlock"},
+    {"scatter_ring", HX_COLL_BCAST, send_other_block, 1, "rank 1", "send out[0] to 2, round 2", "its partner has"},
 };
 
 /* Break one rank of 4. */
@@ -357,7 +378,7 @@ static void test_faults(void **state)
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         const struct fault *f = &faults[i];
         const struct hx_algorithm *a = algorithm_named(f->algorithm, f->coll);
-        struct hx_plan **plans = plans_of(a, p);
+        struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(f->coll));
         struct hx_shape *shape = shape_of(scope_of(a), p);
         struct hx_check_call call = call_of(a, plans, p, 2, 0);
         char report[2048] = "";
@@ -403,7 +424,7 @@ static void build_exchange_unordered(struct hx_builder *b) /* received op own, o
 static hx_status_t check_two(void (*build)(struct hx_builder *), int in_place, int rank_order, char *report,
                              size_t capacity)
 {
-    struct hx_plan **plans = plans_of_build(HX_COLL_ALLREDUCE, "test", HX_SCOPE_INTER, 2, build);
+    struct hx_plan **plans = plans_of_build(HX_COLL_ALLREDUCE, "test", HX_SCOPE_INTER, 2, 0, build);
     struct hx_shape *shape = shape_of(HX_SCOPE_INTER, 2);
     struct hx_check_call call = {
         .plans = plans, .window_fine = 2, .window_coarse = 1, .in_place = in_place, .rank_order = rank_order};
@@ -435,7 +456,7 @@ static void test_in_place_and_order(void **state)
 static void test_barrier_is_demanded(void **state)
 {
     const struct hx_algorithm *a = algorithm_named("nary", HX_COLL_REDUCE_SCATTER);
-    struct hx_plan **plans = plans_of(a, 3);
+    struct hx_plan **plans = plans_of(a, 3, 0);
     struct hx_shape *shape = shape_of(HX_SCOPE_INTRA, 3);
     struct hx_check_call call = call_of(a, plans, 3, 2, 0);
     char report[2048];

@@ -3,7 +3,7 @@
  * One rank of a job that checks every collective against a sequential reference:
  *   types    every type x operation, a few counts        counts   a few types, every count
  *   short    a bit of both (for forced algorithms)       bits     float results equal on all ranks; prints their hash
- *   names    no job: prints every algorithm's name
+ *   ahead    roots that run ahead of slow ranks          names    no job: prints every algorithm's name
  * Inputs are a function of (rank, element), so that every rank computes what all others contribute. Floats are small integers or powers
  * of two, whose sums and products are exact in any order.
  */
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { GUARD = 64 };
 
@@ -285,13 +286,42 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
 }
 
+/* A collective with a root. */
+static void rooted_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int root)
+{
+    size_t e = hx_dtype_bytes(t);
+    unsigned char *buf = buffer_get(&out_buffer, n * e);
+    char what[128];
+
+    snprintf(what, sizeof(what), "%s %s count %zu root %d", hx_coll_name(coll), hx_dtype_name(t), n, root);
+    if (rank == root)
+        fill(buf, root, 0, n, t, op);
+    calls++;
+    if (hx_bcast(buf, n, t, root, world) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, n * e, what);
+    for (size_t i = 0; i < n; i++)
+        element_check(buf + i * e, contribution(root, i, t, op), t, 0, what, i);
+}
+
+static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
+{
+    for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
+        int step = n <= 1000 || size < 3 ? 1 : size - 1; /* all roots, or the first and the last */
+        for (int root = 0; hx_coll_is_rooted((enum hx_coll)coll) && root < size; root += step)
+            rooted_call((enum hx_coll)coll, t, op, n, root);
+    }
+}
+
 static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
     size_t block = n > 10000 ? n / (size_t)size : n; /* of one rank, where the vector has one for each */
 
     for (int in_place = 0; in_place < 2; in_place++)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
-            one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
+            if (!hx_coll_is_rooted((enum hx_coll)coll))
+                one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
+    all_rooted_calls(t, op, n);
 }
 
 /* ---- modes */
@@ -327,6 +357,30 @@ static void run_short(void)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         for (size_t k = 0; k < 2; k++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
+}
+
+/* Roots that send and go on, and a rank that comes late: nothing may be overwritten before it was read, nor taken for a later call's. The
+ * root stays the same for a while, longer than match ids of calls are told apart. */
+static void run_ahead(void)
+{
+    static const size_t counts[] = {1, 5, 1, 3000, 40, 1, 70000, 2};
+
+    for (int i = 0; i < 600; i++) {
+        int root = i / 150 % size, late = size - 1 - i / 300 % size;
+        size_t n = counts[i % 8];
+        unsigned char *buf = buffer_get(&out_buffer, n * sizeof(int32_t));
+        if (rank == late && i % 50 == 0)
+            usleep(20000);
+        if (rank == root)
+            fill(buf, i, 0, n, HX_INT32, HX_SUM);
+        calls++;
+        if (hx_bcast(buf, n, HX_INT32, root, world) != HX_SUCCESS)
+            die("bcast");
+        for (size_t k = 0; k < n; k++)
+            element_check(buf + k * sizeof(int32_t), contribution(i, k, HX_INT32, HX_SUM), HX_INT32, 0, "bcast ahead", k);
+        if (i % 97 == 96)
+            one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
+    }
 }
 
 static uint64_t hash_bytes(uint64_t h, const unsigned char *at, size_t bytes)
@@ -398,8 +452,10 @@ int main(int argc, char **argv)
         run_short();
     } else if (!strcmp(mode, "bits")) {
         run_bits();
+    } else if (!strcmp(mode, "ahead")) {
+        run_ahead();
     } else {
-        fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits or names\n", mode);
+        fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits, ahead or names\n", mode);
         return 2;
     }
     if (hx_barrier(world) != HX_SUCCESS)

@@ -49,21 +49,32 @@ static void failed(struct rank *me, const char *what, size_t count)
         snprintf(me->failure, sizeof(me->failure), "%s of %zu: %s", what, count, hx_last_detail());
 }
 
-static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int64_t *in, int64_t *out)
+static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, int root, size_t i)
 {
-    struct hx_call call = {coll, hx_coll_name(coll), in, out, n, sizeof(int64_t),
-                           coll == HX_COLL_ALLGATHER ? NULL : hx_reduce_kernel(HX_INT64, HX_SUM)};
+    switch (coll) {
+    case HX_COLL_ALLGATHER: return contribution((int)(i / n), i % n);
+    case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->rank * n + i);
+    case HX_COLL_BCAST: return contribution(root, i);
+    default: return total(i);
+    }
+}
+
+static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
+{
+    hx_reduce_kernel_t *kernel = coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST ? NULL : hx_reduce_kernel(HX_INT64, HX_SUM);
+    struct hx_call call = {coll, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out, n, sizeof(int64_t), kernel, root};
     size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n, out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : n;
 
     for (size_t i = 0; i < in_n; i++)
         in[i] = contribution(comm->rank, i);
+    if (coll == HX_COLL_BCAST)
+        memcpy(out, in, n * sizeof(*out));
     if (hx_engine_run(comm, &call) != HX_SUCCESS) {
         failed(me, call.name, n);
         return;
     }
     for (size_t i = 0; i < out_n; i++) {
-        int64_t want = coll == HX_COLL_ALLREDUCE ? total(i) : coll == HX_COLL_ALLGATHER ? contribution((int)(i / n), i % n)
-                                                                                        : total((size_t)comm->rank * n + i);
+        int64_t want = wanted(comm, coll, n, root, i);
         if (out[i] != want) {
             hx_fail(HX_ERR_INTERNAL, "element %zu is %lld, not %lld", i, (long long)out[i], (long long)want);
             failed(me, call.name, n);
@@ -85,6 +96,7 @@ static void *rank_main(void *arg)
     env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
     env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
+    env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
     hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
     hx_node_map(&node, me->segment, RANKS);
     hx_waiter_init(&comm.waiter, &node, 1.5, me->setting->spin);
@@ -94,7 +106,9 @@ static void *rank_main(void *arg)
         failed(me, "start", 0);
     } else {
         for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
-            call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], in, out);
+            call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], 0, in, out);
+        for (size_t i = 0; i < ROUNDS * COUNTS * RANKS && !me->failure[0]; i++) /* the root runs ahead */
+            call_run(me, &comm, HX_COLL_BCAST, counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
         hx_engine_close(&comm);
     }
     if (comm.planner)

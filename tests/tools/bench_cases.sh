@@ -32,7 +32,8 @@ refuses() {
 case_check_passes() {
     local n dtype op
     for n in 1 2 3; do
-        passes $n allreduce reduce_scatter_block allgather barrier --max 64K --factor 16
+        passes $n allreduce reduce_scatter_block allgather barrier bcast --max 64K --factor 16
+        passes $n bcast --max 64K --factor 64 --root $((n - 1)) --in-place
         passes $n allreduce reduce_scatter_block allgather --max 20000 --factor 50 --in-place
     done
     for dtype in $dtypes; do
@@ -62,6 +63,7 @@ case_check_finds_a_fault() {
 case_bad_input() {
     refuses 'unknown collective "allreduec" (did you mean allreduce?)' allreduec
     refuses 'choices: allreduce reduce_scatter_block allgather barrier'
+    refuses '--root=2: there are the ranks 0 to 1' bcast --root 2
     refuses 'did you mean float32?' allreduce --dtype flaot32
     refuses 'unknown op "frobnicate"; choices: sum prod' allreduce --op frobnicate
     refuses '--min=8Q' allreduce --min 8Q
