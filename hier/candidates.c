@@ -62,7 +62,7 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
 /* As in the names of settings. */
 static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
-    [HX_COLL_BCAST] = "BCAST",
+    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
@@ -73,6 +73,7 @@ static void forced_read(struct hx_planner *planner, const struct hx_env *env)
     FORCED(REDUCE_SCATTER, reduce_scatter);
     FORCED(ALLGATHER, allgather);
     FORCED(BCAST, bcast);
+    FORCED(REDUCE, reduce);
 #undef FORCED
 }
 

@@ -306,6 +306,21 @@ static void compose_bcast(struct composer *c)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
+/* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
+static void compose_reduce(struct composer *c)
+{
+    enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
+
+    c->plan->nblocks = c->plan->in_nblocks = (uint32_t)c->candidate->lanes;
+    c->plan->out_nblocks = c->rank == c->candidate->root ? c->plan->nblocks : 0;
+    if (mine == HX_WORK)
+        work_give(c);
+    intra_stage(c, 0, c->candidate->first, HX_IN, mine);
+    lane_stages(c, 1, mine, mine);
+    if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
+        fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
+}
+
 /* One level over all ranks, node by node, so that a ring crosses each link once. */
 static void compose_flat(struct composer *c)
 {
@@ -325,6 +340,8 @@ static void compose_flat(struct composer *c)
             if (stage)
                 stage->in = HX_OUT;
         }
+        if (plan->coll == HX_COLL_REDUCE)
+            plan->out_nblocks = c->rank == c->candidate->root;
     } else {
         if (plan->coll == HX_COLL_REDUCE_SCATTER) {
             plan->out_block = (uint32_t)c->rank;
@@ -367,6 +384,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         compose_reduce_scatter(&c);
     else if (candidate->coll == HX_COLL_BCAST)
         compose_bcast(&c);
+    else if (candidate->coll == HX_COLL_REDUCE)
+        compose_reduce(&c);
     else
         compose_allgather(&c);
     /* what has no root depends on every rank; engine.h says what rests on it, the checker proves it */
@@ -382,7 +401,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 {
-    (void)lanes;
+    if (coll == HX_COLL_REDUCE)
+        return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
     return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
 }
 
@@ -390,14 +410,16 @@ enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
 {
     if (coll == HX_COLL_BCAST && lanes == 1)
         return HX_COLL_BCAST;
-    return coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_COUNT : HX_COLL_ALLGATHER;
+    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE ? HX_COLL_COUNT : HX_COLL_ALLGATHER;
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
 {
-    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : candidate->lanes > 1 ? "scatter" : "-";
+    int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
+    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
+    const char *after = candidate->coll == HX_COLL_REDUCE_SCATTER ? "scatter" : one ? "-" : "gather";
     const char *first = candidate->first ? candidate->first->name : before;
-    const char *last = candidate->last ? candidate->last->name : "scatter";
+    const char *last = candidate->last ? candidate->last->name : after;
 
     if (candidate->lanes == 0)
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)", candidate->flat->name);

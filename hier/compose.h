@@ -7,6 +7,8 @@
  *   all-gather      intra gather (fewer lanes than members)  ->  inter all-gather on every lane  ->  intra all-gather
  *   broadcast       root's node: scatter over the lanes  ->  inter broadcast of every lane  ->  intra all-gather
  *                   one lane: inter broadcast  ->  intra broadcast
+ *   reduce          intra reduce-scatter  ->  inter reduction of every lane  ->  root's node: gather from the lanes
+ *                   one lane: intra reduction  ->  inter reduction
  *   flat            one algorithm over all ranks
  *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to

@@ -28,8 +28,8 @@ static double ceil_log2(int p)
     return p > 1 ? floor_log2(p - 1) + 1 : 0;
 }
 
-/* The book of broadcasts. A member that passes all on sends log vectors; scattered and gathered, about two. */
-static int bcast_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+/* The book of trees: broadcasts, and reductions, which are the same backwards. */
+static int tree_book(const char *name, int p, double *rounds, double *messages, double *vectors)
 {
     double log = ceil_log2(p), others = p - 1;
 
@@ -44,7 +44,7 @@ static int bcast_book(const char *name, int p, double *rounds, double *messages,
     } else if (!strcmp(name, "scatter_ring")) {
         *rounds = *messages = log + others;
         *vectors = 2 * others / p;
-    } else if (!strcmp(name, "scatter_circulant")) {
+    } else if (!strcmp(name, "scatter_circulant") || !strcmp(name, "scatter_gather")) {
         *rounds = *messages = 2 * log;
         *vectors = 2 * others / p;
     } else if (!strcmp(name, "chain")) {
@@ -61,8 +61,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
     const char *name = algorithm->name;
     double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p), fold = 0;
 
-    if (algorithm->coll == HX_COLL_BCAST)
-        return bcast_book(name, p, rounds, messages, vectors);
+    if (hx_coll_is_rooted(algorithm->coll))
+        return tree_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
         *rounds = *messages = phases * others;
@@ -107,7 +107,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
 
     if (n == 1)
         return 0;
-    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLREDUCE) /* copy in, read n slots, write */
+    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE)) /* copy in, read n slots, write */
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
@@ -168,7 +168,9 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last)
             cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
-        else if (lanes < shape->max_local)
+        else if (candidate->coll == HX_COLL_REDUCE && lanes > 1) /* carriers copy in, the root copies out */
+            cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
+        else if (candidate->coll == HX_COLL_REDUCE_SCATTER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         cost.inter_us = inter_stage_us(params, candidate->inter, shape->nnodes, lane_bytes, lanes, &cost);
         if (lanes > 1) /* lanes share their node's cores */

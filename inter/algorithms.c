@@ -48,5 +48,16 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "van de Geijn 1994; Traeff"},
     {"chain", HX_COLL_BCAST, hx_bcast_chain, ANYWHERE, 0,
      "each member passes slices on to the next: large vectors, few members", "Johnsson, Ho 1989"},
+
+    {"flat", HX_COLL_REDUCE, hx_reduce_flat, ANYWHERE, 0,
+     "1 round, everybody sends to the root: few members, small vectors", "The Illustrated Collectives"},
+    {"binomial", HX_COLL_REDUCE, hx_reduce_binomial, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "log2 p rounds of whole vectors: small vectors", "The Illustrated Collectives"},
+    {"knomial", HX_COLL_REDUCE, hx_reduce_knomial, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "log4 p rounds of 3 whole vectors at once: small vectors", "MPICH, UCX"},
+    {"scatter_gather", HX_COLL_REDUCE, hx_reduce_scatter_gather, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "Rabenseifner 2004; Traeff"},
+    {"chain", HX_COLL_REDUCE, hx_reduce_chain, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
     {0},
 };

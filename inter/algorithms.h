@@ -31,4 +31,10 @@ void hx_bcast_scatter_ring(struct hx_builder *b);
 void hx_bcast_scatter_circulant(struct hx_builder *b);
 void hx_bcast_chain(struct hx_builder *b);
 
+void hx_reduce_flat(struct hx_builder *b);
+void hx_reduce_binomial(struct hx_builder *b);
+void hx_reduce_knomial(struct hx_builder *b);
+void hx_reduce_scatter_gather(struct hx_builder *b);
+void hx_reduce_chain(struct hx_builder *b);
+
 #endif

@@ -22,7 +22,7 @@ static void halve(struct hx_builder *b, const struct hx_halving *h, int *round, 
         hx_send(b, *round, hx_halving_member(h, other), hx_at(partial, sent, d));
         hx_recv(b, *round, hx_halving_member(h, other), hx_row(0, kept, d));
         hx_join_all(b);
-        hx_reduce(b, hx_at(b->out, kept, d), hx_row(0, kept, d), hx_at(partial, kept, d));
+        hx_reduce_row(b, hx_at(b->out, kept, d), hx_row(0, kept, d), hx_at(partial, kept, d));
         partial = b->out;
         ++*round;
     }
@@ -56,7 +56,7 @@ void hx_allreduce_rdh(struct hx_builder *b)
     }
     if (h.partner >= 0) {
         hx_join(b, hx_recv(b, 0, h.partner, hx_row(0, 0, all)));
-        hx_reduce(b, hx_at(b->out, 0, all), hx_row(0, 0, all), hx_at(b->in, 0, all));
+        hx_reduce_row(b, hx_at(b->out, 0, all), hx_row(0, 0, all), hx_at(b->in, 0, all));
         partial = b->out;
     }
     halve(b, &h, &round, partial);

@@ -41,7 +41,7 @@ void hx_allreduce_recursive_doubling(struct hx_builder *b)
         round++;
     if (h.partner >= 0) {
         hx_join(b, hx_recv(b, 0, h.partner, hx_row(0, 0, 1)));
-        hx_reduce(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1)); /* the partner is the lower one */
+        hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1)); /* the partner is the lower one */
         partial = b->out;
     }
     for (int d = 1; d < h.group; d *= 2) {

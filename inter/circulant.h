@@ -30,9 +30,9 @@ static inline int hx_circulant_skip(int p, int k)
     return p;
 }
 
-/* The sum of R[0], which is block r, ends in out. Partial sums of R[i] stand in scratch row i, what is received in
+/* The sum of R[0], which is block r, ends in result (out, or scratch row 0). Partial sums of R[i] stand in scratch row i, what is received in
  * the rows after. */
-static inline void hx_circulant_reduce_scatter(struct hx_builder *b)
+static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_ref result)
 {
     int rounds = hx_circulant_rounds(b->p), received_row = hx_circulant_skip(b->p, 1);
 
@@ -43,7 +43,7 @@ static inline void hx_circulant_reduce_scatter(struct hx_builder *b)
         hx_send(b, k, b->me + s, k == 0 ? hx_at(b->in, b->me + s, n) : hx_row(s, b->me + s, n));
         hx_recv(b, k, b->me - s, received);
         hx_join_all(b);
-        hx_reduce(b, k == rounds - 1 ? hx_at(b->out, b->me, 1) : sum, received, k == 0 ? hx_at(b->in, b->me, n) : sum);
+        hx_reduce_row(b, k == rounds - 1 ? result : sum, received, k == 0 ? hx_at(b->in, b->me, n) : sum);
         if (k == 0 && s > n && s > 1) /* p odd: nobody adds to R[s-1] in round 0; round 1 finds it with the others */
             hx_copy(b, hx_row(n, b->me + n, 1), hx_at(b->in, b->me + n, 1));
     }

@@ -12,5 +12,5 @@ void hx_reduce_scatter_circulant(struct hx_builder *b)
 {
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
-    hx_circulant_reduce_scatter(b);
+    hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
 }

@@ -38,7 +38,7 @@ void hx_reduce_scatter_rdh(struct hx_builder *b)
     }
     if (serves) {
         hx_join(b, hx_recv(b, 0, h.partner, partial_row(0, b->p)));
-        hx_reduce(b, partial_row(0, b->p), partial_row(0, b->p), hx_at(b->in, 0, b->p));
+        hx_reduce_row(b, partial_row(0, b->p), partial_row(0, b->p), hx_at(b->in, 0, b->p));
     }
     for (int d = h.group / 2; d >= 1; d /= 2) {
         int other = h.number ^ d, last = d == 1 && !serves;
@@ -51,7 +51,7 @@ void hx_reduce_scatter_rdh(struct hx_builder *b)
                 in_scratch ? partial_row(given, ngiven) : hx_at(b->in, given, ngiven));
         hx_recv(b, round, hx_halving_member(&h, other), received);
         hx_join_all(b);
-        hx_reduce(b, last ? hx_at(b->out, kept, 1) : partial_row(kept, nkept), received,
+        hx_reduce_row(b, last ? hx_at(b->out, kept, 1) : partial_row(kept, nkept), received,
                   in_scratch ? partial_row(kept, nkept) : hx_at(b->in, kept, nkept));
         in_scratch = 1;
         round++;

@@ -26,7 +26,7 @@ static inline void hx_ring_reduce_scatter(struct hx_builder *b, int first)
         struct hx_ref row = hx_row(i % 2, block, 1);
 
         hx_ring_round(b, i, partial, row);
-        hx_reduce(b, last ? hx_at(b->out, block, 1) : row, row, hx_at(b->in, block, 1));
+        hx_reduce_row(b, last ? hx_at(b->out, block, 1) : row, row, hx_at(b->in, block, 1));
         partial = row;
     }
 }

@@ -60,13 +60,18 @@ static inline int hx_tree_children(int p, int k)
     return children;
 }
 
-/* A parent sends to its children of weight d in this round, counted from the root's first one. */
-static inline int hx_tree_round(int d, int p, int k)
+/* The digit whose weight is d. A reduction or gather meets it in round `level`, a broadcast or scatter this far from its last. */
+static inline int hx_tree_level(int d, int k)
 {
-    int round = hx_tree_rounds(p, k) - 1;
+    int level = 0;
     for (; d > 1; d /= k)
-        round--;
-    return round;
+        level++;
+    return level;
+}
+
+static inline int hx_tree_round_down(int d, int p, int k)
+{
+    return hx_tree_rounds(p, k) - 1 - hx_tree_level(d, k);
 }
 
 /* Broadcast: receive from the parent, then send to the children, those with the largest subtrees first. */
@@ -76,10 +81,10 @@ static inline void hx_tree_bcast(struct hx_builder *b, int k)
     struct hx_ref all = hx_at(b->out, 0, 1);
 
     if (v > 0)
-        hx_join(b, hx_recv(b, hx_tree_round(span, p, k), b->root + hx_tree_parent(v, span, k), all));
+        hx_join(b, hx_recv(b, hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
     for (int d = span / k; d >= 1; d /= k)
         for (int child = v + d; child < v + k * d && child < p; child += d)
-            hx_send(b, hx_tree_round(d, p, k), b->root + child, all);
+            hx_send(b, hx_tree_round_down(d, p, k), b->root + child, all);
 }
 
 /* Binomial scatter ("recursive halving"): who has the blocks of its subtree hands each child those of the child's. Block
@@ -89,12 +94,50 @@ static inline void hx_tree_scatter(struct hx_builder *b)
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);
 
     if (v > 0)
-        hx_join(b, hx_recv(b, hx_tree_round(span, p, 2), b->root + hx_tree_parent(v, span, 2),
+        hx_join(b, hx_recv(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
                            hx_at(b->out, b->me, hx_tree_size(v, span, p))));
     for (int d = span / 2; d >= 1; d /= 2)
         if (v + d < p)
-            hx_send(b, hx_tree_round(d, p, 2), b->me + d, hx_at(b->out, b->me + d, hx_tree_size(v + d, d, p)));
+            hx_send(b, hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->out, b->me + d, hx_tree_size(v + d, d, p)));
     hx_join_all(b);
+}
+
+/* Reduction: receive from the children, those with the smallest subtrees first, add them to what is here, send to the
+ * parent. Sums of all but the root stand in the row behind those received. Folds in the order of numbers. */
+static inline void hx_tree_reduce(struct hx_builder *b, int k)
+{
+    int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, k);
+    struct hx_ref sum = v > 0 ? hx_row(k - 1, 0, 1) : hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
+
+    for (int d = 1; d < span && v + d < p; d *= k) {
+        int n = 0;
+        for (int child = v + d; child < v + k * d && child < p; child += d)
+            hx_recv(b, hx_tree_level(d, k), b->root + child, hx_row(n++, 0, 1));
+        hx_join_all(b);
+        hx_reduce_rows(b, sum, 0, n + 1, partial.space, 0);
+        partial = sum;
+    }
+    if (v > 0)
+        hx_send(b, hx_tree_level(span, k), b->root + hx_tree_parent(v, span, k), partial);
+    else if (p == 1)
+        hx_copy(b, sum, partial);
+}
+
+/* Binomial gather: receive from each child the blocks of its subtree, send those of the own subtree to the parent. The
+ * own block stands in row 0 (the root: in out), that of number v + i in row i. Block j belongs to member j. */
+static inline void hx_tree_gather(struct hx_builder *b, int first_round)
+{
+    int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);
+
+    for (int d = 1; d < span && v + d < p; d *= 2) {
+        int n = hx_tree_size(v + d, d, p);
+        hx_recv(b, first_round + hx_tree_level(d, 2), b->me + d,
+                v > 0 ? hx_row(d, b->me + d, n) : hx_at(b->out, b->me + d, n));
+    }
+    hx_join_all(b);
+    if (v > 0)
+        hx_send(b, first_round + hx_tree_level(span, 2), b->root + hx_tree_parent(v, span, 2),
+                hx_row(0, b->me, hx_tree_size(v, span, p)));
 }
 
 #endif

@@ -14,5 +14,9 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, everybody copies from all owners' slots", "n-ary all-gather"},
     {"nary", HX_COLL_BCAST, hx_bcast_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "1 hop, everybody copies from the root's slot", "shared-memory flag exchange"},
+    {"nary", HX_COLL_REDUCE, hx_reduce_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, the root adds up all slots: small vectors", "shared-memory flag exchange"},
+    {"nary_sliced", HX_COLL_REDUCE, hx_reduce_nary_sliced, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "2 hops, each member adds up one block of all slots: medium and large vectors", "n-ary reduce-scatter and gather"},
     {0},
 };

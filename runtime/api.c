@@ -264,3 +264,32 @@ hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_com
         return status;
     return rooted_call_run(comm, &(struct hx_call){HX_COLL_BCAST, "bcast", buf, buf, count, (uint32_t)hx_dtype_bytes(dtype), NULL, root});
 }
+
+hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm)
+{
+    size_t bytes = hx_dtype_bytes(dtype);
+    hx_reduce_kernel_t *kernel;
+    hx_status_t status;
+
+    if ((status = comm_check(comm, "hx_reduce")) != HX_SUCCESS ||
+        (status = kernel_check(comm, "hx_reduce", dtype, op, &kernel)) != HX_SUCCESS ||
+        (status = root_check(comm, "hx_reduce", root)) != HX_SUCCESS || count == 0)
+        return status;
+    if (comm->rank != root && in == HX_IN_PLACE) {
+        hx_fail(HX_ERR_ARG, "hx_reduce: in is HX_IN_PLACE on rank %d; only that of root %d may be", comm->rank, root);
+        return comm_fail(comm, HX_ERR_ARG);
+    }
+    /* no other rank has an out: its input stands in for the check */
+    if ((status = buffers_check(comm, "hx_reduce", in, comm->rank == root ? out : in, count, 1, bytes)) != HX_SUCCESS)
+        return status;
+    if (in == HX_IN_PLACE)
+        in = out;
+    if (comm->size == 1) {
+        kernel(out, &in, 1, count);
+        return HX_SUCCESS;
+    }
+    status = rooted_call_run(comm, &(struct hx_call){HX_COLL_REDUCE, "reduce", in, out, count, (uint32_t)bytes, kernel, root});
+    if (op == HX_AVG && status == HX_SUCCESS && comm->rank == root)
+        hx_scale_inverse(out, count, dtype, comm->size);
+    return status;
+}

@@ -125,7 +125,7 @@ static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, en
     return step;
 }
 
-void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own)
+void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own)
 {
     struct hx_step *step = reduce_append(b, dst, src.space, own.space);
     step->n = 2;

@@ -72,7 +72,7 @@ typedef enum hx_op {
     HX_LXOR
 } hx_op_t;
 
-/* As `in`: the input is already in `out` (all-reduce), in this rank's block of `out` (all-gather), or in the full
+/* As `in`: the input is already in `out` (all-reduce, reduce on the root), in this rank's block of `out` (all-gather), or in the full
  * vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As MPI_IN_PLACE. */
 #define HX_IN_PLACE ((const void *)-1)
 
@@ -131,6 +131,12 @@ HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_d
 /* buf on every rank = buf of root. buf: count elements. The root may return before others have entered the call.
  * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for a root that is no rank. */
 HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+
+/* out on root = in of all ranks combined with op, elementwise. in: count elements; on the root it may be HX_IN_PLACE. out: count
+ * elements on the root, ignored elsewhere. Other ranks may return before the root has entered the call. Blocking. Errors
+ * as hx_bcast. */
+HX_PUBLIC hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                                hx_comm_t *comm);
 
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);

@@ -19,12 +19,12 @@
 #include "topo/shape.h"
 #include <stdint.h>
 
-enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_COUNT };
+enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_COUNT };
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
 static inline int hx_coll_is_rooted(enum hx_coll coll)
 {
-    return coll == HX_COLL_BCAST;
+    return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE;
 }
 
 /* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
@@ -124,7 +124,7 @@ struct hx_plan {
 /* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
  * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
  * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
- * root's out and leaves it in everybody's. */
+ * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none. */
 struct hx_builder {
     int p, me, root;
     enum hx_space in, out;
@@ -156,7 +156,7 @@ int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold n
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
 /* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
-void hx_reduce(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
+void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
 /* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
 /* dst = n sources in order: scratch rows from first_row on, each nblocks rows long, with own as number own_position */

@@ -27,6 +27,13 @@ EXTRA_DIST += \
     tests/golden/bcast_nary.txt \
     tests/golden/bcast_scatter_circulant.txt \
     tests/golden/bcast_scatter_ring.txt \
+    tests/golden/reduce_binomial.txt \
+    tests/golden/reduce_chain.txt \
+    tests/golden/reduce_flat.txt \
+    tests/golden/reduce_knomial.txt \
+    tests/golden/reduce_nary.txt \
+    tests/golden/reduce_nary_sliced.txt \
+    tests/golden/reduce_scatter_gather.txt \
     tests/golden/reduce_scatter_block_circulant.txt \
     tests/golden/reduce_scatter_block_mesh.txt \
     tests/golden/reduce_scatter_block_nary.txt \

@@ -16,13 +16,14 @@ enum bench_collective {
     BENCH_ALLGATHER,
     BENCH_BARRIER,
     BENCH_BCAST,
+    BENCH_REDUCE,
     BENCH_COLLECTIVES
 };
 
 /* One rank gives or gets all. The others need not wait for it, so calls in a row would overlap: each is timed apart. */
 static inline int bench_is_rooted(enum bench_collective collective)
 {
-    return collective == BENCH_BCAST;
+    return collective == BENCH_BCAST || collective == BENCH_REDUCE;
 }
 
 /* The vector has a block for each rank, of the call's count elements. */

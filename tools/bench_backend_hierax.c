@@ -93,3 +93,8 @@ int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
 {
     return told("hx_bcast", hx_bcast(buf, count, dtype, root, world), world);
 }
+
+int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root)
+{
+    return told("hx_reduce", hx_reduce(in, out, count, dtype, op, root, world), world);
+}

@@ -128,3 +128,10 @@ int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
 {
     return count_fits(count) ? told("MPI_Bcast", MPI_Bcast(buf, (int)count, dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
 }
+
+int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Reduce", MPI_Reduce(in, out, (int)count, dtypes[dtype], ops[op], root,
+                                                             MPI_COMM_WORLD)) : -1;
+}

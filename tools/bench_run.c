@@ -56,6 +56,7 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_REDUCE_SCATTER_BLOCK: return bench_reduce_scatter_block(in, out, count, l->o->dtype, l->o->op);
     case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
     case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_REDUCE: return bench_reduce(in, out, count, l->o->dtype, l->o->op, (int)l->o->root);
     default: return bench_barrier();
     }
 }
@@ -163,6 +164,11 @@ static void check_last(const struct loop *l, uint64_t *wrong)
     }
 }
 
+static int has_result(const struct loop *l)
+{
+    return l->row->collective != BENCH_BARRIER && (l->row->collective != BENCH_REDUCE || l->job->rank == (int)l->o->root);
+}
+
 /* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
 static int measure(struct loop *l, enum action action, uint64_t repetitions, double *samples, uint64_t *wrong)
 {
@@ -173,7 +179,7 @@ static int measure(struct loop *l, enum action action, uint64_t repetitions, dou
         if (time_once(l, action, &ns))
             return -1;
         samples[i] = ns > rewriting ? ns - rewriting : 0;
-        if (action == CALL_LIBRARY && l->o->check && l->row->collective != BENCH_BARRIER)
+        if (action == CALL_LIBRARY && l->o->check && has_result(l))
             check_last(l, wrong);
     }
     double *all = malloc(size * repetitions * sizeof(double));
@@ -230,7 +236,7 @@ static void summarise(const struct loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
     const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const double share = row->collective == BENCH_BCAST ? 1 : phases * (p - 1) / p;
+    const double share = bench_is_rooted(row->collective) ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);
     row->p99_us = at_fraction(samples, row->repetitions, 0.99);
@@ -251,7 +257,8 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
 {
     struct loop l = {.o = o, .job = job, .row = row};
     l.apart = bench_is_rooted(row->collective);
-    l.in_place = o->in_place || row->collective == BENCH_BCAST;
+    /* only the root of a reduction has an output that its input could stand in */
+    l.in_place = row->collective == BENCH_BCAST || (o->in_place && (row->collective != BENCH_REDUCE || job->rank == (int)o->root));
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
     row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l.apart ? 100 : 1;
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;

@@ -17,6 +17,8 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_reduce_scatter_block(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
     if (coll == HX_COLL_BCAST)
         return hx_bcast(out, COUNT, HX_FLOAT32, 0, comm);
+    if (coll == HX_COLL_REDUCE)
+        return hx_reduce(in, out, COUNT, HX_FLOAT32, HX_SUM, 0, comm);
     return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
 }
 

@@ -192,6 +192,43 @@ static struct expected bcast_scatter_circulant(int p, int r)
     return (struct expected){e.rounds + ring.rounds, e.messages + ring.messages, e.bytes + ring.bytes};
 }
 
+/* ---- reductions to member 0: the same trees, upwards */
+
+static struct expected reduce_flat(int p, int r)
+{
+    return (struct expected){1, r > 0, r > 0 ? (uint64_t)p * SHARE : 0};
+}
+
+static struct expected reduce_tree(int p, int r, int k)
+{
+    return (struct expected){bcast_tree(p, r, k).rounds, r > 0, r > 0 ? (uint64_t)p * SHARE : 0};
+}
+
+static struct expected reduce_binomial(int p, int r)
+{
+    return reduce_tree(p, r, 2);
+}
+
+static struct expected reduce_knomial(int p, int r)
+{
+    return reduce_tree(p, r, 4);
+}
+
+static struct expected reduce_chain(int p, int r)
+{
+    return (struct expected){(uint32_t)((r > 0) + (r < p - 1)), r > 0, r > 0 ? (uint64_t)p * SHARE : 0};
+}
+
+static struct expected reduce_scatter_gather(int p, int r)
+{
+    struct expected e = circulant(p, r);
+
+    e.rounds += bcast_tree(p, r, 2).rounds;
+    e.messages += r > 0;
+    e.bytes += r > 0 ? (uint64_t)subtree(p, r) * SHARE : 0;
+    return e;
+}
+
 static const struct row {
     const char *name;
     enum hx_coll coll;
@@ -216,6 +253,11 @@ static const struct row {
     {"chain", HX_COLL_BCAST, bcast_chain},
     {"scatter_ring", HX_COLL_BCAST, bcast_scatter_ring},
     {"scatter_circulant", HX_COLL_BCAST, bcast_scatter_circulant},
+    {"flat", HX_COLL_REDUCE, reduce_flat},
+    {"binomial", HX_COLL_REDUCE, reduce_binomial},
+    {"knomial", HX_COLL_REDUCE, reduce_knomial},
+    {"chain", HX_COLL_REDUCE, reduce_chain},
+    {"scatter_gather", HX_COLL_REDUCE, reduce_scatter_gather},
 };
 
 /* A share is 128 elements of 8 bytes, so that each of up to 64 parts is whole. */

@@ -305,6 +305,12 @@ static void drop_await_lag(struct hx_plan *plan)
     step_remove(plan, step_of(plan, HX_OP_AWAIT, 0));
 }
 
+static void drop_second_await(struct hx_plan *plan)
+{
+    assert_int_equal(step_of(plan, HX_OP_AWAIT, 1)->own, 1);
+    step_remove(plan, step_of(plan, HX_OP_AWAIT, 1));
+}
+
 static void drop_publish(struct hx_plan *plan)
 {
     step_remove(plan, step_of(plan, HX_OP_PUBLISH, 0));
@@ -366,6 +372,12 @@ static const struct fault {
     {"nary", HX_COLL_BCAST, publish_early, 1, "rank 1", "copy slot[0] <- out[0]", "race"},
     {"binomial", HX_COLL_BCAST, drop_join, 3, "rank 3", "send out[0] to 0, round 1", "under way until its join"},
     {"binomial", HX_COLL_BCAST, change_round, 1, "rank 2", "join transfer 0", "deadlock"},
+    {"nary", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "step 0: copy slot[0] <- in[0]", "race: writes"},
+    {"nary_sliced", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "copy slot[3..1] <- in[3..1]", "race: writes"},
+    {"nary_sliced", HX_COLL_REDUCE, drop_second_await, 2, "rank 2", "slot[2]", "race: writes"},
+    {"binomial", HX_COLL_REDUCE, drop_join, 3, "rank 3", "reduce scratch", "under way until its join"},
+    {"flat", HX_COLL_REDUCE, leave_out_last, 1, "rank 1, end", "out", "rank 3 is missing"},
+    {"flat", HX_COLL_REDUCE, fold_in_own_order, 1, "rank 1, end", "out", "not folded in rank order"},
     {"scatter_ring", HX_COLL_BCAST, send_other_block, 1, "rank 1", "send out[0] to 2, round 2", "its partner has"},
 };
 
@@ -383,7 +395,7 @@ static void test_faults(void **state)
         struct hx_check_call call = call_of(a, plans, p, 2, 0);
         char report[2048] = "";
 
-        call.rank_order = 0;
+        call.rank_order = hx_coll_is_rooted(f->coll) && !(a->needs & HX_NEEDS_COMMUTATIVE);
         assert_passes(shape, &call, 1, f->algorithm);
         f->break_it(plans[f->victim]);
         if (hx_check(shape, &call, 1, report, sizeof report) != HX_ERR_INTERNAL)
@@ -418,7 +430,7 @@ static void build_exchange_unordered(struct hx_builder *b) /* received op own, o
     hx_send(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
     hx_recv(b, 0, 1 - b->me, hx_row(0, 0, 1));
     hx_join_all(b);
-    hx_reduce(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1));
+    hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1));
 }
 
 static hx_status_t check_two(void (*build)(struct hx_builder *), int in_place, int rank_order, char *report,

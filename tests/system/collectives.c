@@ -286,22 +286,32 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
 }
 
-/* A collective with a root. */
-static void rooted_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int root)
+/* A collective with a root. In place: the root's input is in its output already. */
+static void rooted_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int root, int in_place)
 {
     size_t e = hx_dtype_bytes(t);
-    unsigned char *buf = buffer_get(&out_buffer, n * e);
+    unsigned char *in = buffer_get(&in_buffer, n * e), *out = buffer_get(&out_buffer, n * e);
+    int one_buffer = coll == HX_COLL_BCAST || (in_place && rank == root);
+    hx_status_t status;
     char what[128];
 
-    snprintf(what, sizeof(what), "%s %s count %zu root %d", hx_coll_name(coll), hx_dtype_name(t), n, root);
-    if (rank == root)
-        fill(buf, root, 0, n, t, op);
+    snprintf(what, sizeof(what), "%s %s %s count %zu root %d%s", hx_coll_name(coll), hx_dtype_name(t), hx_op_name(op), n, root,
+             in_place ? " in place" : "");
+    fill(one_buffer ? out : in, rank, 0, n, t, op);
     calls++;
-    if (hx_bcast(buf, n, t, root, world) != HX_SUCCESS)
+    if (coll == HX_COLL_BCAST)
+        status = hx_bcast(out, n, t, root, world);
+    else
+        status = hx_reduce(one_buffer ? HX_IN_PLACE : in, rank == root ? out : NULL, n, t, op, root, world);
+    if (status != HX_SUCCESS)
         die(what);
     guards_check(&out_buffer, n * e, what);
-    for (size_t i = 0; i < n; i++)
-        element_check(buf + i * e, contribution(root, i, t, op), t, 0, what, i);
+    for (size_t i = 0; coll == HX_COLL_BCAST && i < n; i++)
+        element_check(out + i * e, contribution(root, i, t, op), t, 0, what, i);
+    if (coll == HX_COLL_REDUCE && rank == root)
+        reduced_check(out, 0, n, t, op, what);
+    for (size_t i = 0; !one_buffer && i < n; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
 }
 
 static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
@@ -309,7 +319,9 @@ static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
     for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
         int step = n <= 1000 || size < 3 ? 1 : size - 1; /* all roots, or the first and the last */
         for (int root = 0; hx_coll_is_rooted((enum hx_coll)coll) && root < size; root += step)
-            rooted_call((enum hx_coll)coll, t, op, n, root);
+            rooted_call((enum hx_coll)coll, t, op, n, root, root % 2);
+        if (hx_coll_is_rooted((enum hx_coll)coll))
+            rooted_call((enum hx_coll)coll, t, op, n, size - 1, size % 2);
     }
 }
 
@@ -378,6 +390,8 @@ static void run_ahead(void)
             die("bcast");
         for (size_t k = 0; k < n; k++)
             element_check(buf + k * sizeof(int32_t), contribution(i, k, HX_INT32, HX_SUM), HX_INT32, 0, "bcast ahead", k);
+        if (i % 5 == 4)
+            rooted_call(HX_COLL_REDUCE, HX_INT32, HX_SUM, n, root, 0);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

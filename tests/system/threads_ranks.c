@@ -63,7 +63,8 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
 {
     hx_reduce_kernel_t *kernel = coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST ? NULL : hx_reduce_kernel(HX_INT64, HX_SUM);
     struct hx_call call = {coll, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out, n, sizeof(int64_t), kernel, root};
-    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n, out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : n;
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n;
+    size_t out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : coll == HX_COLL_REDUCE && comm->rank != root ? 0 : n;
 
     for (size_t i = 0; i < in_n; i++)
         in[i] = contribution(comm->rank, i);
@@ -96,6 +97,7 @@ static void *rank_main(void *arg)
     env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
     env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
+    env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
     hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
     hx_node_map(&node, me->segment, RANKS);
@@ -107,8 +109,8 @@ static void *rank_main(void *arg)
     } else {
         for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
             call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], 0, in, out);
-        for (size_t i = 0; i < ROUNDS * COUNTS * RANKS && !me->failure[0]; i++) /* the root runs ahead */
-            call_run(me, &comm, HX_COLL_BCAST, counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
+        for (size_t i = 0; i < 2 * ROUNDS * COUNTS * RANKS && !me->failure[0]; i++) /* some run ahead */
+            call_run(me, &comm, i % 5 < 3 ? HX_COLL_BCAST : HX_COLL_REDUCE, counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
         hx_engine_close(&comm);
     }
     if (comm.planner)
