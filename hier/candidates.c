@@ -62,7 +62,7 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
 /* As in the names of settings. */
 static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
-    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE",
+    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
@@ -74,6 +74,7 @@ static void forced_read(struct hx_planner *planner, const struct hx_env *env)
     FORCED(ALLGATHER, allgather);
     FORCED(BCAST, bcast);
     FORCED(REDUCE, reduce);
+    FORCED(BARRIER, barrier);
 #undef FORCED
 }
 
@@ -157,16 +158,18 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
 }
 
 /* The numbers of lanes worth a look: one, and as many as the vector feeds with 64 KiB per node and lane. */
-static int lane_choices(const struct hx_planner *planner, double bytes, int lanes[2])
+static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[2])
 {
     double fed = bytes / (planner->shape->nnodes * 65536.0);
     int many = fed > planner->shape->max_local ? planner->shape->max_local : (int)fed;
 
+    lanes[0] = 1;
+    if (!hx_candidate_takes_lanes(coll))
+        return 1;
     if (planner->forced_lanes > 0) {
         lanes[0] = planner->forced_lanes > planner->shape->max_local ? planner->shape->max_local : (int)planner->forced_lanes;
         return 1;
     }
-    lanes[0] = 1;
     lanes[1] = many;
     return many > 1 ? 2 : 1;
 }
@@ -195,7 +198,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
 {
     const struct hx_planner *planner = list->planner;
     struct hx_candidate c = {.coll = coll, .root = root};
-    int lanes[2], nlanes = lane_choices(planner, bytes, lanes), idx = 0;
+    int lanes[2], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
     while ((c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)))
         for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
@@ -209,7 +212,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
 /* Do the settings say anything about the levels of a composition? */
 static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll)
 {
-    if (planner->forced_lanes || planner->forced[coll].inter)
+    if ((planner->forced_lanes && hx_candidate_takes_lanes(coll)) || planner->forced[coll].inter)
         return 1;
     for (int lanes = 1; lanes <= 2; lanes++)
         if (part_forced(planner, coll, hx_candidate_first(coll, lanes)) || part_forced(planner, coll, hx_candidate_last(coll, lanes)))

@@ -321,6 +321,18 @@ static void compose_reduce(struct composer *c)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
 }
 
+/* IN is a token; there is nothing to be had from it. */
+static void compose_barrier(struct composer *c)
+{
+    c->plan->nblocks = c->plan->in_nblocks = 1;
+    c->plan->out_nblocks = 0;
+    if (c->n > 1)
+        stage_run_builder(c, node_stage(c, 0, HX_IN, HX_NOWHERE), "arrive", hx_barrier_arrive);
+    lane_stages(c, 1, HX_IN, HX_NOWHERE);
+    if (c->n > 1)
+        stage_run_builder(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
+}
+
 /* One level over all ranks, node by node, so that a ring crosses each link once. */
 static void compose_flat(struct composer *c)
 {
@@ -342,6 +354,8 @@ static void compose_flat(struct composer *c)
         }
         if (plan->coll == HX_COLL_REDUCE)
             plan->out_nblocks = c->rank == c->candidate->root;
+        if (plan->coll == HX_COLL_BARRIER)
+            plan->out_nblocks = 0;
     } else {
         if (plan->coll == HX_COLL_REDUCE_SCATTER) {
             plan->out_block = (uint32_t)c->rank;
@@ -386,6 +400,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         compose_bcast(&c);
     else if (candidate->coll == HX_COLL_REDUCE)
         compose_reduce(&c);
+    else if (candidate->coll == HX_COLL_BARRIER)
+        compose_barrier(&c);
     else
         compose_allgather(&c);
     /* what has no root depends on every rank; engine.h says what rests on it, the checker proves it */
@@ -410,7 +426,12 @@ enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
 {
     if (coll == HX_COLL_BCAST && lanes == 1)
         return HX_COLL_BCAST;
-    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE ? HX_COLL_COUNT : HX_COLL_ALLGATHER;
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST ? HX_COLL_ALLGATHER : HX_COLL_COUNT;
+}
+
+int hx_candidate_takes_lanes(enum hx_coll coll)
+{
+    return coll != HX_COLL_BARRIER;
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
@@ -418,6 +439,10 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
     int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
     const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
     const char *after = candidate->coll == HX_COLL_REDUCE_SCATTER ? "scatter" : one ? "-" : "gather";
+    if (candidate->coll == HX_COLL_BARRIER) {
+        before = "arrive";
+        after = "release";
+    }
     const char *first = candidate->first ? candidate->first->name : before;
     const char *last = candidate->last ? candidate->last->name : after;
 
@@ -446,5 +471,6 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
                !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
     return scope == HX_SCOPE_FLAT && part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) && (candidate->inter->scopes & HX_SCOPE_INTER) &&
-           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local;
+           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
+           (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
 }

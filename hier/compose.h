@@ -9,6 +9,7 @@
  *                   one lane: inter broadcast  ->  intra broadcast
  *   reduce          intra reduce-scatter  ->  inter reduction of every lane  ->  root's node: gather from the lanes
  *                   one lane: intra reduction  ->  inter reduction
+ *   barrier         every node's ranks tell its leader  ->  inter barrier of the leaders  ->  leaders tell their ranks
  *   flat            one algorithm over all ranks
  *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
@@ -33,6 +34,9 @@ struct hx_candidate {
  * to be chosen, the stage is a fixed part or missing. */
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes);
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes);
+
+/* Can it travel on several lanes? */
+int hx_candidate_takes_lanes(enum hx_coll coll);
 
 #define HX_CANDIDATE_NAME_BYTES 64
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
+#define FURTHER_FLAG 0.125 /* of alpha: another flag read in the same wait */
 #define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
@@ -56,6 +57,21 @@ static int tree_book(const char *name, int p, double *rounds, double *messages, 
     return 0;
 }
 
+static int barrier_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+{
+    if (!strcmp(name, "dissemination") || !strcmp(name, "tree")) {
+        *messages = ceil_log2(p);
+        *rounds = name[0] == 't' ? 2 * *messages : *messages;
+    } else if (!strcmp(name, "mesh") || !strcmp(name, "pairwise")) {
+        *messages = p - 1;
+        *rounds = name[0] == 'p' ? p - 1 : p > 1;
+    } else {
+        return -1;
+    }
+    *vectors = *messages; /* tokens */
+    return 0;
+}
+
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
 {
     const char *name = algorithm->name;
@@ -63,6 +79,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
 
     if (hx_coll_is_rooted(algorithm->coll))
         return tree_book(name, p, rounds, messages, vectors);
+    if (algorithm->coll == HX_COLL_BARRIER)
+        return barrier_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
         *rounds = *messages = phases * others;
@@ -114,6 +132,10 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
         return p->intra_alpha_us + switches(p) +
                (bytes / p->intra_gb_s + n * bytes / owners / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
+        return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p);
+    if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
+        return 2 * (((int)ceil_log2(n) + 2) / 3) * (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
@@ -168,6 +190,8 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last)
             cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
+        else if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* arrive and release */
+            cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) + switches(params));
         else if (candidate->coll == HX_COLL_REDUCE && lanes > 1) /* carriers copy in, the root copies out */
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_REDUCE_SCATTER && lanes < shape->max_local)

@@ -59,5 +59,14 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "Rabenseifner 2004; Traeff"},
     {"chain", HX_COLL_REDUCE, hx_reduce_chain, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
+
+    {"dissemination", HX_COLL_BARRIER, hx_barrier_dissemination, ANYWHERE, 0,
+     "ceil(log2 p) rounds", "Hensgen, Finkel, Manber 1988"},
+    {"mesh", HX_COLL_BARRIER, hx_barrier_mesh, ANYWHERE, 0,
+     "1 round, everybody tells everybody: few members", "Neuron mesh"},
+    {"tree", HX_COLL_BARRIER, hx_barrier_tree, ANYWHERE, 0,
+     "up and down a binomial tree: 2 ceil(log2 p) rounds, the fewest messages", "Mellor-Crummey, Scott 1991"},
+    {"pairwise", HX_COLL_BARRIER, hx_barrier_pairwise, ANYWHERE, 0,
+     "p-1 rounds, one exchange at a time", "The Illustrated Collectives"},
     {0},
 };

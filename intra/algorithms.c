@@ -18,5 +18,9 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, the root adds up all slots: small vectors", "shared-memory flag exchange"},
     {"nary_sliced", HX_COLL_REDUCE, hx_reduce_nary_sliced, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "2 hops, each member adds up one block of all slots: medium and large vectors", "n-ary reduce-scatter and gather"},
+    {"nary", HX_COLL_BARRIER, hx_barrier_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody looks at all flags: few members", "shared-memory flag exchange"},
+    {"flag_tree", HX_COLL_BARRIER, hx_barrier_flag_tree, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "2 log8 p hops, nobody looks at more than 9 flags: many members", "Mellor-Crummey, Scott 1991"},
     {0},
 };

@@ -11,11 +11,15 @@ void hx_allreduce_nary_sliced(struct hx_builder *b);
 void hx_reduce_scatter_nary(struct hx_builder *b);
 void hx_allgather_nary(struct hx_builder *b);
 void hx_bcast_nary(struct hx_builder *b);
+void hx_barrier_nary(struct hx_builder *b);
+void hx_barrier_flag_tree(struct hx_builder *b);
 void hx_reduce_nary(struct hx_builder *b);
 void hx_reduce_nary_sliced(struct hx_builder *b);
 
 /* Fixed parts of a composition, not chosen by name: stage->holder tells who collects or hands out whose block. */
 void hx_gather_nary(struct hx_builder *b);
 void hx_scatter_nary(struct hx_builder *b);
+void hx_barrier_arrive(struct hx_builder *b);
+void hx_barrier_release(struct hx_builder *b);
 
 #endif

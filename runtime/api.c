@@ -134,12 +134,11 @@ static hx_status_t call_run(struct hx_comm *comm, const struct hx_call *call)
 hx_status_t hx_barrier(hx_comm_t *comm)
 {
     hx_status_t status = comm_check(comm, "hx_barrier");
-    unsigned char in = 0, out;
+    static const unsigned char token;
 
     if (status != HX_SUCCESS || comm->size == 1)
         return status;
-    /* nobody has all contributions before all have entered */
-    return call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "barrier", &in, &out, 1, 1, hx_reduce_kernel(HX_BYTE, HX_BOR), 0});
+    return call_run(comm, &(struct hx_call){HX_COLL_BARRIER, "barrier", &token, NULL, 1, 1, NULL, 0});
 }
 
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)

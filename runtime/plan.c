@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast", "reduce"};
+static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast", "reduce", "barrier"};
 
 const char *hx_coll_name(enum hx_coll coll)
 {

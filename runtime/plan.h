@@ -19,12 +19,18 @@
 #include "topo/shape.h"
 #include <stdint.h>
 
-enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_COUNT };
+enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
+               HX_COLL_COUNT };
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
 static inline int hx_coll_is_rooted(enum hx_coll coll)
 {
     return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE;
+}
+
+static inline int hx_coll_reduces(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE;
 }
 
 /* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
@@ -124,7 +130,8 @@ struct hx_plan {
 /* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
  * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
  * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
- * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none. */
+ * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
+ * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
 struct hx_builder {
     int p, me, root;
     enum hx_space in, out;

@@ -20,6 +20,12 @@ EXTRA_DIST += \
     tests/golden/allreduce_rdh.txt \
     tests/golden/allreduce_recursive_doubling.txt \
     tests/golden/allreduce_ring.txt \
+    tests/golden/barrier_dissemination.txt \
+    tests/golden/barrier_flag_tree.txt \
+    tests/golden/barrier_mesh.txt \
+    tests/golden/barrier_nary.txt \
+    tests/golden/barrier_pairwise.txt \
+    tests/golden/barrier_tree.txt \
     tests/golden/bcast_binomial.txt \
     tests/golden/bcast_chain.txt \
     tests/golden/bcast_flat.txt \

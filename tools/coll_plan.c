@@ -72,6 +72,8 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     uint64_t count = (options->bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
     struct hx_choice choice = {0};
 
+    if (coll == HX_COLL_BARRIER) /* a token */
+        count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
     job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->bytes, job->candidates);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);

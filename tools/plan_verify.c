@@ -158,6 +158,9 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     int shapes = 0;
 
     candidate->lanes = flat ? 0 : 1;
+    if (!flat && ((candidate->first && candidate->first->coll != hx_candidate_first(candidate->coll, 1)) ||
+                  (candidate->last && candidate->last->coll != hx_candidate_last(candidate->coll, 1))))
+        candidate->lanes = 2; /* these parts are for several lanes only */
     if (!uses(candidate, t->options->algorithm))
         return;
     hx_candidate_name(candidate, name);
@@ -195,11 +198,14 @@ static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const 
 static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first, enum hx_coll last)
 {
     const struct hx_algorithm *outer;
-    int i = 0;
+    int i = 0, j = 0;
 
+    if (first == HX_COLL_COUNT && last == HX_COLL_COUNT) /* fixed parts only */
+        for (struct hx_candidate c = {.coll = coll}; (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j));)
+            candidate_verify(t, &c, 0);
     while ((outer = hx_algorithm_next(first != HX_COLL_COUNT ? first : last, HX_SCOPE_INTRA, &i))) {
         struct hx_candidate c = {.coll = coll};
-        int j = 0;
+        j = 0;
         c.first = first == HX_COLL_COUNT ? NULL : outer;
         c.last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, outer->name);
         while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
@@ -230,23 +236,28 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
 
 /* ---- shapes ---- */
 
+static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *name)
+{
+    return find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : coll == HX_COLL_BARRIER ? "dissemination" : name);
+}
+
 static void companions_open(struct ground *ground)
 {
     for (int c = 0; c < HX_COLL_COUNT; c++) {
         enum hx_coll coll = (enum hx_coll)c;
         struct hx_candidate *good = &ground->companion[c];
-        int lanes = ground->shape->max_local;
+        int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
         enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
         *good = (struct hx_candidate){.coll = coll, .flat = find(coll, HX_SCOPE_INTRA, "nary")};
-        if (ground->shape->nnodes > 1 && lanes > 1)
+        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1)
             *good = (struct hx_candidate){
                 .coll = coll,
                 .lanes = lanes,
                 .first = first == HX_COLL_COUNT ? NULL : find(first, HX_SCOPE_INTRA, "nary"),
-                .inter = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "ring"),
+                .inter = companion_find(coll, "ring"),
                 .last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, "nary")};
         else if (ground->shape->nnodes > 1)
-            good->flat = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "circulant");
+            good->flat = companion_find(coll, "circulant");
         good->root = hx_coll_is_rooted(coll) ? ground->shape->nranks - 1 : 0;
         ground->companions[c] = plans_compose(ground->shape, good);
     }

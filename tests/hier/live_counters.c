@@ -19,6 +19,8 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_bcast(out, COUNT, HX_FLOAT32, 0, comm);
     if (coll == HX_COLL_REDUCE)
         return hx_reduce(in, out, COUNT, HX_FLOAT32, HX_SUM, 0, comm);
+    if (coll == HX_COLL_BARRIER)
+        return hx_barrier(comm);
     return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
 }
 
@@ -29,18 +31,22 @@ int main(int argc, char **argv)
     struct hx_plan_stats stats;
     enum hx_coll coll;
     hx_comm_t *comm;
+    uint64_t count;
+    uint32_t bytes;
     int wrong;
 
     if (argc != 3 || hx_coll_parse(argv[1], &coll) < 0 || hx_init(&comm) != HX_SUCCESS)
         return 2;
+    count = coll == HX_COLL_BARRIER ? 1 : COUNT; /* a token */
+    bytes = coll == HX_COLL_BARRIER ? 1 : sizeof(float);
     float *in = calloc((size_t)comm->size * COUNT, sizeof(float)), *out = calloc((size_t)comm->size * COUNT, sizeof(float));
     hx_registry.net->counters(comm->net, &before);
     if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
         return 1;
     hx_registry.net->counters(comm->net, &after); 
-    if (hx_registry.planner->choose(comm->planner, coll, 0, COUNT, sizeof(float), &choice) != HX_SUCCESS)
+    if (hx_registry.planner->choose(comm->planner, coll, 0, count, bytes, &choice) != HX_SUCCESS)
         return 1;
-    struct hx_sizes sizes = {COUNT, sizeof(float), choice.fine_slices, choice.coarse_slices};
+    struct hx_sizes sizes = {count, bytes, choice.fine_slices, choice.coarse_slices};
     hx_plan_count(choice.plan, comm->shape, &sizes, &stats);
     wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||
             after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || strstr(choice.plan->name, argv[2]) == NULL;

@@ -52,7 +52,8 @@ static struct hx_candidate candidate_of(enum hx_coll coll, int lanes)
     struct hx_candidate c = {.coll = coll, .lanes = lanes};
     enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
 
-    c.inter = find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : "ring");
+    c.inter = find(coll, HX_SCOPE_INTER,
+                   hx_coll_is_rooted(coll) ? "binomial" : coll == HX_COLL_BARRIER ? "dissemination" : "ring");
     if (first != HX_COLL_COUNT)
         c.first = find(first, HX_SCOPE_INTRA, "nary");
     if (last != HX_COLL_COUNT)
@@ -165,7 +166,8 @@ static void stages_hold_every_block_once(void **state)
     for (int i = 0; i < 300; i++) {
         struct hx_shape *shape = shape_draw();
         for (int coll = 0; coll < HX_COLL_COUNT && shape->max_local > 1; coll++) {
-            struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(1, shape->max_local));
+            int most = hx_candidate_takes_lanes((enum hx_coll)coll) ? shape->max_local : 1;
+            struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(1, most));
             c.root = hx_coll_is_rooted(c.coll) ? draw(0, shape->nranks - 1) : 0;
             assert_true(hx_candidate_fits(&c, shape));
             composition_check(shape, &c);

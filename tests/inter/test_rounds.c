@@ -229,6 +229,37 @@ static struct expected reduce_scatter_gather(int p, int r)
     return e;
 }
 
+/* ---- barriers: a message is one token, here of p shares */
+
+static struct expected tokens(uint32_t rounds, uint64_t messages, int p)
+{
+    return (struct expected){rounds, messages, messages * (uint64_t)p * SHARE};
+}
+
+static struct expected barrier_dissemination(int p, int r)
+{
+    (void)r;
+    return tokens((uint32_t)ceil_log2(p), (uint64_t)ceil_log2(p), p);
+}
+
+static struct expected barrier_mesh(int p, int r)
+{
+    (void)r;
+    return tokens(1, (uint64_t)p - 1, p);
+}
+
+static struct expected barrier_pairwise(int p, int r)
+{
+    (void)r;
+    return tokens((uint32_t)p - 1, (uint64_t)p - 1, p);
+}
+
+static struct expected barrier_tree(int p, int r)
+{
+    struct expected down = bcast_tree(p, r, 2);
+    return tokens(2 * down.rounds, down.messages + (r > 0), p);
+}
+
 static const struct row {
     const char *name;
     enum hx_coll coll;
@@ -258,6 +289,10 @@ static const struct row {
     {"knomial", HX_COLL_REDUCE, reduce_knomial},
     {"chain", HX_COLL_REDUCE, reduce_chain},
     {"scatter_gather", HX_COLL_REDUCE, reduce_scatter_gather},
+    {"dissemination", HX_COLL_BARRIER, barrier_dissemination},
+    {"mesh", HX_COLL_BARRIER, barrier_mesh},
+    {"tree", HX_COLL_BARRIER, barrier_tree},
+    {"pairwise", HX_COLL_BARRIER, barrier_pairwise},
 };
 
 /* A share is 128 elements of 8 bytes, so that each of up to 64 parts is whole. */

@@ -37,6 +37,8 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
         plan->in_nblocks = rank == root;
     if (coll == HX_COLL_REDUCE)
         plan->out_nblocks = rank == root;
+    if (coll == HX_COLL_BARRIER)
+        plan->out_nblocks = 0;
     stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
     stage->root = root;
     stage->in = coll == HX_COLL_BCAST ? HX_OUT : HX_IN;

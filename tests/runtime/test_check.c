@@ -28,6 +28,7 @@ static struct hx_check_call call_of(const struct hx_algorithm *a, struct hx_plan
     struct hx_check_call call = {
         .plans = plans, .window_fine = window, .window_coarse = 1, .rank_order = !(a->needs & HX_NEEDS_COMMUTATIVE)};
     call.in_place = a->coll == HX_COLL_BCAST;
+    call.barrier = a->coll == HX_COLL_BARRIER;
     hx_check_sizes(plans, p, window, 1, sparse, &call.sizes);
     return call;
 }
@@ -305,10 +306,19 @@ static void drop_await_lag(struct hx_plan *plan)
     step_remove(plan, step_of(plan, HX_OP_AWAIT, 0));
 }
 
-static void drop_second_await(struct hx_plan *plan)
+static void await_no_others(struct hx_plan *plan)
 {
-    assert_int_equal(step_of(plan, HX_OP_AWAIT, 1)->own, 1);
-    step_remove(plan, step_of(plan, HX_OP_AWAIT, 1));
+    step_of(plan, HX_OP_AWAIT, 0)->n = 0;
+}
+
+static void release_early(struct hx_plan *plan) /* tells its last child before it has heard from the others */
+{
+    struct hx_stage *stage = &plan->stages[0];
+    struct hx_step *first = &stage->steps[0], last = stage->steps[stage->nsteps - 2];
+
+    assert_int_equal(last.op, HX_OP_SEND);
+    memmove(first + 1, first, (stage->nsteps - 2) * sizeof(last));
+    *first = last;
 }
 
 static void drop_publish(struct hx_plan *plan)
@@ -374,10 +384,13 @@ static const struct fault {
     {"binomial", HX_COLL_BCAST, change_round, 1, "rank 2", "join transfer 0", "deadlock"},
     {"nary", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "step 0: copy slot[0] <- in[0]", "race: writes"},
     {"nary_sliced", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "copy slot[3..1] <- in[3..1]", "race: writes"},
-    {"nary_sliced", HX_COLL_REDUCE, drop_second_await, 2, "rank 2", "slot[2]", "race: writes"},
     {"binomial", HX_COLL_REDUCE, drop_join, 3, "rank 3", "reduce scratch", "under way until its join"},
     {"flat", HX_COLL_REDUCE, leave_out_last, 1, "rank 1, end", "out", "rank 3 is missing"},
     {"flat", HX_COLL_REDUCE, fold_in_own_order, 1, "rank 1, end", "out", "not folded in rank order"},
+    {"dissemination", HX_COLL_BARRIER, change_round, 2, "rank 2", "join transfer 2..3", "deadlock"},
+    {"tree", HX_COLL_BARRIER, release_early, 0, "rank 1, end", "rank 2", "may not have entered the call"},
+    {"nary", HX_COLL_BARRIER, await_no_others, 2, "rank 2, end", "rank 0", "may not have entered the call"},
+    {"flag_tree", HX_COLL_BARRIER, await_no_others, 0, "end", "rank", "may not have entered the call"},
     {"scatter_ring", HX_COLL_BCAST, send_other_block, 1, "rank 1", "send out[0] to 2, round 2", "its partner has"},
 };
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { GUARD = 64 };
@@ -325,15 +326,38 @@ static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
     }
 }
 
+/* Nobody leaves before all have entered: the ranks of a test share one clock. Some come late. */
+static void barrier_call(void)
+{
+    int64_t entered, left, last, first;
+    struct timespec t;
+
+    if (calls++ % size == rank)
+        usleep(300);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    entered = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    if (hx_barrier(world) != HX_SUCCESS)
+        die("barrier");
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    left = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    if (hx_allreduce(&entered, &last, 1, HX_INT64, HX_MAX, world) || hx_allreduce(&left, &first, 1, HX_INT64, HX_MIN, world))
+        die("allreduce");
+    if (first < last) {
+        fprintf(stderr, "collectives: rank %d: a rank left a barrier %lld ns before another entered it\n", rank, (long long)(last - first));
+        exit(1);
+    }
+}
+
 static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
     size_t block = n > 10000 ? n / (size_t)size : n; /* of one rank, where the vector has one for each */
 
     for (int in_place = 0; in_place < 2; in_place++)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
-            if (!hx_coll_is_rooted((enum hx_coll)coll))
+            if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER)
                 one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
     all_rooted_calls(t, op, n);
+    barrier_call();
 }
 
 /* ---- modes */

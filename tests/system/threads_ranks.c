@@ -61,10 +61,10 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
 
 static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
 {
-    hx_reduce_kernel_t *kernel = coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST ? NULL : hx_reduce_kernel(HX_INT64, HX_SUM);
+    hx_reduce_kernel_t *kernel = hx_coll_reduces(coll) ? hx_reduce_kernel(HX_INT64, HX_SUM) : NULL;
     struct hx_call call = {coll, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out, n, sizeof(int64_t), kernel, root};
     size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n;
-    size_t out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : coll == HX_COLL_REDUCE && comm->rank != root ? 0 : n;
+    size_t out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : coll == HX_COLL_BARRIER || (coll == HX_COLL_REDUCE && comm->rank != root) ? 0 : n;
 
     for (size_t i = 0; i < in_n; i++)
         in[i] = contribution(comm->rank, i);
@@ -97,6 +97,7 @@ static void *rank_main(void *arg)
     env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
     env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
+    env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
     hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
