@@ -28,7 +28,7 @@ struct hx_store {
     struct hx_keyvalue values;
     char failure[HX_STORE_TEXT_BYTES]; /* "" while all is well */
     hx_status_t failure_status;
-    int aborted_rank;
+    int aborted_rank, dead_rank;
 };
 
 static void answer_failure(const struct hx_store *store, struct hx_store_client *client, enum hx_store_op op)
@@ -260,6 +260,8 @@ static int sweep_clients(struct hx_store *store)
         if (client->rank >= 0) {
             store->fenced -= client->fenced;
             store->by_rank[client->rank] = NULL;
+            if (!client->left && !*store->failure)
+                store->dead_rank = client->rank;
             if (!client->left)
                 fail_job(store, HX_ERR_PEER_DEAD,
                          "rank %d has died: its connection to the store closed without a goodbye", client->rank);
@@ -299,7 +301,7 @@ int hx_store_open(int listen_fd, int size, const char *secret, struct hx_store *
 
     if (!new)
         return -1;
-    *new = (struct hx_store){.listen_fd = listen_fd, .size = size, .aborted_rank = -1};
+    *new = (struct hx_store){.listen_fd = listen_fd, .size = size, .aborted_rank = -1, .dead_rank = -1};
     new->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     new->secret = strdup(secret);
     new->by_rank = calloc((size_t)size, sizeof *new->by_rank);
@@ -323,9 +325,10 @@ int hx_store_finished(const struct hx_store *store)
     return store->connected > 0 && !store->clients && (store->left == store->size || *store->failure);
 }
 
-const char *hx_store_failure(const struct hx_store *store, int *aborted_rank)
+const char *hx_store_failure(const struct hx_store *store, int *aborted_rank, int *dead_rank)
 {
     *aborted_rank = store->aborted_rank;
+    *dead_rank = store->dead_rank;
     return *store->failure ? store->failure : NULL;
 }
 

@@ -2,6 +2,7 @@
 /* coll_bench: what its parts share. The parts know no library; bench_backend.h is the only way to one. */
 #ifndef HX_BENCH_H
 #define HX_BENCH_H
+#include "options.h"
 #include "runtime/hierax.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +44,7 @@ struct bench_options {
     int in_place, check, help, version;
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
     double alpha_us, node_gbps;            /* of the network, as the user knows them; 0: unknown */
-    char error[BENCH_TEXT_BYTES];          /* not empty: the command line is wrong */
+    char error[OPTION_TEXT_BYTES];         /* not empty: the command line is wrong */
 };
 
 /* Read-only facts of this run. */
@@ -107,7 +108,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
                      struct bench_row *row);
 
 /* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
-int bench_report_open(const struct bench_options *o, char text[BENCH_TEXT_BYTES]);
+int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 int bench_report_close(const struct bench_options *o, const struct bench_job *job);

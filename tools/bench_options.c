@@ -2,9 +2,7 @@
 /* coll_bench's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later,
  * so that no rank leaves while others wait. */
 #include "bench_backend.h"
-#include <argp.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", "bcast", "reduce", NULL};
@@ -59,79 +57,9 @@ static const char doc[] =
     "when --alpha and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not "
     "measured are left out and named above the table.";
 
-static int edit_distance(const char *a, const char *b)
-{
-    int row[64], m = (int)strlen(b);
-    if (m > 63 || strlen(a) > 63)
-        return 64;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
-/* The index of text in names, or -1 with a message that lists them. */
-static int choose(struct bench_options *o, const char *what, const char *text, const char *const *names)
-{
-    int nearest = 0, best = 64;
-    for (int i = 0; names[i]; i++) {
-        int distance = edit_distance(text, names[i]);
-        if (distance == 0)
-            return i;
-        if (distance < best) {
-            best = distance;
-            nearest = i;
-        }
-    }
-    int n = snprintf(o->error, sizeof(o->error), "unknown %s \"%s\"", what, text);
-    if (2 * best <= (int)strlen(text))
-        n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " (did you mean %s?)", names[nearest]);
-    n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, "; choices:");
-    for (int i = 0; names[i] && n < (int)sizeof(o->error); i++)
-        n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", names[i]);
-    return -1;
-}
-
-static int parse_number(struct bench_options *o, const char *option, const char *text, uint64_t low, uint64_t high,
-                        uint64_t *value)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    int shift = end && *end ? (*end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1) : 0;
-    int good = end && errno == 0 && shift >= 0 && (shift == 0 || end[1] == 0) && number <= (UINT64_MAX >> shift);
-    *value = good ? (uint64_t)number << shift : 0;
-    if (good && *value >= low && *value <= high)
-        return 0;
-    snprintf(o->error, sizeof(o->error),
-             "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
-             option, text, (unsigned long long)low, (unsigned long long)high);
-    return EINVAL;
-}
-
-static int parse_positive(struct bench_options *o, const char *option, const char *text, double *value)
-{
-    char *end;
-    *value = strtod(text, &end);
-    if (end != text && *end == 0 && *value > 0 && *value < 1e12)
-        return 0;
-    snprintf(o->error, sizeof(o->error), "--%s=%s: expected a number above 0", option, text);
-    return EINVAL;
-}
-
 static int add_collective(struct bench_options *o, const char *text)
 {
-    int chosen = choose(o, "collective", text, bench_collective_names);
+    int chosen = option_choose("collective", text, bench_collective_names, o->error);
     if (chosen < 0)
         return EINVAL;
     for (int i = 0; i < o->ncollectives; i++)
@@ -141,20 +69,14 @@ static int add_collective(struct bench_options *o, const char *text)
     return 0;
 }
 
-/* An option that argp itself refuses: unknown, ambiguous, or without its value. */
-static void describe_refused(struct bench_options *o, const char *given)
+static int number(struct bench_options *o, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
 {
-    const char *names[32];
-    int n = 0;
-    for (; options[n].name; n++)
-        names[n] = options[n].name;
-    names[n] = NULL;
-    char name[64];
-    while (*given == '-')
-        given++;
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
-    if (choose(o, "option", name, names) >= 0)
-        snprintf(o->error, sizeof(o->error), "option --%s: a value is missing, or not expected", name);
+    return option_number(option, text, low, high, value, o->error) < 0 ? EINVAL : 0;
+}
+
+static int real(struct bench_options *o, const char *option, const char *text, double *value)
+{
+    return option_real(option, text, 0, 1e12, value, o->error) < 0 ? EINVAL : 0;
 }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state)
@@ -163,33 +85,33 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     const uint64_t most = (uint64_t)1 << 40;
     int chosen;
     switch (key) {
-    case KEY_MIN: return parse_number(o, "min", arg, 0, most, &o->min_bytes);
-    case KEY_MAX: return parse_number(o, "max", arg, 0, most, &o->max_bytes);
-    case KEY_FACTOR: return parse_number(o, "factor", arg, 2, 1 << 20, &o->factor);
-    case KEY_ITERATIONS: return parse_number(o, "iterations", arg, 1, 1000000, &o->iterations);
-    case KEY_REPETITIONS: return parse_number(o, "repetitions", arg, 1, 1000000, &o->repetitions);
-    case KEY_WARMUP: return parse_number(o, "warmup", arg, 0, 1000000, &o->warmup);
+    case KEY_MIN: return number(o, "min", arg, 0, most, &o->min_bytes);
+    case KEY_MAX: return number(o, "max", arg, 0, most, &o->max_bytes);
+    case KEY_FACTOR: return number(o, "factor", arg, 2, 1 << 20, &o->factor);
+    case KEY_ITERATIONS: return number(o, "iterations", arg, 1, 1000000, &o->iterations);
+    case KEY_REPETITIONS: return number(o, "repetitions", arg, 1, 1000000, &o->repetitions);
+    case KEY_WARMUP: return number(o, "warmup", arg, 0, 1000000, &o->warmup);
     case KEY_DTYPE:
-        chosen = choose(o, "dtype", arg, bench_dtype_names);
+        chosen = option_choose("dtype", arg, bench_dtype_names, o->error);
         o->dtype = chosen < 0 ? HX_FLOAT32 : (hx_dtype_t)chosen;
         return chosen < 0 ? EINVAL : 0;
     case KEY_OP:
-        chosen = choose(o, "op", arg, bench_op_names);
+        chosen = option_choose("op", arg, bench_op_names, o->error);
         o->op = chosen < 0 ? HX_SUM : (hx_op_t)chosen;
         return chosen < 0 ? EINVAL : 0;
     case KEY_IN_PLACE: o->in_place = 1; return 0;
     case KEY_CHECK: o->check = 1; return 0;
-    case KEY_ROOT: return parse_number(o, "root", arg, 0, 1 << 24, &o->root);
+    case KEY_ROOT: return number(o, "root", arg, 0, 1 << 24, &o->root);
     case KEY_JSON: o->json = arg; return 0;
     case KEY_CSV: o->csv = arg; return 0;
-    case KEY_ALPHA: return parse_positive(o, "alpha", arg, &o->alpha_us);
-    case KEY_NODE_BANDWIDTH: return parse_positive(o, "node-bandwidth", arg, &o->node_gbps);
+    case KEY_ALPHA: return real(o, "alpha", arg, &o->alpha_us);
+    case KEY_NODE_BANDWIDTH: return real(o, "node-bandwidth", arg, &o->node_gbps);
     case 'h': o->help = 1; return 0;
     case 'V': o->version = 1; return 0;
     case ARGP_KEY_ARG: return add_collective(o, arg);
     case ARGP_KEY_ERROR:
         if (!o->error[0])
-            describe_refused(o, state->argv[state->next - 1]);
+            option_refused(options, state->argv[state->next - 1], o->error);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -10,7 +10,7 @@ static FILE *csv, *json;
 static struct json_object *rows;
 static int table = 1;
 
-static int open_file(const char *option, const char *path, FILE **file, char text[BENCH_TEXT_BYTES])
+static int open_file(const char *option, const char *path, FILE **file, char text[OPTION_TEXT_BYTES])
 {
     if (!path)
         return 0;
@@ -22,11 +22,11 @@ static int open_file(const char *option, const char *path, FILE **file, char tex
     *file = fopen(path, "w");
     if (*file)
         return 0;
-    snprintf(text, BENCH_TEXT_BYTES, "--%s=%s: cannot write: %s", option, path, strerror(errno));
+    snprintf(text, OPTION_TEXT_BYTES, "--%s=%s: cannot write: %s", option, path, strerror(errno));
     return -1;
 }
 
-int bench_report_open(const struct bench_options *o, char text[BENCH_TEXT_BYTES])
+int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
     if (open_file("json", o->json, &json, text) || open_file("csv", o->csv, &csv, text))
         return -1;

@@ -47,8 +47,8 @@ void plan_options_parse(struct plan_options *options, int argc, char **argv);
 void plan_options_release(struct plan_options *options);
 /* A message, and the end with status 2. */
 void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-/* The index of text among the names, or the end with a message that lists them. */
-int plan_name_choose(const char *what, const char *text, const char *const *names, int n);
+/* The index of text among the names, which end with NULL, or the end with a message that lists them. */
+int plan_name_choose(const char *what, const char *text, const char *const *names);
 struct hx_shape *plan_shape_parse(const char *text);
 void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 

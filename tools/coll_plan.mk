@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_plan
-tools_coll_plan_SOURCES = tools/coll_plan.c tools/coll_plan.h tools/plan_options.c tools/plan_explain.c tools/plan_verify.c
+tools_coll_plan_SOURCES = tools/coll_plan.c tools/coll_plan.h tools/plan_options.c tools/plan_explain.c tools/plan_verify.c \
+    tools/options.c tools/options.h
+tools_coll_plan_CFLAGS = $(AM_CFLAGS)
 tools_coll_plan_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/tools/coll_plan.sh

@@ -2,8 +2,8 @@
 /* coll_run: start the ranks of a job on this machine, watch over them, and let them meet in a TCP store. Here:
  * options. */
 #include "coll_run.h"
+#include "options.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -16,9 +16,9 @@
 #define RANKS_MAX 16384
 #define SECONDS_MAX 1e9
 
-enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER };
+enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER, KEY_HELP };
 
-static const char *const bind_names[] = {"auto", "none", "core"};
+static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
 static const struct argp_option argp_options[] = {
     {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
@@ -29,6 +29,7 @@ static const struct argp_option argp_options[] = {
     {"prefix", KEY_PREFIX, NULL, 0, "Put \"[rank] \" before every line of output", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124", 0},
     {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
+    {"help", KEY_HELP, NULL, 0, "Show this text", -1},
     {0},
 };
 
@@ -45,98 +46,118 @@ void say(const char *format, ...)
     fprintf(stderr, "coll_run: %s\n", text);
 }
 
-static int parse_int(struct argp_state *state, const char *option, const char *text, int low, int high)
+/* Not on our command line: the end, before anything is started. */
+__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
 {
-    char *end;
+    char text[OPTION_TEXT_BYTES];
+    va_list args;
 
-    errno = 0;
-    const long value = strtol(text, &end, 10);
-    if (!*text || *end || errno || value < low || value > high)
-        argp_error(state, "%s %s: a whole number from %d to %d is needed", option, text, low, high);
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    say("%s (coll_run --help teaches)", text);
+    exit(EXIT_USAGE);
+}
+
+static int parse_int(const char *option, const char *text)
+{
+    char error[OPTION_TEXT_BYTES];
+    uint64_t value;
+
+    if (option_number(option, text, 1, RANKS_MAX, &value, error) < 0)
+        refuse("%s", error);
     return (int)value;
 }
 
-static double parse_seconds(struct argp_state *state, const char *option, const char *text)
+static double parse_seconds(const char *option, const char *text)
 {
-    char *end;
-    const double value = strtod(text, &end);
+    char error[OPTION_TEXT_BYTES];
+    double value;
 
-    if (!*text || *end || !(value >= 0 && value <= SECONDS_MAX))
-        argp_error(state, "%s %s: seconds from 0 to %g are needed", option, text, SECONDS_MAX);
+    if (option_real(option, text, 1, SECONDS_MAX, &value, error) < 0)
+        refuse("%s", error);
     return value;
 }
 
-static enum bind_mode parse_bind(struct argp_state *state, const char *text)
+static enum bind_mode parse_bind(const char *text)
 {
-    for (size_t i = 0; i < sizeof bind_names / sizeof bind_names[0]; i++)
-        if (strcmp(text, bind_names[i]) == 0)
-            return (enum bind_mode)i;
-    argp_error(state, "--bind %s: choose from auto, none, core", text);
-    return BIND_AUTO;
+    char error[OPTION_TEXT_BYTES];
+    const int chosen = option_choose("--bind mode", text, bind_names, error);
+
+    if (chosen < 0)
+        refuse("%s", error);
+    return (enum bind_mode)chosen;
 }
 
-static void add_setting(struct argp_state *state, struct options *options, char *text)
+static void add_setting(struct options *options, char *text)
 {
     const char *equals = strchr(text, '=');
 
     if (!equals || equals == text)
-        argp_error(state, "--env %s: NAME=VALUE is needed", text);
+        refuse("--env %s: NAME=VALUE is needed", text);
     options->settings[options->nsettings++] = text;
 }
 
 /* HX_NODES as the ranks will see it must fit, wherever it comes from. */
-static void check_nodes(struct argp_state *state, const struct options *options)
+static void check_nodes(const struct options *options)
 {
     const char *text = getenv("HX_NODES");
 
     if (options->nodes > options->ranks)
-        argp_error(state, "--nodes %d: more nodes than the %d ranks of -n; choose 1 to %d", options->nodes,
-                   options->ranks, options->ranks);
+        refuse("--nodes %d: more nodes than the %d ranks of -n; choose 1 to %d", options->nodes, options->ranks,
+               options->ranks);
     for (int i = 0; i < options->nsettings; i++)
         if (strncmp(options->settings[i], "HX_NODES=", 9) == 0)
             text = options->settings[i] + 9;
     if (!options->nodes && text && strtol(text, NULL, 10) > options->ranks)
-        argp_error(state, "HX_NODES=%s: more nodes than the %d ranks of -n; choose 0 (off) or 1 to %d", text,
-                   options->ranks, options->ranks);
+        refuse("HX_NODES=%s: more nodes than the %d ranks of -n; choose 0 (off) or 1 to %d", text, options->ranks,
+               options->ranks);
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
     struct options *options = state->input;
+    char error[OPTION_TEXT_BYTES];
 
     switch (key) {
     case 'n':
-        options->ranks = parse_int(state, "-n", text, 1, RANKS_MAX);
+        options->ranks = parse_int("ranks", text);
         break;
     case KEY_NODES:
-        options->nodes = parse_int(state, "--nodes", text, 1, RANKS_MAX);
+        options->nodes = parse_int("nodes", text);
         break;
     case KEY_ENV:
-        add_setting(state, options, text);
+        add_setting(options, text);
         break;
     case KEY_BIND:
-        options->bind = parse_bind(state, text);
+        options->bind = parse_bind(text);
         break;
     case KEY_PREFIX:
         options->prefix = 1;
         break;
     case KEY_TIMEOUT:
-        options->timeout = parse_seconds(state, "--timeout", text);
+        options->timeout = parse_seconds("timeout", text);
         break;
     case KEY_KILL_AFTER:
-        options->kill_after = parse_seconds(state, "--kill-after", text);
+        options->kill_after = parse_seconds("kill-after", text);
         break;
+    case KEY_HELP:
+        argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, (char *)"coll_run");
+        exit(0);
     case ARGP_KEY_ARG: /* the program; what follows is its own */
         options->program = state->argv + state->next - 1;
         state->next = state->argc;
         break;
     case ARGP_KEY_END:
         if (!options->ranks)
-            argp_error(state, "the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
+            refuse("the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
         if (!options->program)
-            argp_error(state, "the program to run is missing: coll_run -n %d -- program", options->ranks);
-        check_nodes(state, options);
+            refuse("the program to run is missing: coll_run -n %d -- program", options->ranks);
+        check_nodes(options);
         break;
+    case ARGP_KEY_ERROR:
+        option_refused(argp_options, state->argv[state->next - 1], error);
+        refuse("%s", error);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -196,13 +217,12 @@ int main(int argc, char **argv)
                                      NULL};
     struct options options = {.kill_after = 2};
 
-    argp_err_exit_status = EXIT_USAGE;
     options.settings = calloc((size_t)argc, sizeof *options.settings);
     if (!options.settings) {
         say("no memory");
         return 1;
     }
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &options);
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &options);
     int status = check_program(options.program[0]);
     if (!status)
         status = job_run(&options);

@@ -252,12 +252,10 @@ static void report_failure(struct job *job, const siginfo_t *info, int rank)
     end_job(job, SIGTERM, info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status);
 }
 
-/* Collect the ranks that have ended. Of several failures seen at once a signal is the likelier cause of the others.
- */
-static void reap(struct job *job)
+/* Collect the ranks that have ended. Of several failures seen at once a signal is the likelier cause of the others. */
+static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
 {
-    siginfo_t info, failure = {.si_pid = 0};
-    int failed_rank = -1;
+    siginfo_t info;
 
     for (;;) {
         info.si_pid = 0;
@@ -267,15 +265,42 @@ static void reap(struct job *job)
             if (job->ranks[i].pid != info.si_pid)
                 continue;
             const int failed = info.si_code != CLD_EXITED || info.si_status != 0;
-            if (failed && (failed_rank < 0 || (failure.si_code == CLD_EXITED && info.si_code != CLD_EXITED))) {
-                failure = info;
-                failed_rank = i;
+            if (failed && (*failed_rank < 0 || (failure->si_code == CLD_EXITED && info.si_code != CLD_EXITED))) {
+                *failure = info;
+                *failed_rank = i;
             }
             kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
             job->ranks[i].pid = 0;
             job->running--;
         }
         waitpid(info.si_pid, NULL, 0);
+    }
+}
+
+/* A dying process closes its connection to the store before it can be waited for. Others may have learnt of it and ended by then: give
+ * the one that died first a moment to be seen. */
+static void await_dead(const struct job *job)
+{
+    const struct timespec millisecond = {.tv_nsec = 1000000};
+    siginfo_t info = {.si_pid = 0};
+    int aborted, dead;
+
+    hx_store_failure(job->store, &aborted, &dead);
+    for (int i = 0; i < 200 && dead >= 0 && job->ranks[dead].pid > 0 && info.si_pid == 0; i++) {
+        nanosleep(&millisecond, NULL);
+        waitid(P_PID, (id_t)job->ranks[dead].pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    }
+}
+
+static void reap(struct job *job)
+{
+    siginfo_t failure = {.si_pid = 0};
+    int failed_rank = -1;
+
+    collect(job, &failure, &failed_rank);
+    if (failed_rank >= 0 && !job->ending && failure.si_code == CLD_EXITED) {
+        await_dead(job);
+        collect(job, &failure, &failed_rank);
     }
     if (failed_rank >= 0 && !job->ending)
         report_failure(job, &failure, failed_rank);
@@ -301,10 +326,10 @@ static void handle_signals(struct job *job)
 
 static void handle_store(struct job *job)
 {
-    int rank;
+    int rank, dead;
 
     hx_store_serve(job->store);
-    const char *failure = hx_store_failure(job->store, &rank);
+    const char *failure = hx_store_failure(job->store, &rank, &dead);
     if (rank >= 0 && !job->ending) {
         say("%s; ending all ranks", failure);
         end_job(job, SIGTERM, 1);

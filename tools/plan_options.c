@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan's command line. Whatever is wrong is told with its value, the nearest good one and the choices. */
 #include "coll_plan.h"
+#include "options.h"
 #include "runtime/env_value.h"
-#include <argp.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { LIST = 1, EXPLAIN = 2, VERIFY = 4, BIG = 8 };
-static const char *const command_names[] = {"list", "explain", "verify", "big"}; /* in the order of these bits */
+static const char *const command_names[] = {"list", "explain", "verify", "big", NULL}; /* in the order of these bits */
 
 enum {
     KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ROOT, KEY_MAX_RANKS,
@@ -86,94 +85,57 @@ void *plan_memory(void *pointer)
     return pointer;
 }
 
-/* Edit distance of two short names. */
-static int distance(const char *a, const char *b)
+int plan_name_choose(const char *what, const char *text, const char *const *names)
 {
-    int row[65], m = (int)strlen(b);
+    char error[OPTION_TEXT_BYTES];
+    int chosen = option_choose(what, text, names, error);
 
-    if (m > 64 || strlen(a) > 64)
-        return 65;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
-int plan_name_choose(const char *what, const char *text, const char *const *names, int n)
-{
-    char choices[2048] = "", hint[160] = "";
-    int nearest = 0, used = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(text, names[i]))
-            return i;
-        if (distance(text, names[i]) < distance(text, names[nearest]))
-            nearest = i;
-        if (used < (int)sizeof(choices))
-            used += snprintf(choices + used, sizeof(choices) - (size_t)used, " %s", names[i]);
-    }
-    if (n && 2 * distance(text, names[nearest]) <= (int)strlen(text))
-        snprintf(hint, sizeof(hint), " (did you mean %s?)", names[nearest]);
-    plan_refuse("unknown %s \"%s\"%s; choices:%s", what, text, hint, choices);
+    if (chosen < 0)
+        plan_refuse("%s", error);
+    return chosen;
 }
 
 static uint64_t number_parse(const char *option, const char *text, uint64_t low, uint64_t high)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    int shift = end && *end ? (*end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1) : 0;
-    int good = end && errno == 0 && shift >= 0 && (shift == 0 || end[1] == 0) && number <= (UINT64_MAX >> shift);
+    char error[OPTION_TEXT_BYTES];
+    uint64_t value;
 
-    number = good ? number << shift : 0;
-    if (!good || number < low || number > high)
-        plan_refuse(
-            "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
-            option, text, (unsigned long long)low, (unsigned long long)high);
-    return number;
+    if (option_number(option, text, low, high, &value, error) < 0)
+        plan_refuse("%s", error);
+    return value;
 }
 
 static double cpus_parse(const char *text)
 {
-    char *end;
-    double value = strtod(text, &end);
+    char error[OPTION_TEXT_BYTES];
+    double value;
 
-    if (end == text || *end || !(value > 0 && value <= 65536))
-        plan_refuse("--cpus=%s: expected a number above 0 and up to 65536", text);
+    if (option_real("cpus", text, 0, 65536, &value, error) < 0)
+        plan_refuse("%s", error);
     return value;
 }
 
 static void setting_add(struct plan_options *o, const char *text)
 {
-    const char *names[HX_ENV_COUNT];
-    char name[64];
+    const char *names[HX_ENV_COUNT + 1] = {NULL}, *equals = strchr(text, '=');
+    char name[64] = "";
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, "="), text);
-    if (!strchr(text, '='))
+    if (!equals)
         plan_refuse("--set %s: expected HX_NAME=VALUE", text);
+    strncat(name, text, (size_t)(equals - text) < sizeof(name) - 1 ? (size_t)(equals - text) : sizeof(name) - 1);
     for (int i = 0; i < HX_ENV_COUNT; i++)
         names[i] = hx_env_rows[i].name;
-    plan_name_choose("setting", name, names, HX_ENV_COUNT);
+    plan_name_choose("setting", name, names);
     o->settings[o->nsettings++] = text;
 }
 
 static void coll_add(struct plan_options *o, const char *text)
 {
-    const char *names[HX_COLL_COUNT];
+    const char *names[HX_COLL_COUNT + 1] = {NULL};
 
     for (int i = 0; i < HX_COLL_COUNT; i++)
         names[i] = hx_coll_name((enum hx_coll)i);
-    enum hx_coll coll = (enum hx_coll)plan_name_choose("collective", text, names, HX_COLL_COUNT);
+    enum hx_coll coll = (enum hx_coll)plan_name_choose("collective", text, names);
     for (int i = 0; i < o->ncolls; i++)
         if (o->colls[i] == coll)
             return;
@@ -182,29 +144,11 @@ static void coll_add(struct plan_options *o, const char *text)
 
 static void dtype_set(struct plan_options *o, const char *text)
 {
-    const char *names[HX_DTYPE_COUNT];
+    const char *names[HX_DTYPE_COUNT + 1] = {NULL};
 
     for (int i = 0; i < HX_DTYPE_COUNT; i++)
         names[i] = hx_dtype_name((hx_dtype_t)i);
-    o->dtype = (hx_dtype_t)plan_name_choose("dtype", text, names, HX_DTYPE_COUNT);
-}
-
-/* An option that argp itself refuses: unknown, or without its value. */
-static void option_refuse(const char *given)
-{
-    const char *names[32];
-    char name[64];
-    int n = 0;
-
-    while (option_table[n].name) {
-        names[n] = option_table[n].name;
-        n++;
-    }
-    while (*given == '-')
-        given++;
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
-    plan_name_choose("option", name, names, n);
-    plan_refuse("option --%s: a value is missing, or not expected", name);
+    o->dtype = (hx_dtype_t)plan_name_choose("dtype", text, names);
 }
 
 struct parsing {
@@ -217,6 +161,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
 {
     struct parsing *p = state->input;
     struct plan_options *o = p->options;
+    char error[OPTION_TEXT_BYTES];
 
     if (key >= KEY_SHAPE && key < KEY_END)
         p->used |= 1u << (key - KEY_SHAPE);
@@ -245,13 +190,15 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         exit(0);
     case ARGP_KEY_ARG:
         if (!o->command) {
-            p->command = 1u << plan_name_choose("command", arg, command_names, 4);
+            p->command = 1u << plan_name_choose("command", arg, command_names);
             o->command = arg;
         } else {
             coll_add(o, arg);
         }
         return 0;
-    case ARGP_KEY_ERROR: option_refuse(state->argv[state->next - 1]); return 0;
+    case ARGP_KEY_ERROR:
+        option_refused(option_table, state->argv[state->next - 1], error);
+        plan_refuse("%s", error);
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -309,7 +309,7 @@ static void grounds_close(struct totals *t)
 
 static void algorithm_check(const char *name)
 {
-    const char *names[PLAN_NAMES_MAX];
+    const char *names[PLAN_NAMES_MAX + 1] = {NULL};
     int n = 0;
 
     for (int c = 0; c < HX_COLL_COUNT; c++) {
@@ -323,7 +323,7 @@ static void algorithm_check(const char *name)
                 names[n++] = a->name;
         }
     }
-    plan_name_choose("algorithm", name, names, n);
+    plan_name_choose("algorithm", name, names);
 }
 
 int plan_verify(const struct plan_options *options)

@@ -54,16 +54,20 @@ expect 5 'still run 0.3 s later: killing them' -n 2 --kill-after 0.3 -- \
 
 # ---- bad arguments
 expect 2 'number of ranks is missing' true
-expect 2 '-n 0: a whole number from 1' -n 0 true
-expect 2 '-n two: a whole number' -n two true
+expect 2 'ranks=0: expected a whole number from 1' -n 0 true
+expect 2 'ranks=two: expected a whole number' -n two true
 expect 2 'program to run is missing' -n 2
 expect 2 '--nodes 3: more nodes than the 2 ranks' -n 2 --nodes 3 true
 expect 2 'HX_NODES=3: more nodes than the 2 ranks' -n 2 --env HX_NODES=3 true
-expect 2 '--bind socket: choose from auto, none, core' -n 2 --bind socket true
+expect 2 'unknown --bind mode "socket"; choices: auto none core' -n 2 --bind socket true
 expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
 expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
-expect 2 '--timeout -1: seconds' -n 2 --timeout -1 true
-expect 2 'unrecognized option' -n 2 --colour true
+expect 2 'timeout=-1: expected a number from 0' -n 2 --timeout -1 true
+expect 2 'unknown option "colour"; choices: ranks nodes' -n 2 --colour true
+expect 2 'did you mean prefix?' -n 2 --perfix true
+expect 2 'unknown option "x"' -x 2 true
+expect 2 'option --ranks: a value is missing' -n
+expect 2 'option --nodes: a value is missing' -n 2 --nodes
 expect 127 'cannot run program "no-such-program"' -n 2 no-such-program
 expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
 expect 126 'Is a directory' -n 2 /

@@ -73,8 +73,10 @@ case_bad_input() {
     refuses '--factor=1' allreduce --factor 1
     refuses 'did you mean repetitions?' allreduce --repetitons 3
     refuses 'a value is missing' allreduce --csv
+    refuses 'unknown option "x"; choices: min max' allreduce -x
     refuses '--json=/no/such/folder/x: cannot write: No such file or directory' allreduce --json /no/such/folder/x
     refuses '--csv=/no/such/folder/x: cannot write' allreduce --csv /no/such/folder/x
+    refuses "--csv=$tmp: cannot write: Is a directory" allreduce --csv "$tmp"
     refuses '--json and --csv both write to' allreduce --csv - --json -
     refuses 'does not define --op=band for --dtype=float32' allreduce --op band
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # coll_compare on commands with known figures: order of launches, ratios, spread, limits, bad input.
 set -uo pipefail
-command -v python3 >/dev/null || { echo "skipped: no python3 (apt-get install python3-minimal)"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: no python3 (apt-get install python3)"; exit 77; }
 compare="python3 $top_srcdir/tools/coll_compare"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -56,8 +56,12 @@ run 2 --max-ratio 8
 grep -q 'expected \[COLLECTIVE:\]SIZE=RATIO' "$tmp/err" || fail "bad limit accepted"
 run 2 --min 64 --max 8
 run 2 --rounds 0
-run 2 --csv /no/such/folder/x
-grep -q 'cannot write' "$tmp/err" || fail "unwritable --csv"
+for path in /no/such/folder/x "$tmp"; do
+    run 2 --csv "$path"
+    grep -q "csv=$path: cannot write" "$tmp/err" || fail "unwritable --csv $path"
+done
+run 2 --ruonds 3
+grep -q 'unknown option "--ruonds" (did you mean --rounds?); choices: .*--max-ratio' "$tmp/err" || fail "no near option"
 [ ! -e "$tmp/order" ] || fail "launched before --csv was looked at"
 
 printf '#!/bin/sh\necho broken >&2\nexit 3\n' >"$tmp/b"
