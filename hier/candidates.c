@@ -22,7 +22,7 @@ const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, 
     return NULL;
 }
 
-static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
+const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name)
 {
     const struct hx_algorithm *a;
     int idx = 0;
@@ -51,7 +51,7 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
     const struct hx_algorithm *a;
     int idx = 0, n;
 
-    if (!value || find(coll, scope, value) || (also && !strcmp(value, also)))
+    if (!value || hx_algorithm_find(coll, scope, value) || (also && !strcmp(value, also)))
         return HX_SUCCESS;
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
@@ -161,13 +161,14 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
 static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[2])
 {
     double fed = bytes / (planner->shape->nnodes * 65536.0);
-    int many = fed > planner->shape->max_local ? planner->shape->max_local : (int)fed;
+    int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES;
+    int many = fed > most ? most : (int)fed;
 
     lanes[0] = 1;
     if (!hx_candidate_takes_lanes(coll))
         return 1;
     if (planner->forced_lanes > 0) {
-        lanes[0] = planner->forced_lanes > planner->shape->max_local ? planner->shape->max_local : (int)planner->forced_lanes;
+        lanes[0] = planner->forced_lanes > most ? most : (int)planner->forced_lanes;
         return 1;
     }
     lanes[1] = many;
@@ -184,14 +185,14 @@ static const char *part_forced(const struct hx_planner *planner, enum hx_coll co
         return NULL;
     if (!name)
         return planner->forced[part].intra;
-    return find(part, HX_SCOPE_INTRA, name) ? name : "nary";
+    return hx_algorithm_find(part, HX_SCOPE_INTRA, name) ? name : "nary";
 }
 
 /* The intra algorithm of a stage: the forced one, else the n-ary one. */
 static const struct hx_algorithm *part_find(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
     const char *name = part_forced(planner, coll, part);
-    return part == HX_COLL_COUNT ? NULL : find(part, HX_SCOPE_INTRA, name ? name : "nary");
+    return part == HX_COLL_COUNT ? NULL : hx_algorithm_find(part, HX_SCOPE_INTRA, name ? name : "nary");
 }
 
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)

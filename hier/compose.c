@@ -383,6 +383,12 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     struct composer c = {.shape = shape, .candidate = candidate, .rank = rank, .node = shape->node_of[rank],
                          .local = shape->local_of[rank]};
 
+    if (candidate->lanes > HX_MATCH_STAGES) { /* two ranks might share all of them */
+        char name[HX_CANDIDATE_NAME_BYTES];
+        hx_candidate_name(candidate, name);
+        hx_fail(HX_ERR_ENV, "plan %s of %s: match ids tell %d lanes apart", name, hx_coll_name(candidate->coll), HX_MATCH_STAGES);
+        return NULL;
+    }
     c.n = hx_shape_node_size(shape, c.node);
     c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + 2);
     if (!c.plan)
@@ -472,5 +478,6 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
     return scope == HX_SCOPE_FLAT && part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) && (candidate->inter->scopes & HX_SCOPE_INTER) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
+           candidate->lanes <= HX_MATCH_STAGES &&
            (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
 }

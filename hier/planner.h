@@ -56,5 +56,7 @@ void hx_planner_release(struct hx_planner *planner);
 
 /* Next algorithm of a collective in a scope, from all tables; *idx starts at 0. NULL at the end. */
 const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx);
+/* The one of that name, or NULL. */
+const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name);
 
 #endif

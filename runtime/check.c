@@ -45,6 +45,7 @@ static void slice_start(struct hx_check_run *run, struct hx_check_rank *r, struc
     instance->slice = slice;
     instance->pc = 0;
     memset(instance->transfers, 0, stage->stage->ntransfers * sizeof(uint32_t));
+    memset(instance->ordinals, 0, 2 * (size_t)stage->stage->n * sizeof(uint32_t));
     hx_check_acquire(&run->store, stage->first_thread + place, r->entry);
     for (int i = 0; i < r->plan->nstages; i++) {
         const struct hx_check_stage *other = &r->stages[i];
@@ -157,7 +158,7 @@ static void deadlock_report(struct hx_check_run *run)
                 if (!t || t->partner != HX_CHECK_NONE)
                     continue;
                 snprintf(partners, sizeof partners, " (%s rank %d, round %u)", t->sends ? "send to" : "receive from",
-                         t->sends ? stage->stage->members[t->to] : t->sender, t->tag);
+                         t->sends ? t->receiver : t->sender, t->tag);
                 break;
             }
             n += (size_t)snprintf(text + n, sizeof text - n, "\n  %s%s", place, partners);
@@ -172,7 +173,8 @@ static int calls_are_sane(struct hx_check_run *run, const struct hx_shape *shape
     for (int c = 0; c < ncalls && !run->faulty; c++) {
         const struct hx_sizes *sizes = &calls[c].sizes;
         if (sizes->elem_bytes != 1 || !sizes->fine_slices || !sizes->coarse_slices ||
-            sizes->fine_slices % sizes->coarse_slices || calls[c].window_fine < 1 || calls[c].window_coarse < 1)
+            sizes->fine_slices % sizes->coarse_slices || calls[c].window_fine < 1 || calls[c].window_coarse < 1 ||
+            calls[c].window_fine >= HX_MATCH_SLICES || calls[c].window_coarse >= HX_MATCH_SLICES)
             hx_check_fault(run, "call %d: bad sizes or windows", c);
         for (int r = 0; r < shape->nranks && !run->faulty; r++)
             if (calls[c].plans[r]->p != shape->nranks || calls[c].plans[r]->rank != r ||

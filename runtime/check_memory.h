@@ -62,10 +62,11 @@ struct hx_check_thread {
 };
 
 struct hx_check_transfer {
-    int call, sender, stage, to; /* the sender's rank and stage, the receiver's member number: with the next two, the match */
+    int call, stage, sender, receiver; /* the sender's stage; ranks */
     uint64_t slice;
     uint32_t tag;
-    int sends;
+    int sends, network;
+    uint64_t match; /* between nodes: the engine's id; else its place among the messages to this peer in the slice: rings keep the order */
     uint32_t thread, join_clock; /* join_clock 0: not joined */
     uint32_t partner;            /* matched transfer, or HX_CHECK_NONE */
     uint32_t next;               /* in its hash chain */

@@ -12,6 +12,7 @@ struct hx_check_instance { /* one slice of one stage */
     uint64_t slice;
     uint32_t pc;
     uint32_t *transfers; /* of each handle; 0: not started, HX_CHECK_NONE: of no bytes */
+    uint32_t *ordinals;  /* [2 n] of the next message through a ring: sent to, received from each member */
 };
 
 struct hx_check_stage { /* one stage of one rank in one call */
@@ -21,6 +22,7 @@ struct hx_check_stage { /* one stage of one rank in one call */
     unsigned window;
     uint32_t first_thread;
     size_t slot_offset;
+    int channel;            /* its first ring */
     uint64_t started, finished;          /* slices */
     struct hx_check_instance *instances; /* [window] */
     struct hx_check_snapshot **flags;    /* [nflags][nslices] published */

@@ -2,6 +2,7 @@
 /* The checker's ranks: their stages, threads and memory; where each call's data begins, and what it must leave
  * behind. */
 #include "check_run.h"
+#include "node.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ static int slices_open(struct hx_check_run *run, struct hx_check_stage *stage, i
         return -1;
     for (unsigned w = 0; w < stage->window; w++) {
         stage->instances[w].transfers = hx_check_alloc(&run->store, stage->stage->ntransfers * sizeof(uint32_t));
-        if (!stage->instances[w].transfers ||
+        stage->instances[w].ordinals = hx_check_alloc(&run->store, 2 * (size_t)stage->stage->n * sizeof(uint32_t));
+        if (!stage->instances[w].transfers || !stage->instances[w].ordinals ||
             memory_open(run, &stage->scratch[w], "scratch", rank, stage->layout.scratch_bytes))
             return -1;
     }
@@ -110,21 +112,45 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
     return HX_SUCCESS;
 }
 
-/* Where the slots and flags of a stage stand must be the same on all members. */
+static int uses_rings(const struct hx_stage *stage)
+{
+    return stage->ntransfers && stage->scope != HX_SCOPE_INTER;
+}
+
+/* As bind gives them out: the stages' rings one after the other, one for each place in the window. */
+static hx_status_t rings_assign(struct hx_check_run *run, int call, int rank)
+{
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    int channels = 0;
+
+    for (int s = 0; s < r->plan->nstages; s++) {
+        r->stages[s].channel = channels;
+        channels += uses_rings(r->stages[s].stage) ? (int)r->stages[s].window : 0;
+    }
+    if (channels <= HX_RING_CHANNELS && r->plan->nflags <= HX_NODE_FLAGS)
+        return HX_SUCCESS;
+    hx_check_fault(run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", call, rank, channels,
+                   HX_RING_CHANNELS, r->plan->nflags, HX_NODE_FLAGS);
+    return HX_ERR_INTERNAL;
+}
+
+/* Where the slots, flags and rings of a stage stand must be the same on all members. */
 static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
 {
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
 
     for (int s = 0; s < r->plan->nstages; s++) {
         const struct hx_check_stage *stage = &r->stages[s];
-        for (int i = 0; i < stage->stage->n && (stage->stage->uses_slot || stage->stage->nflags); i++) {
+        int shares = stage->stage->uses_slot || stage->stage->nflags || uses_rings(stage->stage);
+        for (int i = 0; i < stage->stage->n && shares; i++) {
             int peer = stage->stage->members[i];
             const struct hx_check_stage *theirs = &hx_check_rank_at(run, call, peer)->stages[stage->peers[i]];
             if (theirs->slot_offset == stage->slot_offset && theirs->layout.slot_bytes == stage->layout.slot_bytes &&
-                theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags)
+                theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags &&
+                theirs->channel == stage->channel)
                 continue;
             hx_check_fault(run,
-                           "call %d, rank %d, stage %d (%s): its slot or flags stand elsewhere than those of rank %d",
+                           "call %d, rank %d, stage %d (%s): its slot, flags or rings stand elsewhere than those of rank %d",
                            call, rank, s, stage->stage->algorithm, peer);
             return HX_ERR_INTERNAL;
         }
@@ -164,7 +190,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     *slots = 0;
     for (int s = 0; s < plan->nstages && status == HX_SUCCESS; s++)
         status = stage_open(run, call, rank, s, &thread, slots);
-    return status;
+    return status == HX_SUCCESS ? rings_assign(run, call, rank) : status;
 }
 
 static hx_status_t buffers_open(struct hx_check_run *run)

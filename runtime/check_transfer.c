@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's transfers: matched by sender, receiver, stage, slice and round, whichever side comes first. */
+/* The checker's transfers: matched as the engine does, between nodes by its id, within one by the order in a ring, whichever side comes
+ * first. */
 #include "check_run.h"
 #include <stdlib.h>
 #include <string.h>
 
 static int same_match(const struct hx_check_transfer *x, const struct hx_check_transfer *y)
 {
-    return x->call == y->call && x->sender == y->sender && x->stage == y->stage && x->to == y->to &&
-           x->slice == y->slice && x->tag == y->tag;
+    if (x->sender != y->sender || x->receiver != y->receiver || x->match != y->match)
+        return 0;
+    return x->network || (x->call == y->call && x->stage == y->stage && x->slice == y->slice);
 }
 
 static uint32_t *bucket_of(struct hx_check_run *run, const struct hx_check_transfer *t)
 {
-    uint64_t h = (uint64_t)t->call;
-    const uint64_t parts[] = {(uint64_t)t->sender, (uint64_t)t->stage, (uint64_t)t->to, t->slice, t->tag};
+    const uint64_t parts[] = {(uint64_t)t->sender, (uint64_t)t->receiver, t->match,
+                              t->network ? 0 : (uint64_t)t->call << 32 | (uint64_t)t->stage, t->network ? 0 : t->slice};
+    uint64_t h = 1;
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         h = (h ^ parts[i]) * 0x9e3779b97f4a7c15u;
@@ -37,6 +40,10 @@ static void deliver(struct hx_check_step *s, uint32_t send_id, uint32_t recv_id)
 
     send->partner = recv_id;
     recv->partner = send_id;
+    if (send->tag != recv->tag) { /* in a ring, or ids would differ */
+        hx_check_step_fault(s, "its partner in the ring is of round %u", (mine == send_id ? recv : send)->tag);
+        return;
+    }
     if (send->n != recv->n) {
         hx_check_step_fault(s, "%u elements, but its partner has %u", hx_check_transfer_at(store, mine)->n,
                             hx_check_transfer_at(store, theirs)->n);
@@ -67,13 +74,15 @@ static void transfer_post(struct hx_check_step *s, const struct hx_check_transfe
 
     for (uint32_t i = *bucket; i; i = hx_check_transfer_at(store, i)->next) {
         struct hx_check_transfer *t = hx_check_transfer_at(store, i);
+        int pending = t->partner == HX_CHECK_NONE;
         if (!same_match(t, init))
             continue;
-        if (t->sends == init->sends) {
+        if (t->sends != init->sends) {
+            partner = pending ? i : partner;
+        } else if (pending || (t->call == init->call && t->slice == init->slice)) { /* later ones may have it again */
             where_fault(s, "the same match id as", t->where);
             return;
         }
-        partner = i;
     }
     id = hx_check_transfer_new(store, init);
     if (id == HX_CHECK_NONE)
@@ -103,6 +112,25 @@ static uint32_t *keep(struct hx_check_step *s, const uint32_t *items, uint32_t n
     return kept;
 }
 
+/* What the engine finds the partner by. */
+static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
+{
+    uint32_t shared, peer = s->step->peer, n = (uint32_t)s->stage->stage->n;
+
+    t->network = s->run->shape->node_of[t->sender] != s->run->shape->node_of[t->receiver];
+    if (!t->network) {
+        t->match = s->instance->ordinals[t->sends ? peer : n + peer]++;
+        return;
+    }
+    shared = hx_plan_shared(s->r->plan, s->stage_idx, peer);
+    if (shared >= HX_MATCH_STAGES)
+        hx_check_step_fault(s, "more than %d stages are shared with rank %d: a match id tells no more apart", HX_MATCH_STAGES,
+                            s->stage->stage->members[peer]);
+    if (t->tag >= HX_MATCH_ROUNDS)
+        hx_check_step_fault(s, "round %u: a match id tells only %d apart", t->tag, HX_MATCH_ROUNDS);
+    t->match = hx_match_id((uint64_t)t->call, shared, t->slice, t->tag);
+}
+
 void hx_check_transfer_run(struct hx_check_step *s)
 {
     const struct hx_stage *stage = s->stage->stage;
@@ -130,8 +158,8 @@ void hx_check_transfer_run(struct hx_check_step *s)
         return;
     struct hx_check_transfer init = {.call = s->call,
                                      .sender = sends ? s->rank : stage->members[step->peer],
+                                     .receiver = sends ? stage->members[step->peer] : s->rank,
                                      .stage = sends ? s->stage_idx : s->stage->peers[step->peer],
-                                     .to = sends ? (int)step->peer : stage->me,
                                      .slice = s->instance->slice,
                                      .tag = step->tag,
                                      .sends = sends,
@@ -139,6 +167,9 @@ void hx_check_transfer_run(struct hx_check_step *s)
                                      .partner = HX_CHECK_NONE,
                                      .where = s->access.where,
                                      .n = (uint32_t)n};
+    match_set(s, &init);
+    if (run->faulty)
+        return;
     init.cells = keep(s, run->cells[0], (uint32_t)n);
     init.elements = keep(s, run->elements, (uint32_t)n);
     if (run->store.status == HX_SUCCESS)

@@ -102,6 +102,15 @@ void hx_plan_release(struct hx_plan *plan)
     free(plan);
 }
 
+uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member)
+{
+    uint32_t shared = 0;
+
+    for (const struct hx_stage *at = &plan->stages[stage], *before = plan->stages; before < at; before++)
+        shared += before->scope == HX_SCOPE_INTER && before->members[member] == at->members[member];
+    return shared;
+}
+
 size_t hx_plan_bytes(const struct hx_plan *plan)
 {
     size_t bytes = sizeof(*plan) + plan->nwork * sizeof(uint32_t);

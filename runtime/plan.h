@@ -125,6 +125,23 @@ struct hx_plan {
     int references;
 };
 
+/* ---- match ids ------------------------------------------------------------------------------------------------- */
+
+/* How many calls, stages shared by two ranks, slices and rounds a match id tells apart: far more than are under way at once, but for
+ * stages, whose number is limited. */
+enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 16, HX_MATCH_ROUNDS = 65536 };
+
+/* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. */
+static inline uint64_t hx_match_id(uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
+{
+    return (((call % HX_MATCH_CALLS) * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_MATCH_SLICES + slice % HX_MATCH_SLICES) *
+               HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
+}
+
+/* The number of an INTER stage among those that this rank shares with a member: alike on both sides, whatever other lanes each carries.
+ * (Member i of a lane is its carrier on node i.) */
+uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
+
 /* ---- building ------------------------------------------------------------------------------------------------- */
 
 /* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls

@@ -165,15 +165,9 @@ static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx
     return 0;
 }
 
-/* The number of a stage among those that this rank shares with a member: alike on both sides, whatever other lanes each carries. Member
- * i of a lane is its carrier on node i. */
-static uint64_t shared_stage(const struct hx_bound *bound, const struct hx_bound_stage *bs, uint32_t member)
+static uint32_t shared_stage(const struct hx_bound *bound, const struct hx_bound_stage *bs, uint32_t member)
 {
-    uint64_t shared = 0;
-
-    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++)
-        shared += before->stage->scope == HX_SCOPE_INTER && before->stage->members[member] == bs->stage->members[member];
-    return shared;
+    return hx_plan_shared(bound->plan, (int)(bs - bound->stages), member);
 }
 
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
@@ -198,9 +192,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_
         ring_start(comm, t, local, bs->channel + (int)(instance->slice % bs->window));
         return;
     }
-    /* call 6 bits, stage 10, slice 4, round 16: unique among what is under way, since windows are far smaller */
-    t->net.match = (comm->engine.call & 0x3f) << 30 | (shared_stage(run->bound, bs, step->peer) & 0x3ff) << 20 |
-                   (instance->slice & 0xf) << 16 | (step->tag & 0xffff);
+    t->net.match = hx_match_id(comm->engine.call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);
     hx_registry.net->post(comm->net, &t->net);
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/runtime/test_check tests/runtime/test_explain tests/inter/test_rounds
+check_programs_list += tests/runtime/test_check tests/runtime/test_check_match tests/runtime/test_explain tests/inter/test_rounds
 tests_runtime_test_check_SOURCES = tests/runtime/test_check.c tests/runtime/plans.h
 tests_runtime_test_check_LDADD = $(HX_TEST_LIBS)
+tests_runtime_test_check_match_SOURCES = tests/runtime/test_check_match.c tests/runtime/plans.h
+tests_runtime_test_check_match_LDADD = $(HX_TEST_LIBS)
 tests_runtime_test_explain_SOURCES = tests/runtime/test_explain.c tests/runtime/plans.h
 tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
 tests_inter_test_rounds_SOURCES = tests/inter/test_rounds.c tests/runtime/plans.h

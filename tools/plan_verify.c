@@ -63,25 +63,6 @@ static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan
     return call;
 }
 
-/* The engine has room for so many flags and ring channels in one plan. */
-static int fits_engine(struct hx_plan **plans, int n, const struct hx_check_call *call, char *report, size_t capacity)
-{
-    for (int r = 0; r < n; r++) {
-        int channels = 0;
-        for (int s = 0; s < plans[r]->nstages; s++) {
-            const struct hx_stage *stage = &plans[r]->stages[s];
-            if (stage->ntransfers && stage->scope != HX_SCOPE_INTER)
-                channels += stage->coarse ? call->window_coarse : call->window_fine;
-        }
-        if (plans[r]->nflags > HX_NODE_FLAGS || channels > HX_RING_CHANNELS) {
-            snprintf(report, capacity, "rank %d needs %u flags of %d and %d ring channels of %d", r, plans[r]->nflags,
-                     HX_NODE_FLAGS, channels, HX_RING_CHANNELS);
-            return 0;
-        }
-    }
-    return 1;
-}
-
 /* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the
  * ranks of a node are apart. */
 static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
@@ -104,8 +85,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
                                          call_of(shape, ground->companions[others[1]], 0), dense};
-    int good = fits_engine(plans, shape->nranks, &dense, report, sizeof(report)) &&
-               hx_check(shape, calls, CHAIN, report, sizeof(report)) == HX_SUCCESS;
+    int good = hx_check(shape, calls, CHAIN, report, sizeof(report)) == HX_SUCCESS;
 
     plans_release(plans, shape->nranks);
     if (good) {
@@ -183,17 +163,6 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     fflush(stdout);
 }
 
-static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
-{
-    const struct hx_algorithm *a;
-    int idx = 0;
-
-    while ((a = hx_algorithm_next(coll, scope, &idx)))
-        if (!strcmp(a->name, name))
-            return a;
-    return NULL;
-}
-
 /* Intra algorithms of the first and the last stage: those of one name. */
 static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first, enum hx_coll last)
 {
@@ -207,7 +176,7 @@ static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first
         struct hx_candidate c = {.coll = coll};
         j = 0;
         c.first = first == HX_COLL_COUNT ? NULL : outer;
-        c.last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, outer->name);
+        c.last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, outer->name);
         while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
                (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j)))
             candidate_verify(t, &c, 0);
@@ -238,7 +207,7 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
 
 static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *name)
 {
-    return find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : coll == HX_COLL_BARRIER ? "dissemination" : name);
+    return hx_algorithm_find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : coll == HX_COLL_BARRIER ? "dissemination" : name);
 }
 
 static void companions_open(struct ground *ground)
@@ -248,14 +217,14 @@ static void companions_open(struct ground *ground)
         struct hx_candidate *good = &ground->companion[c];
         int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
         enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
-        *good = (struct hx_candidate){.coll = coll, .flat = find(coll, HX_SCOPE_INTRA, "nary")};
+        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, "nary")};
         if (ground->shape->nnodes > 1 && ground->shape->max_local > 1)
             *good = (struct hx_candidate){
                 .coll = coll,
                 .lanes = lanes,
-                .first = first == HX_COLL_COUNT ? NULL : find(first, HX_SCOPE_INTRA, "nary"),
+                .first = first == HX_COLL_COUNT ? NULL : hx_algorithm_find(first, HX_SCOPE_INTRA, "nary"),
                 .inter = companion_find(coll, "ring"),
-                .last = last == HX_COLL_COUNT ? NULL : find(last, HX_SCOPE_INTRA, "nary")};
+                .last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, "nary")};
         else if (ground->shape->nnodes > 1)
             good->flat = companion_find(coll, "circulant");
         good->root = hx_coll_is_rooted(coll) ? ground->shape->nranks - 1 : 0;

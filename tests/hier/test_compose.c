@@ -38,11 +38,8 @@ static struct hx_shape *shape_draw(void)
 
 static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
 {
-    const struct hx_algorithm *a;
-    int idx = 0;
+    const struct hx_algorithm *a = hx_algorithm_find(coll, scope, name);
 
-    while ((a = hx_algorithm_next(coll, scope, &idx)) && strcmp(a->name, name))
-        ;
     assert_non_null(a);
     return a;
 }

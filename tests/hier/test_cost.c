@@ -30,11 +30,8 @@ static const struct {
 
 static const struct hx_algorithm *find(enum hx_coll coll, const char *name)
 {
-    const struct hx_algorithm *a;
-    int idx = 0;
+    const struct hx_algorithm *a = hx_algorithm_find(coll, HX_SCOPE_INTER, name);
 
-    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)) && strcmp(a->name, name))
-        ;
     assert_non_null(a);
     return a;
 }

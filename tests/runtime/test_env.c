@@ -176,7 +176,7 @@ static void test_bad_values(void **state)
     expect_bad("lanes=2", "lanes=2", "HX_NAME=value");
     expect_bad("HX_LANES", "HX_LANES", "HX_NAME=value");
     setenv("HX_LANES", "many", 1);
-    expect_bad("HX_CHECK=1", "HX_LANES is \"many\"", "0 to 4096");
+    expect_bad("HX_CHECK=1", "HX_LANES is \"many\"", "0 to 1024");
 }
 
 static void test_unknown_names(void **state)

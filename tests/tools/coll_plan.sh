@@ -65,6 +65,8 @@ says 'option --rank is not one of coll_plan verify' 2 verify --rank 1
 says 'has the ranks 0 to 3' 2 explain allreduce --shape 2,2 --rank 4
 says 'did you mean HX_LANES?' 2 explain allreduce --shape 2,2 --set HX_LANE=2
 says 'HX_LANES' 2 explain allreduce --shape 2,2 --set HX_LANES=many
+says 'HX_LANES is "1025", expected integer: 0 to 1024' 2 explain allreduce --shape 2x1100 --set HX_LANES=1025
+says 'hier(nary,mesh_single,nary) x1024' 0 explain allreduce --shape 2x1100 --set HX_LANES=1024 --size 64M
 says 'did you mean float32?' 2 explain allreduce --shape 2,2 --dtype flaot32
 says 'did you mean circulant?' 2 verify --algorithm circulent
 says 'nothing to verify' 2 verify allgather --algorithm mesh_single --shape 3x1
