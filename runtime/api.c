@@ -18,7 +18,8 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
         return hx_fail(HX_ERR_ARG, "hx_init: world is NULL");
     *world = NULL;
     if (world_comm || finalized)
-        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s in this process", finalized ? "has been finalized" : "is started already");
+        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s in this process",
+                       finalized ? "has been finalized" : "is started already");
     if ((status = hx_world_open(config, &world_comm)) == HX_SUCCESS)
         *world = world_comm;
     return status;
@@ -65,106 +66,130 @@ static hx_status_t comm_fail(struct hx_comm *comm, hx_status_t status)
     return status;
 }
 
-static hx_status_t comm_check(struct hx_comm *comm, const char *name)
+hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
 {
+    comm->failed = status;
+    return comm_fail(comm, status);
+}
+
+/* What does not depend on the buffers: element type, operation, root, and bytes that fit an address space. */
+static hx_status_t kind_check(struct hx_comm *comm, const char *name, struct hx_kind kind)
+{
+    size_t elem_bytes = hx_dtype_bytes(kind.dtype), blocks = hx_coll_has_blocks(kind.coll) ? (size_t)comm->size : 1;
+    size_t bytes;
+
+    if (!elem_bytes)
+        hx_fail(HX_ERR_ARG, "%s: datatype %d is none; choose %s (%d) to %s (%d)", name, (int)kind.dtype,
+                hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name(HX_BYTE), HX_BYTE);
+    else if (hx_coll_reduces(kind.coll) && !hx_op_name(kind.op))
+        hx_fail(HX_ERR_ARG, "%s: operation %d is none; choose %s (%d) to %s (%d)", name, (int)kind.op,
+                hx_op_name(HX_SUM), HX_SUM, hx_op_name(HX_LXOR), HX_LXOR);
+    else if (hx_coll_reduces(kind.coll) && !hx_reduce_kernel(kind.dtype, kind.op))
+        hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(kind.op),
+                hx_dtype_name(kind.dtype));
+    else if (kind.root < 0 || kind.root >= comm->size)
+        hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, kind.root, comm->size - 1);
+    else if (__builtin_mul_overflow(kind.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
+        hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
+                (size_t)kind.count, elem_bytes, blocks > 1 ? " per rank" : "");
+    else
+        return HX_SUCCESS;
+    return comm_fail(comm, HX_ERR_ARG);
+}
+
+/* Everything; out of the way of calls that are right. in and out: buffers that this rank must have, maybe the same. */
+static hx_status_t call_check(struct hx_comm *comm, const char *name, struct hx_kind kind, const void *in,
+                              const void *out)
+{
+    hx_status_t status;
+
     if (!comm)
         return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
     if (comm != world_comm)
         return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    return comm->failed; /* its detail tells why */
-}
-
-static hx_status_t dtype_check(struct hx_comm *comm, const char *name, hx_dtype_t dtype)
-{
-    if (hx_dtype_bytes(dtype))
-        return HX_SUCCESS;
-    hx_fail(HX_ERR_ARG, "%s: datatype %d is none; choose %s (%d) to %s (%d)", name, (int)dtype, hx_dtype_name(HX_INT8),
-            HX_INT8, hx_dtype_name(HX_BYTE), HX_BYTE);
-    return comm_fail(comm, HX_ERR_ARG);
-}
-
-static inline hx_status_t kernel_check(struct hx_comm *comm, const char *name, hx_dtype_t dtype, hx_op_t op,
-                                hx_reduce_kernel_t **kernel)
-{
-    hx_status_t status;
-
-    if ((*kernel = hx_reduce_kernel(dtype, op)))
-        return HX_SUCCESS;
-    if ((status = dtype_check(comm, name, dtype)) != HX_SUCCESS)
+    if (comm->failed)
+        return comm->failed; /* its detail tells why */
+    if ((status = kind_check(comm, name, kind)) != HX_SUCCESS || kind.count == 0)
         return status;
-    if (!hx_op_name(op))
-        hx_fail(HX_ERR_ARG, "%s: operation %d is none; choose %s (%d) to %s (%d)", name, (int)op, hx_op_name(HX_SUM), HX_SUM,
-                hx_op_name(HX_LXOR), HX_LXOR);
-    else
-        hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(op), hx_dtype_name(dtype));
-    return comm_fail(comm, HX_ERR_ARG);
-}
-
-/* count > 0: buffers must be there and their bytes must fit an address space. */
-static inline hx_status_t buffers_check(struct hx_comm *comm, const char *name, const void *in, const void *out, size_t count,
-                                 size_t blocks, size_t elem_bytes)
-{
-    size_t bytes;
-
     if (!in || !out)
-        hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name, in ? "out" : "in", count);
+        hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
+                kind.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)kind.count);
+    else if (out == HX_IN_PLACE && kind.coll == HX_COLL_REDUCE && comm->rank != kind.root)
+        hx_fail(HX_ERR_ARG, "%s: in is HX_IN_PLACE on rank %d; only that of root %d may be", name, comm->rank, kind.root);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: out is HX_IN_PLACE; only in may be", name);
-    else if (__builtin_mul_overflow(count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
-        hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name, count, elem_bytes,
-                blocks > 1 ? " per rank" : "");
     else
         return HX_SUCCESS;
     return comm_fail(comm, HX_ERR_ARG);
 }
 
-static hx_status_t call_run(struct hx_comm *comm, const struct hx_call *call)
+/* The plan of a call that call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
+static inline struct hx_bound *call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
 {
-    hx_status_t status = hx_engine_run(comm, call);
+    if (!comm || comm != world_comm || comm->failed || !in || !out || out == HX_IN_PLACE)
+        return NULL;
+    return hx_bound_find(&comm->engine, kind);
+}
 
-    if (status != HX_SUCCESS) {
-        comm->failed = status; /* ranks may be out of step now */
-        return comm_fail(comm, status);
-    }
+/* The only rank's result is its input. */
+static hx_status_t run_alone(struct hx_kind kind, const void *in, void *out)
+{
+    if (hx_coll_reduces(kind.coll))
+        hx_reduce_kernel(kind.dtype, kind.op)(out, &in, 1, kind.count);
+    else if (in != out)
+        memcpy(out, in, kind.count * hx_dtype_bytes(kind.dtype));
     return HX_SUCCESS;
 }
 
-/* ---- collectives -------------------------------------------------------------------------------------------------- */
+/* A call that has passed call_check. bound: by call_known, or NULL. */
+static hx_status_t call_run(struct hx_comm *comm, const char *name, struct hx_kind kind, const void *in, void *out,
+                            struct hx_bound *bound)
+{
+    hx_status_t status;
+
+    if (comm->size == 1)
+        return run_alone(kind, in, out);
+    if (!bound && (status = hx_bind(comm, kind, &bound)) != HX_SUCCESS)
+        return hx_comm_break(comm, status);
+    return hx_engine_run(comm, bound, name, in, out);
+}
+
+/* A call that is not known. Out of line, so that those that are known save no registers for it. */
+static __attribute__((noinline)) hx_status_t call_first(struct hx_comm *comm, const char *name, struct hx_kind kind,
+                                                        const void *in, void *out)
+{
+    hx_status_t status = call_check(comm, name, kind, in, out);
+
+    return status != HX_SUCCESS || kind.count == 0 ? status : call_run(comm, name, kind, in, out, NULL);
+}
+
+/* ---- collectives ------------------------------------------------------------------------------------------------ */
 
 hx_status_t hx_barrier(hx_comm_t *comm)
 {
-    hx_status_t status = comm_check(comm, "hx_barrier");
-    static const unsigned char token;
+    struct hx_kind kind = {HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1};
+    unsigned char token = 0;
+    struct hx_bound *bound = call_known(comm, kind, &token, &token);
 
-    if (status != HX_SUCCESS || comm->size == 1)
-        return status;
-    return call_run(comm, &(struct hx_call){HX_COLL_BARRIER, "barrier", &token, NULL, 1, 1, NULL, 0});
+    if (!bound)
+        return call_first(comm, "hx_barrier", kind, &token, &token);
+    return hx_engine_run(comm, bound, "hx_barrier", &token, &token);
 }
 
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
-    size_t bytes = hx_dtype_bytes(dtype);
-    hx_reduce_kernel_t *kernel;
-    hx_status_t status;
+    struct hx_kind kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count};
+    struct hx_bound *bound = call_known(comm, kind, in, out);
 
-    if ((status = comm_check(comm, "hx_allreduce")) != HX_SUCCESS ||
-        (status = kernel_check(comm, "hx_allreduce", dtype, op, &kernel)) != HX_SUCCESS || count == 0 ||
-        (status = buffers_check(comm, "hx_allreduce", in, out, count, 1, bytes)) != HX_SUCCESS)
-        return status;
     if (in == HX_IN_PLACE)
         in = out;
-    if (comm->size == 1) {
-        kernel(out, &in, 1, count);
-        return HX_SUCCESS;
-    }
-    status = call_run(comm, &(struct hx_call){HX_COLL_ALLREDUCE, "allreduce", in, out, count, (uint32_t)bytes, kernel, 0});
-    if (op == HX_AVG && status == HX_SUCCESS)
-        hx_scale_inverse(out, count, dtype, comm->size);
-    return status;
+    if (!bound)
+        return call_first(comm, "hx_allreduce", kind, in, out);
+    return hx_engine_run(comm, bound, "hx_allreduce", in, out);
 }
 
-/* In place, a reduce-scatter's result and an all-gather's arriving blocks lie over input that later slices still read: the smaller
- * side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+/* In place, a reduce-scatter's result and an all-gather's arriving blocks lie over input that later slices still read:
+ * the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
 static hx_status_t aside_reserve(struct hx_comm *comm, const char *name, size_t bytes)
 {
     void *aside = bytes > comm->aside_bytes ? realloc(comm->aside, bytes) : comm->aside;
@@ -181,114 +206,72 @@ static hx_status_t aside_reserve(struct hx_comm *comm, const char *name, size_t 
 hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
                                     hx_comm_t *comm)
 {
-    size_t bytes = hx_dtype_bytes(dtype);
-    hx_reduce_kernel_t *kernel;
-    void *result = out;
+    static const char name[] = "hx_reduce_scatter_block";
+    struct hx_kind kind = {HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount};
+    size_t bytes = recvcount * hx_dtype_bytes(dtype);
+    struct hx_bound *bound = call_known(comm, kind, in, out);
     hx_status_t status;
 
-    if ((status = comm_check(comm, "hx_reduce_scatter_block")) != HX_SUCCESS ||
-        (status = kernel_check(comm, "hx_reduce_scatter_block", dtype, op, &kernel)) != HX_SUCCESS || recvcount == 0 ||
-        (status = buffers_check(comm, "hx_reduce_scatter_block", in, out, recvcount, (size_t)comm->size, bytes)) != HX_SUCCESS)
+    if (!bound && ((status = call_check(comm, name, kind, in, out)) != HX_SUCCESS || recvcount == 0))
         return status;
-    if (comm->size == 1) {
-        in = in == HX_IN_PLACE ? out : in;
-        kernel(out, &in, 1, recvcount);
-        return HX_SUCCESS;
-    }
-    if (in == HX_IN_PLACE) {
-        if ((status = aside_reserve(comm, "hx_reduce_scatter_block", recvcount * bytes)) != HX_SUCCESS)
-            return status;
-        in = out;
-        result = comm->aside;
-    }
-    status = call_run(comm, &(struct hx_call){HX_COLL_REDUCE_SCATTER, "reduce_scatter_block", in, result, recvcount,
-                                              (uint32_t)bytes, kernel, 0});
-    if (op == HX_AVG && status == HX_SUCCESS)
-        hx_scale_inverse(result, recvcount, dtype, comm->size);
-    if (result != out && status == HX_SUCCESS)
-        memcpy(out, result, recvcount * bytes);
+    if (in != HX_IN_PLACE)
+        return call_run(comm, name, kind, in, out, bound);
+    if ((status = aside_reserve(comm, name, bytes)) == HX_SUCCESS &&
+        (status = call_run(comm, name, kind, out, comm->aside, bound)) == HX_SUCCESS)
+        memcpy(out, comm->aside, bytes);
     return status;
 }
 
 hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm)
 {
+    static const char name[] = "hx_allgather";
+    struct hx_kind kind = {HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count};
+    size_t bytes = count * hx_dtype_bytes(dtype);
+    struct hx_bound *bound = call_known(comm, kind, in, out);
     hx_status_t status;
-    size_t bytes;
 
-    if ((status = comm_check(comm, "hx_allgather")) != HX_SUCCESS ||
-        (status = dtype_check(comm, "hx_allgather", dtype)) != HX_SUCCESS || count == 0 ||
-        (status = buffers_check(comm, "hx_allgather", in, out, count, (size_t)comm->size, hx_dtype_bytes(dtype))) != HX_SUCCESS)
+    if (!bound && ((status = call_check(comm, name, kind, in, out)) != HX_SUCCESS || count == 0))
         return status;
-    bytes = hx_dtype_bytes(dtype);
-    if (comm->size == 1) {
-        if (in != HX_IN_PLACE && in != out)
-            memcpy(out, in, count * bytes);
-        return HX_SUCCESS;
-    }
-    if (in == HX_IN_PLACE) {
-        if ((status = aside_reserve(comm, "hx_allgather", count * bytes)) != HX_SUCCESS)
+    if (in != HX_IN_PLACE)
+        return call_run(comm, name, kind, in, out, bound);
+    if ((status = aside_reserve(comm, name, bytes)) != HX_SUCCESS)
+        return status;
+    memcpy(comm->aside, (const char *)out + (size_t)comm->rank * bytes, bytes);
+    return call_run(comm, name, kind, comm->aside, out, bound);
+}
+
+static hx_status_t rooted_call_run(struct hx_comm *comm, const char *name, struct hx_kind kind, const void *in,
+                                   void *out, struct hx_bound *bound)
+{
+    hx_status_t status;
+
+    if (hx_engine_is_far_ahead(comm)) {
+        if ((status = hx_barrier(comm)) != HX_SUCCESS)
             return status;
-        in = memcpy(comm->aside, (const char *)out + (size_t)comm->rank * count * bytes, count * bytes);
+        bound = NULL; /* to bind a barrier may have released it */
     }
-    return call_run(comm, &(struct hx_call){HX_COLL_ALLGATHER, "allgather", in, out, count, (uint32_t)bytes, NULL, 0});
-}
-
-static hx_status_t root_check(struct hx_comm *comm, const char *name, int root)
-{
-    if (root >= 0 && root < comm->size)
-        return HX_SUCCESS;
-    hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, root, comm->size - 1);
-    return comm_fail(comm, HX_ERR_ARG);
-}
-
-static hx_status_t rooted_call_run(struct hx_comm *comm, const struct hx_call *call)
-{
-    hx_status_t status = hx_engine_is_far_ahead(comm) ? hx_barrier(comm) : HX_SUCCESS;
-    return status != HX_SUCCESS ? status : call_run(comm, call);
+    return call_run(comm, name, kind, in, out, bound);
 }
 
 hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
+    struct hx_kind kind = {HX_COLL_BCAST, dtype, HX_SUM, root, count};
+    struct hx_bound *bound = call_known(comm, kind, buf, buf);
     hx_status_t status;
 
-    if ((status = comm_check(comm, "hx_bcast")) != HX_SUCCESS ||
-        (status = dtype_check(comm, "hx_bcast", dtype)) != HX_SUCCESS ||
-        (status = root_check(comm, "hx_bcast", root)) != HX_SUCCESS || count == 0)
+    if (!bound && ((status = call_check(comm, "hx_bcast", kind, buf, buf)) != HX_SUCCESS || count == 0))
         return status;
-    if (!buf) {
-        hx_fail(HX_ERR_ARG, "hx_bcast: buf is NULL and count is %zu", count);
-        return comm_fail(comm, HX_ERR_ARG);
-    }
-    if ((status = buffers_check(comm, "hx_bcast", buf, buf, count, 1, hx_dtype_bytes(dtype))) != HX_SUCCESS || comm->size == 1)
-        return status;
-    return rooted_call_run(comm, &(struct hx_call){HX_COLL_BCAST, "bcast", buf, buf, count, (uint32_t)hx_dtype_bytes(dtype), NULL, root});
+    return rooted_call_run(comm, "hx_bcast", kind, buf, buf, bound);
 }
 
 hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm)
 {
-    size_t bytes = hx_dtype_bytes(dtype);
-    hx_reduce_kernel_t *kernel;
+    struct hx_kind kind = {HX_COLL_REDUCE, dtype, op, root, count};
+    const void *second = hx_rank(comm) == root ? out : in; /* only the root has an out */
+    struct hx_bound *bound = call_known(comm, kind, in, second);
     hx_status_t status;
 
-    if ((status = comm_check(comm, "hx_reduce")) != HX_SUCCESS ||
-        (status = kernel_check(comm, "hx_reduce", dtype, op, &kernel)) != HX_SUCCESS ||
-        (status = root_check(comm, "hx_reduce", root)) != HX_SUCCESS || count == 0)
+    if (!bound && ((status = call_check(comm, "hx_reduce", kind, in, second)) != HX_SUCCESS || count == 0))
         return status;
-    if (comm->rank != root && in == HX_IN_PLACE) {
-        hx_fail(HX_ERR_ARG, "hx_reduce: in is HX_IN_PLACE on rank %d; only that of root %d may be", comm->rank, root);
-        return comm_fail(comm, HX_ERR_ARG);
-    }
-    /* no other rank has an out: its input stands in for the check */
-    if ((status = buffers_check(comm, "hx_reduce", in, comm->rank == root ? out : in, count, 1, bytes)) != HX_SUCCESS)
-        return status;
-    if (in == HX_IN_PLACE)
-        in = out;
-    if (comm->size == 1) {
-        kernel(out, &in, 1, count);
-        return HX_SUCCESS;
-    }
-    status = rooted_call_run(comm, &(struct hx_call){HX_COLL_REDUCE, "reduce", in, out, count, (uint32_t)bytes, kernel, root});
-    if (op == HX_AVG && status == HX_SUCCESS && comm->rank == root)
-        hx_scale_inverse(out, count, dtype, comm->size);
-    return status;
+    return rooted_call_run(comm, "hx_reduce", kind, in == HX_IN_PLACE ? out : in, out, bound);
 }

@@ -1,33 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bind: a plan and a count become offsets, once per (collective, count, type); a cache keeps the last ones. */
+/* Bind: a plan becomes offsets and addresses, once per kind of call; a cache keeps the last ones. */
 #include "comm.h"
 #include <stdlib.h>
 #include <string.h>
 
-static int one_span(const struct hx_layout *layout, uint8_t space, const struct hx_step *step, uint32_t row, uint64_t slice,
-                    size_t *offset)
+/* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first rank. */
+static size_t slice_offset(const struct hx_node *node, const struct hx_bound_stage *bs, enum hx_space space,
+                           unsigned parity, size_t place)
 {
-    struct hx_span span = {0, 0};
-    int n = hx_layout_spans(layout, (enum hx_space)space, step->block, step->nblocks, row, slice, &span, 1);
-    *offset = span.offset;
-    return n <= 1;
+    const unsigned char *slot;
+
+    if (space == HX_SCRATCH)
+        return bs->scratch_offset + place * bs->layout.scratch_bytes;
+    if (space != HX_SLOT)
+        return 0;
+    if (bs->tiny_slot)
+        slot = node->controls[0].flags[parity][bs->stage->first_flag].payload;
+    else
+        slot = hx_node_bank(node, 0, parity) + bs->slot_offset + place * bs->layout.slot_bytes;
+    return (size_t)(slot - (const unsigned char *)node->base);
 }
 
-void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, uint64_t slice, struct hx_bound_step *out)
+void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
+                  uint64_t slice, struct hx_bound_step *out)
 {
-    *out = (struct hx_bound_step){.op = step->op, .dst = step->dst, .src = step->src, .own = step->own, .peer = step->peer,
-                                  .n = step->n, .tag = step->tag, .handle = step->handle, .contiguous = 1,
-                                  .plan_step = step};
-    if (step->nblocks == 0)
+    uint32_t dst_row = hx_step_dst_row(step);
+    const uint8_t spaces[3] = {step->dst, step->src, step->op == HX_OP_REDUCE ? step->own : HX_NOWHERE};
+    const uint32_t rows[3] = {dst_row, step->row, dst_row};
+    const size_t slots[3] = {bs->slot_offsets[bs->me], step->op == HX_OP_REDUCE ? 0 : bs->slot_offsets[step->peer], 0};
+    struct hx_operand *operands[3] = {&out->dst, &out->src, &out->own};
+    struct hx_span spans[3] = {{0, 0}};
+    size_t place = slice % bs->window;
+
+    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = 1, .peer = step->peer, .n = step->n,
+                                  .tag = step->tag, .handle = step->handle, .plan_step = step};
+    if (step->nblocks == 0) { /* no data: only flags and transfers */
+        out->flag = bs->stage->first_flag + step->tag;
+        out->lags = step->own;
         return;
+    }
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
     out->elements = out->bytes / bs->layout.elem_bytes;
-    if (step->dst != HX_NOWHERE)
-        out->contiguous &= one_span(&bs->layout, step->dst, step, hx_step_dst_row(step), slice, &out->dst_offset);
-    if (step->src != HX_NOWHERE)
-        out->contiguous &= one_span(&bs->layout, step->src, step, step->row, slice, &out->src_offset);
-    if (step->op == HX_OP_REDUCE && step->own != HX_NOWHERE)
-        out->contiguous &= one_span(&bs->layout, step->own, step, hx_step_dst_row(step), slice, &out->own_offset);
+    for (int i = 0; i < 3; i++)
+        if (spaces[i] != HX_NOWHERE)
+            out->contiguous &= hx_layout_spans(&bs->layout, (enum hx_space)spaces[i], step->block, step->nblocks,
+                                               rows[i], slice, &spans[i], 1) <= 1;
+    for (int i = 0; i < 3; i++) {
+        operands[i]->space = (enum hx_space)spaces[i];
+        for (unsigned parity = 0; parity < 2; parity++)
+            operands[i]->offset[parity] = slice_offset(node, bs, operands[i]->space, parity, place) +
+                                          (spaces[i] == HX_SLOT ? slots[i] : 0) +
+                                          (out->contiguous ? spans[i].offset : 0);
+    }
 }
 
 static unsigned min_window(unsigned window, uint64_t slices)
@@ -40,40 +64,6 @@ static int lags(const struct hx_step *step)
     return (step->op == HX_OP_AWAIT || step->op == HX_OP_PUBLISH) && step->own;
 }
 
-static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int s, const struct hx_choice *choice,
-                              const struct hx_sizes *sizes)
-{
-    struct hx_bound_stage *bs = &bound->stages[s];
-    const struct hx_stage *stage = &bound->plan->stages[s];
-    int *local = bound->local;
-
-    for (int i = 0; i < s; i++)
-        local += bound->plan->stages[i].n;
-    hx_layout_init(&bs->layout, bound->plan, stage, sizes);
-    bs->stage = stage;
-    bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
-    bs->local = local;
-    for (int i = 0; i < stage->n; i++) {
-        int rank = stage->members[i];
-        local[i] = comm->shape->node_of[rank] == comm->shape->node_of[comm->rank] ? comm->shape->local_of[rank] : -1;
-    }
-    if (!(bs->instances = calloc(bs->window, sizeof(*bs->instances))))
-        return HX_ERR_NOMEM;
-    for (unsigned w = 0; w < bs->window && stage->ntransfers; w++)
-        if (!(bs->instances[w].transfers = calloc(stage->ntransfers, sizeof(struct hx_transfer))))
-            return HX_ERR_NOMEM;
-    bs->nsteps = stage->nsteps;
-    if (bs->layout.nslices == 1) {
-        if (!(bs->steps = malloc((stage->nsteps + 1) * sizeof(*bs->steps))))
-            return HX_ERR_NOMEM;
-        bs->nsteps = 0;
-        for (uint32_t i = 0; i < stage->nsteps; i++)
-            if (!lags(&stage->steps[i]))
-                hx_bind_step(bs, &stage->steps[i], 0, &bs->steps[bs->nsteps++]);
-    }
-    return HX_SUCCESS;
-}
-
 /* Does all that ever stands in a slot of this stage fit in the line of a flag? */
 static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
@@ -82,6 +72,42 @@ static int slot_is_tiny(const struct hx_bound_stage *bs)
     return bs->stage->uses_slot && bs->layout.nslices == 1 &&
            hx_layout_spans(&bs->layout, HX_SLOT, 0, bs->stage->nblocks, 0, 0, &span, 1) == 1 &&
            span.offset + span.bytes <= HX_INLINE_BYTES;
+}
+
+static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int s, const struct hx_choice *choice,
+                              const struct hx_sizes *sizes)
+{
+    struct hx_bound_stage *bs = &bound->stages[s];
+    const struct hx_stage *stage = &bound->plan->stages[s];
+    const struct hx_node *node = comm->node;
+
+    hx_layout_init(&bs->layout, bound->plan, stage, sizes);
+    bs->stage = stage;
+    bs->me = (uint32_t)stage->me;
+    bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
+    bs->tiny_slot = slot_is_tiny(bs);
+    bs->controls = calloc((size_t)stage->n, sizeof(*bs->controls));
+    bs->slot_offsets = calloc((size_t)stage->n, sizeof(*bs->slot_offsets));
+    if (!bs->controls || !bs->slot_offsets)
+        return HX_ERR_NOMEM;
+    for (int i = 0; i < stage->n; i++) {
+        int rank = stage->members[i], local = comm->shape->local_of[rank];
+        if (comm->shape->node_of[rank] != comm->shape->node_of[comm->rank])
+            continue;
+        bs->controls[i] = &node->controls[local];
+        bs->slot_offsets[i] = bs->tiny_slot ? (size_t)local * sizeof(struct hx_control)
+                                            : (size_t)(hx_node_bank(node, local, 0) - hx_node_bank(node, 0, 0));
+    }
+    if (!(bs->instances = calloc(bs->window, sizeof(*bs->instances))))
+        return HX_ERR_NOMEM;
+    for (unsigned w = 0; w < bs->window && stage->ntransfers; w++)
+        if (!(bs->instances[w].transfers = calloc(stage->ntransfers, sizeof(struct hx_transfer))))
+            return HX_ERR_NOMEM;
+    if (bs->layout.nslices > 1)
+        bs->nsteps = stage->nsteps;
+    else if (!(bs->steps = malloc((stage->nsteps + 1) * sizeof(*bs->steps))))
+        return HX_ERR_NOMEM;
+    return HX_SUCCESS;
 }
 
 /* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
@@ -98,7 +124,6 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
         bs->channel = channel;
         if (bs->stage->ntransfers && bs->stage->scope != HX_SCOPE_INTER)
             channel += (int)bs->window;
-        bs->tiny_slot = slot_is_tiny(bs);
         bs->slot_offset = slots;
         if (!bs->tiny_slot)
             slots += bs->window * bs->layout.slot_bytes;
@@ -108,8 +133,8 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
                        hx_coll_name(bound->plan->coll), slots, comm->node->bank_bytes);
     if (channel > HX_RING_CHANNELS || bound->plan->nflags > HX_NODE_FLAGS)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d ring channels and %u flags, there are %d and %d",
-                       bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags, HX_RING_CHANNELS,
-                       HX_NODE_FLAGS);
+                       bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags,
+                       HX_RING_CHANNELS, HX_NODE_FLAGS);
     return HX_SUCCESS;
 }
 
@@ -129,35 +154,38 @@ void hx_bound_release(struct hx_bound *bound)
             free(bs->steps[i].sources);
         free(bs->instances);
         free(bs->steps);
+        free(bs->controls);
+        free(bs->slot_offsets);
     }
     hx_plan_release(bound->plan);
     free(bound->stages);
-    free(bound->local);
     free(bound);
 }
 
-/* Slots of the only slice stand still: write down where they are. */
-static hx_status_t slots_fix(struct hx_comm *comm, struct hx_bound *bound)
+static hx_status_t sources_bind(const struct hx_node *node, const struct hx_bound_stage *bs, struct hx_bound_step *step)
 {
-    for (int s = 0; s < bound->nstages; s++) {
-        struct hx_bound_stage *bs = &bound->stages[s];
-        for (uint32_t i = 0; bs->steps && i < bs->nsteps; i++) {
-            struct hx_bound_step *step = &bs->steps[i];
-            for (unsigned parity = 0; step->contiguous && parity < 2; parity++) {
-                if (step->dst == HX_SLOT)
-                    step->dst_slot[parity] = hx_slot_address(comm->node, bs, parity, (uint32_t)bs->stage->me, 0) + step->dst_offset;
-                if (step->src == HX_SLOT && step->op == HX_OP_COPY)
-                    step->src_slot[parity] = hx_slot_address(comm->node, bs, parity, step->peer, 0) + step->src_offset;
-            }
-            if (step->op != HX_OP_REDUCE || step->src != HX_SLOT || !step->contiguous)
-                continue;
-            if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
-                return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
-            for (uint32_t j = 0; j < 2 * step->n; j++)
-                step->sources[j] = hx_slot_address(comm->node, bs, j / step->n, j % step->n, 0) + step->src_offset;
-        }
-    }
+    if (!step->contiguous || step->op != HX_OP_REDUCE || step->src.space != HX_SLOT)
+        return HX_SUCCESS;
+    if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
+        return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
+    for (uint32_t i = 0; i < 2 * step->n; i++)
+        step->sources[i] = (unsigned char *)node->base + step->src.offset[i / step->n] + bs->slot_offsets[i % step->n];
     return HX_SUCCESS;
+}
+
+/* An only slice stands still: write down where. */
+static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound_stage *bs)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    bs->nsteps = 0;
+    for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
+        if (lags(&bs->stage->steps[i]))
+            continue;
+        hx_bind_step(node, bs, &bs->stage->steps[i], 0, &bs->steps[bs->nsteps]);
+        status = sources_bind(node, bs, &bs->steps[bs->nsteps++]);
+    }
+    return status;
 }
 
 static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_bound *bound)
@@ -205,44 +233,47 @@ static void maxima_take(struct hx_bound *bound)
     }
 }
 
-static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **out)
+static hx_status_t bound_fill(struct hx_comm *comm, struct hx_bound *bound, const struct hx_choice *choice)
 {
-    struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(comm->planner, call->coll, call->root, call->count, call->elem_bytes, &choice);
-    struct hx_bound *bound;
-    int members = 0;
+    struct hx_sizes sizes = {bound->kind.count, bound->elem_bytes, choice->fine_slices, choice->coarse_slices};
+    hx_status_t status;
 
-    if (status != HX_SUCCESS)
-        return status;
-    struct hx_sizes sizes = {call->count, call->elem_bytes, choice.fine_slices, choice.coarse_slices};
-    if (!(bound = calloc(1, sizeof(*bound)))) {
-        hx_plan_release(choice.plan);
-        return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
-    }
-    *bound = (struct hx_bound){.coll = call->coll, .root = call->root, .count = call->count, .elem_bytes = call->elem_bytes,
-                               .plan = choice.plan, .nstages = choice.plan->nstages};
-    for (int s = 0; s < bound->nstages; s++)
-        members += choice.plan->stages[s].n;
     bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
-    bound->local = malloc((size_t)members * sizeof(int));
-    status = bound->stages && bound->local ? HX_SUCCESS : HX_ERR_NOMEM;
+    status = bound->stages ? HX_SUCCESS : HX_ERR_NOMEM;
     for (int s = 0; status == HX_SUCCESS && s < bound->nstages; s++)
-        status = stage_bind(comm, bound, s, &choice, &sizes);
-    if (status == HX_ERR_NOMEM)
-        hx_fail(status, "no memory to bind plan %s", bound->plan->name);
-    if (status == HX_SUCCESS)
-        status = places_assign(comm, bound);
-    if (status == HX_SUCCESS) {
-        maxima_take(bound);
-        bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-        bound->one_slice = sizes.fine_slices == 1;
-        for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
-            bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-        status = memory_reserve(&comm->engine, bound);
-        if (status == HX_SUCCESS)
-            status = slots_fix(comm, bound);
-    }
+        status = stage_bind(comm, bound, s, choice, &sizes);
+    if (status != HX_SUCCESS)
+        return hx_fail(status, "no memory to bind plan %s", bound->plan->name);
+    if ((status = places_assign(comm, bound)) != HX_SUCCESS)
+        return status;
+    maxima_take(bound);
+    bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
+    bound->one_slice = sizes.fine_slices == 1;
+    for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
+        bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
+    for (int s = 0; s < bound->nstages; s++)
+        if (bound->stages[s].steps && (status = steps_bind(comm->node, &bound->stages[s])) != HX_SUCCESS)
+            return status;
+    return memory_reserve(&comm->engine, bound);
+}
+
+static hx_status_t bound_new(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **out)
+{
+    uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(kind.dtype);
+    struct hx_bound *bound = malloc(sizeof(*bound));
+    struct hx_choice choice = {0};
+    hx_status_t status;
+
+    if (!bound)
+        return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
+    status = hx_registry.planner->choose(comm->planner, kind.coll, kind.root, kind.count, elem_bytes, &choice);
     if (status != HX_SUCCESS) {
+        free(bound);
+        return status;
+    }
+    *bound = (struct hx_bound){.kind = kind, .elem_bytes = elem_bytes, .plan = choice.plan,
+                               .nstages = choice.plan->nstages, .kernel = hx_reduce_kernel(kind.dtype, kind.op)};
+    if ((status = bound_fill(comm, bound, &choice)) != HX_SUCCESS) {
         hx_bound_release(bound);
         return status;
     }
@@ -251,20 +282,22 @@ static hx_status_t bound_new(struct hx_comm *comm, const struct hx_call *call, s
     return HX_SUCCESS;
 }
 
-hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **bound)
+hx_status_t hx_bind(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **bound)
 {
-    uint64_t key = (call->count * 0x9e3779b97f4a7c15u) ^ ((uint64_t)call->coll << 61) ^ ((uint64_t)call->elem_bytes << 57) ^
-                   ((uint64_t)call->root * 0xff51afd7ed558ccdu);
-    struct hx_bound **entry = &comm->engine.cache[(key >> 58) % HX_BOUND_CACHE], *fresh = NULL;
+    struct hx_bound **set = hx_bound_set(&comm->engine, kind), *found = NULL;
     hx_status_t status;
+    int way = 0;
 
-    if (*entry && hx_bound_fits(*entry, call)) {
-        comm->engine.last = *bound = *entry;
-        return HX_SUCCESS;
+    while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], kind))
+        way++;
+    if (hx_bound_fits(set[way], kind)) {
+        found = set[way];
+    } else {
+        if ((status = bound_new(comm, kind, &found)) != HX_SUCCESS)
+            return status;
+        hx_bound_release(set[way]);
     }
-    if ((status = bound_new(comm, call, &fresh)) != HX_SUCCESS)
-        return status;
-    hx_bound_release(*entry);
-    comm->engine.last = *entry = *bound = fresh;
+    memmove(set + 1, set, (size_t)way * sizeof(*set));
+    *bound = set[0] = found;
     return HX_SUCCESS;
 }

@@ -67,4 +67,7 @@ struct hx_comm {
     char detail[HX_DETAIL_BYTES];
 };
 
+/* A call has failed and ranks may be out of step now: every later call returns status, with the last detail. */
+hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status);
+
 #endif

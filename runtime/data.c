@@ -8,84 +8,36 @@
 #include "comm.h"
 #include <string.h>
 
-static inline unsigned char *slot_of(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                     const struct hx_instance *instance, uint32_t member)
+static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
 {
-    return hx_slot_address(run->comm->node, bs, run->parity, member, instance->slice);
-}
-
-static inline unsigned char *space_of(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                      const struct hx_instance *instance, uint8_t space, uint32_t member)
-{
-    if (space == HX_SLOT)
-        return slot_of(run, bs, instance, member);
-    if (space == HX_SCRATCH)
-        return run->base[HX_SCRATCH] + bs->scratch_offset +
-               (size_t)(instance->slice % bs->window) * bs->layout.scratch_bytes;
-    return run->base[space];
-}
-
-/* Where a step writes, and where a COPY reads. */
-static inline unsigned char *dst_of(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                    const struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    if (step->dst_slot[0])
-        return step->dst_slot[run->parity];
-    return space_of(run, bs, instance, step->dst, (uint32_t)bs->stage->me) + step->dst_offset;
-}
-
-static inline const unsigned char *src_of(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                          const struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    if (step->src_slot[0])
-        return step->src_slot[run->parity];
-    return space_of(run, bs, instance, step->src, step->peer) + step->src_offset;
-}
-
-static inline void bytes_copy(void *dst, const void *src, size_t bytes)
-{
-    if (bytes == 8)
-        memcpy(dst, src, 8);
-    else if (dst != src)
+    if (dst != src)
         memcpy(dst, src, bytes);
 }
 
-/* Base addresses of the n sources of a reduce, own included, src offsets not. Returns own's index, or -1. */
-static int sources_collect(const struct hx_run *run, const struct hx_bound_stage *bs,
-                           const struct hx_instance *instance, const struct hx_bound_step *step, uint32_t nblocks,
-                           const void **sources)
+/* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */
+static const void **sources_collect(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                    const struct hx_bound_step *step, const unsigned char *src, int own)
 {
-    int own = step->own != HX_NOWHERE ? (int)step->tag : -1, row = 0;
-    const unsigned char *rows = step->src == HX_SCRATCH ? space_of(run, bs, instance, HX_SCRATCH, 0) : NULL;
+    size_t row_bytes = step->plan_step->nblocks * bs->layout.row_bytes;
+    const void **sources = run->comm->engine.sources;
 
-    for (int i = 0; i < (int)step->n; i++) {
-        if (i == own)
-            sources[i] = rows; /* the caller's to set */
-        else if (rows)
-            sources[i] = rows + (size_t)row++ * nblocks * bs->layout.row_bytes;
-        else
-            sources[i] = slot_of(run, bs, instance, (uint32_t)i);
-    }
-    return own;
+    for (uint32_t i = 0; i < step->n; i++)
+        sources[i] = src + (step->src.space == HX_SLOT ? bs->slot_offsets[i]
+                                                       : (own && i > step->tag ? i - 1 : i) * row_bytes);
+    return sources;
 }
 
-static void reduce_contiguous(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                              const struct hx_bound_step *step)
+/* A piece that is one span of every operand. */
+static inline void piece_reduce(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
+                                const unsigned char *own, size_t elements)
 {
-    uint32_t me = (uint32_t)bs->stage->me;
-    const void **sources = run->comm->engine.sources;
-    int own = step->own != HX_NOWHERE ? (int)step->tag : -1;
+    const void **sources = step->sources ? step->sources + run->parity * step->n
+                                         : sources_collect(run, bs, step, src, own != NULL);
 
-    if (step->sources) {
-        sources = step->sources + run->parity * step->n;
-    } else {
-        sources_collect(run, bs, instance, step, step->plan_step->nblocks, sources);
-        for (int i = 0; i < (int)step->n; i++)
-            sources[i] = (const unsigned char *)sources[i] + step->src_offset;
-    }
-    if (own >= 0)
-        sources[own] = space_of(run, bs, instance, step->own, me) + step->own_offset;
-    run->call->kernel(dst_of(run, bs, instance, step), sources, (int)step->n, step->elements);
+    if (own)
+        sources[step->tag] = own;
+    run->bound->kernel(dst, sources, (int)step->n, elements);
 }
 
 struct walk { /* along the spans of an operand */
@@ -113,61 +65,60 @@ static void walk_advance(struct walk *w, size_t bytes)
     }
 }
 
-static struct walk walk_start(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_step *step,
-                              uint8_t space, uint32_t row, uint64_t slice, int store)
+static struct walk walk_start(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_bound_step *step,
+                              enum hx_space space, uint32_t row, uint64_t slice, int store)
 {
     struct hx_engine *engine = &run->comm->engine;
     struct walk w = {.spans = engine->spans[store]};
 
-    w.n = hx_layout_spans(&bs->layout, (enum hx_space)space, step->block, step->nblocks, row, slice,
+    w.n = hx_layout_spans(&bs->layout, space, step->plan_step->block, step->plan_step->nblocks, row, slice,
                           engine->spans[store], engine->span_capacity);
     return w;
 }
 
-/* COPY or REDUCE of a range that is scattered in some operand: piece by piece along the spans of all. */
+/* COPY or REDUCE piece by piece, along the spans of all operands. */
 static void data_scattered(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
                            const struct hx_bound_step *step)
 {
-    const struct hx_step *plan_step = step->plan_step;
-    const void **sources = run->comm->engine.sources;
-    int reduces = step->op == HX_OP_REDUCE, own = -1;
-    uint32_t me = (uint32_t)bs->stage->me;
-    unsigned char *dst = space_of(run, bs, instance, step->dst, me);
-    const unsigned char *src = reduces ? NULL : space_of(run, bs, instance, step->src, step->peer);
-    const unsigned char *mine = reduces && step->own ? space_of(run, bs, instance, step->own, me) : NULL;
-    uint32_t dst_row = hx_step_dst_row(plan_step);
-    struct walk to = walk_start(run, bs, plan_step, step->dst, dst_row, instance->slice, 0);
-    struct walk from = walk_start(run, bs, plan_step, step->src, plan_step->row, instance->slice, 1);
-    struct walk with = mine ? walk_start(run, bs, plan_step, step->own, dst_row, instance->slice, 2) : from;
+    unsigned char *dst = hx_operand_at(run, &step->dst);
+    const unsigned char *src = hx_operand_at(run, &step->src);
+    const unsigned char *own = step->own.space ? hx_operand_at(run, &step->own) : NULL;
+    uint32_t dst_row = hx_step_dst_row(step->plan_step), row = step->plan_step->row;
+    struct walk to = walk_start(run, bs, step, step->dst.space, dst_row, instance->slice, 0);
+    struct walk from = walk_start(run, bs, step, step->src.space, row, instance->slice, 1);
+    struct walk with = own ? walk_start(run, bs, step, step->own.space, dst_row, instance->slice, 2) : from;
 
     while (to.i < to.n) {
         size_t bytes = walk_left(&to) < walk_left(&from) ? walk_left(&to) : walk_left(&from);
-        if (mine && walk_left(&with) < bytes)
+        if (own && walk_left(&with) < bytes)
             bytes = walk_left(&with);
-        if (reduces) {
-            own = sources_collect(run, bs, instance, step, plan_step->nblocks, sources);
-            for (int i = 0; i < (int)step->n; i++)
-                sources[i] = i == own ? mine + walk_at(&with) : (const unsigned char *)sources[i] + walk_at(&from);
-            run->call->kernel(dst + walk_at(&to), sources, (int)step->n, bytes / run->call->elem_bytes);
-        } else {
-            bytes_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
-        }
+        if (step->op == HX_OP_REDUCE)
+            piece_reduce(run, bs, step, dst + walk_at(&to), src + walk_at(&from), own ? own + walk_at(&with) : NULL,
+                         bytes / run->bound->elem_bytes);
+        else
+            piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);
         walk_advance(&from, bytes);
-        if (mine)
+        if (own)
             walk_advance(&with, bytes);
     }
 }
 
-void hx_data_move(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+void hx_data_copy(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
                   const struct hx_bound_step *step)
 {
-    if (step->bytes == 0)
-        return;
-    if (!step->contiguous)
-        data_scattered(run, bs, instance, step);
-    else if (step->op == HX_OP_REDUCE)
-        reduce_contiguous(run, bs, instance, step);
+    if (step->contiguous)
+        piece_copy(hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
-        bytes_copy(dst_of(run, bs, instance, step), src_of(run, bs, instance, step), step->bytes);
+        data_scattered(run, bs, instance, step);
+}
+
+void hx_data_reduce(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+                    const struct hx_bound_step *step)
+{
+    if (step->contiguous && step->elements)
+        piece_reduce(run, bs, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src),
+                     step->own.space ? hx_operand_at(run, &step->own) : NULL, step->elements);
+    else if (!step->contiguous)
+        data_scattered(run, bs, instance, step);
 }

@@ -30,58 +30,73 @@ struct hx_transfer {
     size_t within;
 };
 
+/* Where an operand stands: bytes after the base of its space, in calls of either parity. */
+struct hx_operand {
+    enum hx_space space;
+    size_t offset[2];
+};
+
 /* A step with addresses: of the one slice, or resolved for one slice as it is issued. */
 struct hx_bound_step {
-    uint8_t op, dst, src, own;
+    enum hx_opcode op;
+    int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
     uint32_t peer, n, tag, handle;
-    int contiguous; /* every operand is one span; else the layout is asked */
-    size_t dst_offset, src_offset, own_offset, bytes, elements;
+    uint32_t flag, lags; /* PUBLISH, AWAIT: flag of the plan; nonzero: awaits the slice one window before */
+    struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the node's first rank */
+    size_t bytes, elements;
     const struct hx_step *plan_step;
-    /* Slots of an only slice never move; their addresses for each parity of the call, NULL for what is no such slot */
-    unsigned char *dst_slot[2];
-    const unsigned char *src_slot[2];
-    const void **sources; /* REDUCE: [2][n] */
+    const void **sources; /* REDUCE from slots of an only slice, which stand still: [2][n] by parity; else NULL */
 };
 
 struct hx_instance { /* one slice of one stage under way */
     uint64_t slice;
     uint32_t pc;     /* the next step */
-    uint32_t cursor; /* how far an AWAIT or JOIN has come */
+    uint32_t cursor; /* how far an AWAIT or JOIN has come; 0 outside of these */
     struct hx_transfer *transfers;
 };
 
 struct hx_bound_stage {
     const struct hx_stage *stage;
+    uint32_t me;                 /* as the stage has it */
     struct hx_layout layout;
     struct hx_bound_step *steps; /* of the only slice; NULL when there are several */
-    uint32_t nsteps;             /* with one slice nothing lags, so steps that only serve the next window are left out */
-    const int *local;            /* [stage->n] node-local rank of each member, -1 on another node */
+    uint32_t nsteps;             /* with one slice nothing lags: steps that only serve the next window are left out */
+    struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     unsigned window;
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
-    size_t slot_offset, scratch_offset;
+    size_t slot_offset;          /* in a bank */
+    size_t *slot_offsets;        /* [stage->n] from the slots of the node's first rank to those of each member */
+    size_t scratch_offset;
     struct hx_instance *instances; /* [window] */
     uint64_t started, finished;    /* slices */
 };
 
-/* A plan bound to a count. */
-struct hx_bound {
+/* What calls have in common that can share a bound plan: all but the buffers. */
+struct hx_kind {
     enum hx_coll coll;
-    int root;
-    uint64_t count;
+    hx_dtype_t dtype;
+    hx_op_t op;     /* HX_SUM where nothing is reduced */
+    int root;       /* 0 where there is none */
+    uint64_t count; /* as struct hx_sizes */
+};
+
+/* A plan bound to a kind of call. */
+struct hx_bound {
+    struct hx_kind kind;
     uint32_t elem_bytes;
+    hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
     struct hx_plan *plan;
     int writes_slot;
     int one_slice; /* run_inline */
     size_t work_bytes, scratch_bytes;
     int nstages;
     struct hx_bound_stage *stages;
-    int *local;          /* storage of the stages' local */
     int max_spans, max_sources;
-    uint64_t used;       /* when, for eviction */
 };
 
-#define HX_BOUND_CACHE 64
+#define HX_BOUND_SETS 16 /* of the cache of bound plans */
+#define HX_BOUND_WAYS 4  /* plans of one set, the last used first */
 
 struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order */
     struct hx_transfer *head, *tail;
@@ -92,7 +107,7 @@ struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order 
 struct hx_engine {
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* rooted calls since the last one that awaited all */
-    struct hx_bound *cache[HX_BOUND_CACHE], *last;
+    struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
     struct hx_span *spans[3];
@@ -105,25 +120,36 @@ struct hx_engine {
     uint64_t plans_bound, ring_messages, ring_bytes;
 };
 
-/* What a call hands to the engine. */
-struct hx_call {
-    enum hx_coll coll;
-    const char *name;
-    const void *in;
-    void *out;
-    uint64_t count; /* as struct hx_sizes */
-    uint32_t elem_bytes;
-    hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
-    int root;                   /* 0 where there is none */
-};
-
 #define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
 hx_status_t hx_engine_open(struct hx_comm *comm);
 void hx_engine_close(struct hx_comm *comm);
 
-/* Run one collective to its end. Blocking. */
-hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call);
+static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
+{
+    uint64_t mixed = kind.count * 0x9e3779b97f4a7c15u >> 32;
+    return engine->cache[(mixed + kind.coll + kind.dtype + kind.op + (unsigned)kind.root) % HX_BOUND_SETS];
+}
+
+static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kind)
+{
+    return bound && !((bound->kind.count ^ kind.count) | (bound->kind.coll ^ kind.coll) |
+                      (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
+                      (unsigned)(bound->kind.root ^ kind.root));
+}
+
+/* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */
+static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_kind kind)
+{
+    struct hx_bound *first = hx_bound_set(engine, kind)[0];
+    return hx_bound_fits(first, kind) ? first : NULL;
+}
+
+/* Find or bind a plan for a kind of call whose type, operation and count are right. */
+hx_status_t hx_bind(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **bound);
+
+/* Run one collective to its end. Blocking. name: of the public function, for messages. */
+hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const char *name, const void *in, void *out);
 
 /* Is a barrier due before the next rooted call? The same on all ranks. */
 int hx_engine_is_far_ahead(const struct hx_comm *comm);
@@ -132,45 +158,34 @@ int hx_engine_is_far_ahead(const struct hx_comm *comm);
 
 struct hx_run {
     struct hx_comm *comm;
-    const struct hx_call *call;
+    const char *name;
     struct hx_bound *bound;
     uint64_t epoch;   /* call << HX_SLICE_BITS */
     unsigned parity;
     hx_status_t status;
-    struct hx_bound_stage *at; /* run_inline: where it stands */
-    struct hx_instance *instance;
-    unsigned char *base[HX_SPACE_COUNT];
+    struct hx_bound_stage *at; /* run_inline: the stage that waits */
+    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the segment */
     unsigned net_looks;
 };
 
-static inline int hx_bound_fits(const struct hx_bound *bound, const struct hx_call *call)
-{
-    return bound->count == call->count && bound->coll == call->coll && bound->elem_bytes == call->elem_bytes &&
-           bound->root == call->root;
-}
-
-hx_status_t hx_bind(struct hx_comm *comm, const struct hx_call *call, struct hx_bound **bound);
-/* Addresses of a step for one slice. */
-void hx_bind_step(const struct hx_bound_stage *bs, const struct hx_step *step, uint64_t slice, struct hx_bound_step *out);
 void hx_bound_release(struct hx_bound *bound);
+/* Addresses of a step for one slice. */
+void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
+                  uint64_t slice, struct hx_bound_step *out);
 
-/* A member's slot for one slice, in the bank of this parity. */
-static inline unsigned char *hx_slot_address(const struct hx_node *node, const struct hx_bound_stage *bs, unsigned parity,
-                                             uint32_t member, uint64_t slice)
+static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
 {
-    int local = bs->local[member];
-
-    if (bs->tiny_slot)
-        return node->controls[local].flags[parity][bs->stage->first_flag].payload;
-    return hx_node_bank(node, local, parity) + bs->slot_offset + (size_t)(slice % bs->window) * bs->layout.slot_bytes;
+    return run->base[operand->space] + operand->offset[run->parity];
 }
 
-/* A COPY or REDUCE, at once. */
-void hx_data_move(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+/* COPY and REDUCE, done at once. */
+void hx_data_copy(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
                   const struct hx_bound_step *step);
+void hx_data_reduce(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
+                    const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                       const struct hx_bound_step *step, const struct hx_step *plan_step);
+                       const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_comm *comm); /* rings only; nonzero when something moved */
 void hx_transfer_cancel_all(struct hx_run *run);
 

@@ -157,46 +157,72 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
  * raw: the type in memory; acc: the type it is folded in (equal but for 16-bit floats); element_bytes: two raws for a
  * complex type. PRE: done to a source's element before it is folded; POST: to the accumulator before it is stored. */
 
-#define FOLD_ALL(raw, acc, element_bytes, PRE, OP, POST)                                              \
-    typedef acc acc_wide __attribute__((vector_size(WIDE)));                                          \
-    typedef acc acc_small __attribute__((vector_size(16)));                                           \
-    typedef raw raw_wide __attribute__((vector_size(WIDE / sizeof(acc) * sizeof(raw))));              \
-    typedef raw raw_small __attribute__((vector_size(16 / sizeof(acc) * sizeof(raw))));               \
-    size_t bytes = count * (element_bytes), at = 0;                                                   \
-    for (; bytes - at >= 4 * sizeof(raw_wide); at += 4 * sizeof(raw_wide))                            \
-        FOLD_FOUR(acc_wide, raw_wide, PRE, OP, POST);                                                 \
-    for (; bytes - at >= sizeof(raw_wide); at += sizeof(raw_wide))                                    \
-        FOLD(acc_wide, raw_wide, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST);                             \
-    for (; sizeof(raw_wide) > sizeof(raw_small) && bytes - at >= sizeof(raw_small); at += sizeof(raw_small)) \
-        FOLD(acc_small, raw_small, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST);                           \
-    if (sizeof(raw_small) > 8 && bytes & 8) {                                                         \
-        FOLD(acc_small, raw_small, LOAD_8, STORE_8, PRE, OP, POST);                                   \
-        at += 8;                                                                                      \
-    }                                                                                                 \
-    if (bytes & 4) {                                                                                  \
-        FOLD(acc_small, raw_small, LOAD_4, STORE_4, PRE, OP, POST);                                   \
-        at += 4;                                                                                      \
-    }                                                                                                 \
-    if (bytes & 2) {                                                                                  \
-        FOLD(acc_small, raw_small, LOAD_2, STORE_2, PRE, OP, POST);                                   \
-        at += 2;                                                                                      \
-    }                                                                                                 \
-    if (bytes & 1)                                                                                    \
+#define FOLD_TYPES(raw, acc)                                                                            \
+    typedef acc acc_wide __attribute__((vector_size(WIDE), unused));                                    \
+    typedef acc acc_small __attribute__((vector_size(16), unused));                                     \
+    typedef raw raw_wide __attribute__((vector_size(WIDE / sizeof(acc) * sizeof(raw)), unused));        \
+    typedef raw raw_small __attribute__((vector_size(16 / sizeof(acc) * sizeof(raw)), unused))
+
+#define FOLD_WIDE(PRE, OP, POST)                                                \
+    for (; bytes - at >= 4 * sizeof(raw_wide); at += 4 * sizeof(raw_wide))      \
+        FOLD_FOUR(acc_wide, raw_wide, PRE, OP, POST);                           \
+    for (; bytes - at >= sizeof(raw_wide); at += sizeof(raw_wide))              \
+        FOLD(acc_wide, raw_wide, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST)
+
+/* What is left, less than a wide vector. */
+#define FOLD_REST(PRE, OP, POST)                                                                              \
+    for (; sizeof(raw_wide) > sizeof(raw_small) && bytes - at >= sizeof(raw_small); at += sizeof(raw_small))  \
+        FOLD(acc_small, raw_small, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST);                                   \
+    if (sizeof(raw_small) > 8 && bytes & 8) {                                                                 \
+        FOLD(acc_small, raw_small, LOAD_8, STORE_8, PRE, OP, POST);                                           \
+        at += 8;                                                                                              \
+    }                                                                                                         \
+    if (bytes & 4) {                                                                                          \
+        FOLD(acc_small, raw_small, LOAD_4, STORE_4, PRE, OP, POST);                                           \
+        at += 4;                                                                                              \
+    }                                                                                                         \
+    if (bytes & 2) {                                                                                          \
+        FOLD(acc_small, raw_small, LOAD_2, STORE_2, PRE, OP, POST);                                           \
+        at += 2;                                                                                              \
+    }                                                                                                         \
+    if (bytes & 1)                                                                                            \
         FOLD(acc_small, raw_small, LOAD_1, STORE_1, PRE, OP, POST)
 
-#define KERNEL(name, raw, acc, element_bytes, PRE, OP, POST)                          \
-    static void name(void *dst, const void *const *src, int nsrc, size_t count)       \
-    {                                                                                 \
-        FOLD_ALL(raw, acc, element_bytes, PRE, OP, POST);                             \
+#define NOINLINE __attribute__((noinline))
+
+/* Apart, so that a few elements do not pay for the registers that the wide loops need. */
+#define KERNEL(name, raw, acc, element_bytes, PRE, OP, POST)                                                  \
+    static NOINLINE void name##_rest(void *dst, const void *const *src, int nsrc, size_t bytes, size_t at)    \
+    {                                                                                                         \
+        FOLD_TYPES(raw, acc);                                                                                 \
+        FOLD_REST(PRE, OP, POST);                                                                             \
+    }                                                                                                         \
+    static NOINLINE void name##_wide(void *dst, const void *const *src, int nsrc, size_t bytes)               \
+    {                                                                                                         \
+        FOLD_TYPES(raw, acc);                                                                                 \
+        size_t at = 0;                                                                                        \
+        FOLD_WIDE(PRE, OP, POST);                                                                             \
+        name##_rest(dst, src, nsrc, bytes, at);                                                               \
+    }                                                                                                         \
+    static void name(void *dst, const void *const *src, int nsrc, size_t count)                               \
+    {                                                                                                         \
+        FOLD_TYPES(raw, acc);                                                                                 \
+        if (count * (element_bytes) < sizeof(raw_wide))                                                       \
+            name##_rest(dst, src, nsrc, count * (element_bytes), 0);                                          \
+        else                                                                                                  \
+            name##_wide(dst, src, nsrc, count * (element_bytes));                                             \
     }
 
 /* A fold of one source. */
-#define SCALE(name, raw, acc, element_bytes, PRE, POST)                               \
-    static void name(void *dst, size_t count, int divisor)                            \
-    {                                                                                 \
-        const void *const src[1] = {dst};                                             \
-        enum { nsrc = 1 };                                                            \
-        FOLD_ALL(raw, acc, element_bytes, PRE, ADD, POST);                            \
+#define SCALE(name, raw, acc, element_bytes, PRE, POST)                         \
+    static void name(void *dst, size_t count, int divisor)                      \
+    {                                                                           \
+        FOLD_TYPES(raw, acc);                                                   \
+        const void *const src[1] = {dst};                                       \
+        enum { nsrc = 1 };                                                      \
+        size_t bytes = count * (element_bytes), at = 0;                         \
+        FOLD_WIDE(PRE, ADD, POST);                                              \
+        FOLD_REST(PRE, ADD, POST);                                              \
     }
 
 /* Integers: unsigned, so that sums and products wrap; the sign matters to min and max only. */

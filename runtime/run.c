@@ -13,42 +13,56 @@
 
 /* ---- steps -------------------------------------------------------------------------------------------------------- */
 
-/* Have members [cursor, end) of an AWAIT all reached the epoch? */
-static inline int flags_reached(struct hx_run *run, const struct hx_bound_stage *bs, struct hx_instance *instance,
-                                const struct hx_bound_step *step)
+static inline _Atomic uint64_t *flag_epoch(const struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member,
+                                           const struct hx_bound_step *step)
 {
-    struct hx_control *controls = run->comm->node->controls;
-    uint64_t epoch = run->epoch + instance->slice + 1;
+    return &bs->controls[member]->flags[run->parity][step->flag].epoch;
+}
 
-    if (step->own) { /* lag */
+/* Have members [cursor, end) of an AWAIT all reached the epoch? */
+static inline int flags_reached(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    uint64_t epoch = run->epoch + instance->slice + 1;
+    uint32_t end = step->peer + step->n;
+
+    if (step->lags) {
         if (instance->slice < bs->window)
             return 1;
         epoch -= bs->window;
     }
-    uint32_t flag = bs->stage->first_flag + step->tag, me = (uint32_t)bs->stage->me, end = step->peer + step->n;
     for (uint32_t member = step->peer + instance->cursor; member < end; member++) {
-        if (member == me)
-            continue;
         /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
-        if (atomic_load_explicit(&controls[bs->local[member]].flags[run->parity][flag].epoch, memory_order_acquire) < epoch) {
+        if (member != bs->me && atomic_load_explicit(flag_epoch(run, bs, member, step), memory_order_acquire) < epoch) {
             instance->cursor = member - step->peer;
             return 0;
         }
     }
+    instance->cursor = 0;
     return 1;
 }
 
-static inline void flag_publish(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                                const struct hx_bound_step *step)
+static __attribute__((noinline)) void members_wake(const struct hx_node *node, struct hx_control **control,
+                                                   struct hx_control **end)
 {
-    struct hx_node *node = run->comm->node;
-    struct hx_flag *flag = &node->controls[node->me].flags[run->parity][bs->stage->first_flag + step->tag];
+    for (; control < end; control++)
+        hx_wake(node, *control);
+}
+
+static inline void flag_publish(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    struct hx_control **control = bs->controls + step->peer, **end = control + step->n;
 
     /* release pairs with the acquire in flags_reached */
-    atomic_store_explicit(&flag->epoch, run->epoch + instance->slice + 1, memory_order_release);
+    atomic_store_explicit(flag_epoch(run, bs, bs->me, step), run->epoch + instance->slice + 1, memory_order_release);
     hx_wake_fence();
-    for (uint32_t i = 0; i < step->n; i++)
-        hx_wake(node, bs->local[step->peer + i]);
+    for (; control < end; control++) {
+        if (hx_sleeps(*control)) {
+            members_wake(run->comm->node, control, end);
+            return;
+        }
+    }
 }
 
 static int transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
@@ -62,21 +76,26 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
             return 0;
         }
     }
+    instance->cursor = 0;
     return 1;
 }
 
-/* Issue one step. Returns 0 when it must wait, or when run->status has become an error. */
-static inline __attribute__((always_inline)) int step_issue_here(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                             const struct hx_bound_step *step)
+/* Issue one step. Returns 0 when it must wait, or when run->status has become an error. Inline, since a small call is
+ * little else than this. */
+static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, struct hx_bound_stage *bs,
+                                                            struct hx_instance *instance,
+                                                            const struct hx_bound_step *step)
 {
-    switch ((enum hx_opcode)step->op) {
+    switch (step->op) {
     case HX_OP_COPY:
+        hx_data_copy(run, bs, instance, step);
+        return 1;
     case HX_OP_REDUCE:
-        hx_data_move(run, bs, instance, step);
+        hx_data_reduce(run, bs, instance, step);
         return 1;
     case HX_OP_SEND:
     case HX_OP_RECV:
-        hx_transfer_start(run, bs, instance, step, step->plan_step);
+        hx_transfer_start(run, bs, instance, step);
         return run->status == HX_SUCCESS;
     case HX_OP_JOIN:
         return transfers_done(run, instance, step);
@@ -88,23 +107,16 @@ static inline __attribute__((always_inline)) int step_issue_here(struct hx_run *
     case HX_OPCODE_COUNT:
         break;
     }
-    run->status = hx_fail(HX_ERR_INTERNAL, "opcode %d in plan %s", step->op, run->bound->plan->name);
-    return 0;
-}
-
-static int step_issue(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                      const struct hx_bound_step *step)
-{
-    return step_issue_here(run, bs, instance, step);
+    __builtin_unreachable(); /* the builder makes no others */
 }
 
 /* The step at the instance's pc, with addresses. */
-static inline const struct hx_bound_step *step_fetch(struct hx_bound_stage *bs, struct hx_instance *instance,
-                                                     struct hx_bound_step *storage)
+static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                                     const struct hx_instance *instance, struct hx_bound_step *storage)
 {
     if (bs->steps)
         return &bs->steps[instance->pc];
-    hx_bind_step(bs, &bs->stage->steps[instance->pc], instance->slice, storage);
+    hx_bind_step(run->comm->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
     return storage;
 }
 
@@ -128,11 +140,10 @@ static int world_progress(struct hx_run *run)
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    struct hx_bound_step storage;
 
     if (run->comm->net || run->comm->engine.nactive)
         world_progress(run);
-    return step_issue(run, run->at, run->instance, step_fetch(run->at, run->instance, &storage)) ||
+    return step_issue(run, run->at, run->at->instances, &run->at->steps[run->at->instances->pc]) ||
            run->status != HX_SUCCESS;
 }
 
@@ -150,17 +161,14 @@ static void run_inline(struct hx_run *run)
 {
     for (int s = 0; s < run->bound->nstages; s++) {
         struct hx_bound_stage *bs = &run->bound->stages[s];
-        struct hx_instance *instance = &bs->instances[0];
-        uint32_t nsteps = bs->nsteps;
+        struct hx_instance *instance = bs->instances; /* of slice 0, for ever */
+        const struct hx_bound_step *step = bs->steps, *end = step + bs->nsteps;
 
-        instance->slice = 0;
-        run->at = bs;
-        run->instance = instance;
-        for (uint32_t pc = 0; pc < nsteps; pc++) {
-            instance->cursor = 0;
-            if (step_issue_here(run, bs, instance, &bs->steps[pc]))
+        for (; step < end; step++) {
+            if (step_issue(run, bs, instance, step))
                 continue;
-            instance->pc = pc;
+            run->at = bs;
+            instance->pc = (uint32_t)(step - bs->steps);
             if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
                 return;
         }
@@ -192,10 +200,8 @@ static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, 
 
     if (instance->slice > bs->finished)
         limit = bs->instances[(instance->slice - 1) % bs->window].pc;
-    while (instance->pc < limit && step_issue(run, bs, instance, step_fetch(bs, instance, &storage))) {
+    while (instance->pc < limit && step_issue(run, bs, instance, step_fetch(run, bs, instance, &storage)))
         instance->pc++;
-        instance->cursor = 0;
-    }
     return instance->pc - first;
 }
 
@@ -206,7 +212,7 @@ static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
     while (slice_ready(run->bound, bs)) {
         struct hx_instance *fresh = &bs->instances[bs->started % bs->window];
         fresh->slice = bs->started++;
-        fresh->pc = fresh->cursor = 0;
+        fresh->pc = 0;
         issued++;
         if (bs->started - bs->finished > 1)
             break; /* older slices first */
@@ -261,60 +267,70 @@ static int slots_free_look(void *ctx)
     const struct hx_node *node = run->comm->node;
 
     world_progress(run);
-    for (int i = 0; i < node->n; i++) /* acquire pairs with the release in call_leave: what i read then, it has read */
+    for (int i = 0; i < node->n; i++) /* acquire pairs with the release in hx_engine_run: what i read then, it has read */
         if (i != node->me && atomic_load_explicit(&node->controls[i].left, memory_order_acquire) + 2 < run->comm->engine.call)
             return run->status != HX_SUCCESS;
     return 1;
 }
 
-/* The call has ended here. After one that awaited nobody others may wait for just that. */
-static void call_leave(const struct hx_run *run)
+/* A call that awaited nobody has ended here: others may wait for just that. */
+static void rooted_leave(const struct hx_run *run)
 {
-    struct hx_engine *engine = &run->comm->engine;
-    struct hx_node *node = run->comm->node;
+    const struct hx_node *node = run->comm->node;
 
-    atomic_store_explicit(&node->controls[node->me].left, engine->call, memory_order_release);
-    engine->ahead = run->bound->plan->awaits_all ? 0 : engine->ahead + 1;
-    if (run->bound->plan->awaits_all)
-        return;
+    run->comm->engine.ahead++;
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
-        hx_wake(node, i);
+        hx_wake(node, &node->controls[i]);
 }
 
-hx_status_t hx_engine_run(struct hx_comm *comm, const struct hx_call *call)
+static void average(const struct hx_run *run)
+{
+    const struct hx_kind *kind = &run->bound->kind;
+
+    if (kind->coll != HX_COLL_REDUCE || run->comm->rank == kind->root)
+        hx_scale_inverse(run->base[HX_OUT], kind->count, kind->dtype, run->comm->size);
+}
+
+hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     struct hx_engine *engine = &comm->engine;
+    struct hx_control *mine = &comm->node->controls[comm->node->me];
+    uint64_t call = ++engine->call;
     struct hx_run run;
-    hx_status_t status;
 
-    run.bound = engine->last;
-    if ((!run.bound || !hx_bound_fits(run.bound, call)) && (status = hx_bind(comm, call, &run.bound)) != HX_SUCCESS)
-        return status;
-    engine->call++;
     run.comm = comm;
-    run.call = call;
-    run.epoch = engine->call << HX_SLICE_BITS;
-    run.parity = engine->call & 1;
+    run.name = name;
+    run.bound = bound;
+    run.epoch = call << HX_SLICE_BITS;
+    run.parity = call & 1;
     run.status = HX_SUCCESS;
     run.net_looks = 0;
-    run.base[HX_IN] = (unsigned char *)(uintptr_t)call->in;
-    run.base[HX_OUT] = call->out;
-    run.base[HX_WORK] = engine->memory;
-    run.base[HX_SCRATCH] = engine->memory + run.bound->work_bytes;
-    atomic_store_explicit(&comm->node->controls[comm->node->me].entered, engine->call, memory_order_relaxed);
     run.at = NULL;
-    if (!(engine->ahead && run.bound->writes_slot) || wait_for(&run, slots_free_look)) {
-        if (run.bound->one_slice)
+    run.base[HX_IN] = (unsigned char *)(uintptr_t)in;
+    run.base[HX_OUT] = out;
+    run.base[HX_WORK] = engine->memory;
+    run.base[HX_SCRATCH] = engine->memory + bound->work_bytes;
+    run.base[HX_SLOT] = comm->node->base;
+    atomic_store_explicit(&mine->entered, call, memory_order_relaxed);
+    if (!(engine->ahead && bound->writes_slot) || wait_for(&run, slots_free_look)) {
+        if (bound->one_slice)
             run_inline(&run);
         else
             run_progress(&run);
     }
-    if (run.status != HX_SUCCESS)
+    if (run.status != HX_SUCCESS) {
         hx_transfer_cancel_all(&run);
+        return hx_comm_break(comm, run.status);
+    }
+    atomic_store_explicit(&mine->left, call, memory_order_release); /* pairs with the acquire in slots_free_look */
+    if (bound->plan->awaits_all)
+        engine->ahead = 0;
     else
-        call_leave(&run);
-    return run.status;
+        rooted_leave(&run);
+    if (bound->kind.op == HX_AVG)
+        average(&run);
+    return HX_SUCCESS;
 }
 
 hx_status_t hx_engine_open(struct hx_comm *comm)
@@ -332,8 +348,8 @@ void hx_engine_close(struct hx_comm *comm)
 {
     struct hx_engine *engine = &comm->engine;
 
-    for (int i = 0; i < HX_BOUND_CACHE; i++)
-        hx_bound_release(engine->cache[i]);
+    for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
+        hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
     for (int i = 0; i < 3; i++)
         free(engine->spans[i]);
     free(engine->memory);

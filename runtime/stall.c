@@ -57,7 +57,7 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
         else if (remote >= 0)
             text_rank(&u, remote);
     }
-    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->call->name,
+    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->name,
                           (unsigned long long)comm->engine.call, stage, comm->env->timeout,
                           t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
                           missing, u.items ? "; no message came from rank on another node: " : "", far);

@@ -61,7 +61,7 @@ static int ring_move(struct hx_comm *comm, struct hx_ring_queue *q, struct hx_tr
     }
     if (moved) {
         hx_wake_fence();
-        hx_wake(node, q->peer);
+        hx_wake(node, &node->controls[q->peer]);
     }
     return moved;
 }
@@ -131,22 +131,20 @@ static void ring_start(struct hx_comm *comm, struct hx_transfer *t, int peer, in
 
 /* Point the transfer's segments at the step's range. Returns 0, or -1 when memory is exhausted. */
 static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance, struct hx_transfer *t,
-                        const struct hx_bound_step *step, const struct hx_step *plan_step)
+                        const struct hx_bound_step *step)
 {
-    int sending = step->op == HX_OP_SEND;
-    enum hx_space space = (enum hx_space)(sending ? step->src : step->dst);
-    unsigned char *base = run->base[space];
+    const struct hx_operand *operand = step->op == HX_OP_SEND ? &step->src : &step->dst;
+    const struct hx_step *plan_step = step->plan_step;
+    unsigned char *base = hx_operand_at(run, operand);
     struct hx_segment *segments = t->first_segments;
     int n = 1;
 
-    if (space == HX_SCRATCH)
-        base += bs->scratch_offset + instance->slice % bs->window * bs->layout.scratch_bytes;
     if (step->contiguous) {
-        segments[0] = (struct hx_segment){base + (sending ? step->src_offset : step->dst_offset), step->bytes};
+        segments[0] = (struct hx_segment){base, step->bytes};
     } else {
         struct hx_span *spans = run->comm->engine.spans[0];
-        n = hx_layout_spans(&bs->layout, space, plan_step->block, plan_step->nblocks, plan_step->row, instance->slice, spans,
-                            run->comm->engine.span_capacity);
+        n = hx_layout_spans(&bs->layout, operand->space, plan_step->block, plan_step->nblocks, plan_step->row,
+                            instance->slice, spans, run->comm->engine.span_capacity);
         if (n > 2) {
             if (n > t->more_capacity) {
                 struct hx_segment *more = realloc(t->more_segments, (size_t)n * sizeof(*more));
@@ -171,16 +169,16 @@ static uint32_t shared_stage(const struct hx_bound *bound, const struct hx_bound
 }
 
 void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                       const struct hx_bound_step *step, const struct hx_step *plan_step)
+                       const struct hx_bound_step *step)
 {
     struct hx_transfer *t = &instance->transfers[step->handle];
     struct hx_comm *comm = run->comm;
-    int local = bs->local[step->peer];
+    const struct hx_control *here = bs->controls[step->peer];
 
     t->net.done = step->bytes == 0; /* an empty piece is skipped on both sides */
     if (step->bytes == 0)
         return;
-    if (segments_set(run, bs, instance, t, step, plan_step) < 0) {
+    if (segments_set(run, bs, instance, t, step) < 0) {
         run->status = hx_fail(HX_ERR_NOMEM, "no memory for the segments of a message");
         return;
     }
@@ -188,8 +186,8 @@ void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_
     t->net.peer = bs->stage->members[step->peer];
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
-    if (local >= 0) {
-        ring_start(comm, t, local, bs->channel + (int)(instance->slice % bs->window));
+    if (here) {
+        ring_start(comm, t, (int)(here - comm->node->controls), bs->channel + (int)(instance->slice % bs->window));
         return;
     }
     t->net.match = hx_match_id(comm->engine.call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);

@@ -34,9 +34,8 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_
     w->spin = w->spin_max;
 }
 
-void hx_wake_sleeper(const struct hx_node *node, int member)
+void hx_wake_sleeper(const struct hx_node *node, struct hx_control *control)
 {
-    struct hx_control *control = &node->controls[member];
     uint32_t how = atomic_load_explicit(&control->sleeping, memory_order_relaxed);
 
     if (how == HX_AWAKE)
@@ -46,7 +45,7 @@ void hx_wake_sleeper(const struct hx_node *node, int member)
         syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     } else {
         const uint64_t one = 1;
-        ssize_t written = write(node->wake_fds[member], &one, sizeof(one));
+        ssize_t written = write(node->wake_fds[control - node->controls], &one, sizeof(one));
         (void)written; /* EAGAIN: the counter is full, so its owner wakes anyway */
     }
 }

@@ -34,18 +34,24 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_
  * not NULL, about ten times a second while asleep. */
 hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
 
-/* Wake member if it sleeps. The caller has issued hx_wake_fence() after its last store. */
-void hx_wake_sleeper(const struct hx_node *node, int member);
+/* The slow part of hx_wake. */
+void hx_wake_sleeper(const struct hx_node *node, struct hx_control *control);
 
 static inline void hx_wake_fence(void)
 {
     atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in hx_wait_until */
 }
 
-static inline void hx_wake(const struct hx_node *node, int member)
+static inline int hx_sleeps(const struct hx_control *control)
 {
-    if (atomic_load_explicit(&node->controls[member].sleeping, memory_order_relaxed) != HX_AWAKE)
-        hx_wake_sleeper(node, member);
+    return atomic_load_explicit(&control->sleeping, memory_order_relaxed) != HX_AWAKE;
+}
+
+/* Wake the owner of control if it sleeps. The caller has issued hx_wake_fence() after its last store. */
+static inline void hx_wake(const struct hx_node *node, struct hx_control *control)
+{
+    if (hx_sleeps(control))
+        hx_wake_sleeper(node, control);
 }
 
 static inline void hx_pause(void)

@@ -61,8 +61,8 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
 
 static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
 {
-    hx_reduce_kernel_t *kernel = hx_coll_reduces(coll) ? hx_reduce_kernel(HX_INT64, HX_SUM) : NULL;
-    struct hx_call call = {coll, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out, n, sizeof(int64_t), kernel, root};
+    struct hx_kind kind = {coll, HX_INT64, HX_SUM, root, n};
+    struct hx_bound *bound;
     size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n;
     size_t out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : coll == HX_COLL_BARRIER || (coll == HX_COLL_REDUCE && comm->rank != root) ? 0 : n;
 
@@ -70,15 +70,16 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
         in[i] = contribution(comm->rank, i);
     if (coll == HX_COLL_BCAST)
         memcpy(out, in, n * sizeof(*out));
-    if (hx_engine_run(comm, &call) != HX_SUCCESS) {
-        failed(me, call.name, n);
+    if (hx_bind(comm, kind, &bound) != HX_SUCCESS ||
+        hx_engine_run(comm, bound, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out) != HX_SUCCESS) {
+        failed(me, hx_coll_name(coll), n);
         return;
     }
     for (size_t i = 0; i < out_n; i++) {
         int64_t want = wanted(comm, coll, n, root, i);
         if (out[i] != want) {
             hx_fail(HX_ERR_INTERNAL, "element %zu is %lld, not %lld", i, (long long)out[i], (long long)want);
-            failed(me, call.name, n);
+            failed(me, hx_coll_name(coll), n);
             return;
         }
     }
