@@ -8,6 +8,7 @@
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
+ *   calls N               N all-reduces of two floats; exits 77 where the compiler did not optimise
  */
 #include "hier/planner.h"
 #include "runtime/comm.h"
@@ -190,6 +191,20 @@ static void play_choices(void)
         check(sum(n), "allreduce");
 }
 
+static int play_calls(int n)
+{
+    float in[2] = {1, 2}, out[2];
+
+    for (int i = 0; i < n; i++)
+        check(hx_allreduce(in, out, 2, HX_FLOAT32, HX_SUM, world), "allreduce");
+    check(hx_finalize(), "hx_finalize");
+#ifdef __OPTIMIZE__
+    return 0;
+#else
+    return 77;
+#endif
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -203,6 +218,8 @@ int main(int argc, char **argv)
         play_loop();
     else if (!strcmp(mode, "absent") && argc > 2)
         return play_absent(atoi(argv[2]));
+    else if (!strcmp(mode, "calls") && argc > 2)
+        return play_calls(atoi(argv[2]));
     else if (!strcmp(mode, "late") && argc > 3)
         play_late(atoi(argv[2]), atof(argv[3]));
     else if (!strcmp(mode, "maps"))
