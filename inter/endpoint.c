@@ -14,7 +14,8 @@
 #include <time.h>
 
 #define DRAIN_SECONDS 1.0   /* at an orderly close: for sends under way */
-#define LINGER_SECONDS 2e-3 /* and then: peers may still need our progress */
+#define LINGER_SECONDS 50e-3 /* then: peers may need our progress, or are yet to read what came last */
+#define LINGER_STEP_NS 200000
 
 struct hx_fabric_test hx_fabric_test;
 
@@ -214,6 +215,8 @@ static void drain(struct hx_net *net)
     while (!net->broken && seconds_now() < (sends_left(net) ? start + DRAIN_SECONDS : idle + LINGER_SECONDS))
         if (hx_progress(net) > 0)
             idle = seconds_now();
+        else
+            nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* they may share our cores */
 }
 
 static void fid_close(const struct hx_net *net, const char *what, struct fid *fid)
