@@ -58,7 +58,7 @@ const char *hx_error_detail(const hx_comm_t *comm)
     return comm ? comm->detail : hx_last_detail();
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------------------- */
+/* ---- arguments ----------------------------------------------------------------------------------------------- */
 
 static hx_status_t comm_fail(struct hx_comm *comm, hx_status_t status)
 {
@@ -115,7 +115,8 @@ static hx_status_t call_check(struct hx_comm *comm, const char *name, struct hx_
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
                 kind.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)kind.count);
     else if (out == HX_IN_PLACE && kind.coll == HX_COLL_REDUCE && comm->rank != kind.root)
-        hx_fail(HX_ERR_ARG, "%s: in is HX_IN_PLACE on rank %d; only that of root %d may be", name, comm->rank, kind.root);
+        hx_fail(HX_ERR_ARG, "%s: in is HX_IN_PLACE on rank %d; only that of root %d may be", name, comm->rank,
+                kind.root);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: out is HX_IN_PLACE; only in may be", name);
     else
@@ -163,7 +164,7 @@ static __attribute__((noinline)) hx_status_t call_first(struct hx_comm *comm, co
     return status != HX_SUCCESS || kind.count == 0 ? status : call_run(comm, name, kind, in, out, NULL);
 }
 
-/* ---- collectives ------------------------------------------------------------------------------------------------ */
+/* ---- collectives --------------------------------------------------------------------------------------------- */
 
 hx_status_t hx_barrier(hx_comm_t *comm)
 {

@@ -35,7 +35,10 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = 1, .peer = step->peer, .n = step->n,
                                   .tag = step->tag, .handle = step->handle, .plan_step = step};
     if (step->nblocks == 0) { /* no data: only flags and transfers */
-        out->flag = bs->stage->first_flag + step->tag;
+        const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
+        for (int parity = 0; parity < 2; parity++)
+            out->flag_offset[parity] = (size_t)((const char *)&flags[parity][bs->stage->first_flag + step->tag].epoch -
+                                                (const char *)&node->controls[0]);
         out->lags = step->own;
         return;
     }
@@ -100,13 +103,13 @@ static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int 
     }
     if (!(bs->instances = calloc(bs->window, sizeof(*bs->instances))))
         return HX_ERR_NOMEM;
-    for (unsigned w = 0; w < bs->window && stage->ntransfers; w++)
-        if (!(bs->instances[w].transfers = calloc(stage->ntransfers, sizeof(struct hx_transfer))))
+    for (unsigned w = 0; w < bs->window; w++) {
+        bs->instances[w].stage = bs;
+        bs->instances[w].transfers = calloc(stage->ntransfers + 1, sizeof(struct hx_transfer));
+        if (!bs->instances[w].transfers)
             return HX_ERR_NOMEM;
-    if (bs->layout.nslices > 1)
-        bs->nsteps = stage->nsteps;
-    else if (!(bs->steps = malloc((stage->nsteps + 1) * sizeof(*bs->steps))))
-        return HX_ERR_NOMEM;
+    }
+    bs->nsteps = stage->nsteps;
     return HX_SUCCESS;
 }
 
@@ -150,14 +153,14 @@ void hx_bound_release(struct hx_bound *bound)
                 free(transfers[i].more_segments);
             free(transfers);
         }
-        for (uint32_t i = 0; bs->steps && i < bs->nsteps; i++)
-            free(bs->steps[i].sources);
         free(bs->instances);
-        free(bs->steps);
         free(bs->controls);
         free(bs->slot_offsets);
     }
+    for (uint32_t i = 0; i < bound->nsteps; i++)
+        free(bound->steps[i].sources);
     hx_plan_release(bound->plan);
+    free(bound->steps);
     free(bound->stages);
     free(bound);
 }
@@ -174,16 +177,29 @@ static hx_status_t sources_bind(const struct hx_node *node, const struct hx_boun
 }
 
 /* An only slice stands still: write down where. */
-static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound_stage *bs)
+static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound)
 {
     hx_status_t status = HX_SUCCESS;
+    size_t most = 1;
 
-    bs->nsteps = 0;
-    for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
-        if (lags(&bs->stage->steps[i]))
+    for (int s = 0; s < bound->nstages; s++)
+        most += bound->stages[s].nsteps;
+    if (!(bound->steps = malloc(most * sizeof(*bound->steps))))
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu steps", most);
+    for (struct hx_bound_stage *bs = bound->stages; bs < bound->stages + bound->nstages; bs++) {
+        if (bs->layout.nslices > 1)
             continue;
-        hx_bind_step(node, bs, &bs->stage->steps[i], 0, &bs->steps[bs->nsteps]);
-        status = sources_bind(node, bs, &bs->steps[bs->nsteps++]);
+        bs->steps = &bound->steps[bound->nsteps];
+        for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
+            struct hx_bound_step *step = &bound->steps[bound->nsteps];
+            if (lags(&bs->stage->steps[i]))
+                continue;
+            hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
+            step->instance = bs->instances;
+            bound->nsteps++;
+            status = sources_bind(node, bs, step);
+        }
+        bs->nsteps = (uint32_t)(&bound->steps[bound->nsteps] - bs->steps);
     }
     return status;
 }
@@ -251,10 +267,8 @@ static hx_status_t bound_fill(struct hx_comm *comm, struct hx_bound *bound, cons
     bound->one_slice = sizes.fine_slices == 1;
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-    for (int s = 0; s < bound->nstages; s++)
-        if (bound->stages[s].steps && (status = steps_bind(comm->node, &bound->stages[s])) != HX_SUCCESS)
-            return status;
-    return memory_reserve(&comm->engine, bound);
+    status = steps_bind(comm->node, bound);
+    return status == HX_SUCCESS ? memory_reserve(&comm->engine, bound) : status;
 }
 
 static hx_status_t bound_new(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **out)

@@ -28,12 +28,12 @@ static const void **sources_collect(const struct hx_run *run, const struct hx_bo
 }
 
 /* A piece that is one span of every operand. */
-static inline void piece_reduce(const struct hx_run *run, const struct hx_bound_stage *bs,
+static inline void piece_reduce(const struct hx_run *run, const struct hx_instance *instance,
                                 const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
                                 const unsigned char *own, size_t elements)
 {
     const void **sources = step->sources ? step->sources + run->parity * step->n
-                                         : sources_collect(run, bs, step, src, own != NULL);
+                                         : sources_collect(run, instance->stage, step, src, own != NULL);
 
     if (own)
         sources[step->tag] = own;
@@ -65,36 +65,35 @@ static void walk_advance(struct walk *w, size_t bytes)
     }
 }
 
-static struct walk walk_start(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_bound_step *step,
-                              enum hx_space space, uint32_t row, uint64_t slice, int store)
+static struct walk walk_start(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+                              enum hx_space space, uint32_t row, int store)
 {
     struct hx_engine *engine = &run->comm->engine;
     struct walk w = {.spans = engine->spans[store]};
 
-    w.n = hx_layout_spans(&bs->layout, space, step->plan_step->block, step->plan_step->nblocks, row, slice,
-                          engine->spans[store], engine->span_capacity);
+    w.n = hx_layout_spans(&instance->stage->layout, space, step->plan_step->block, step->plan_step->nblocks, row,
+                          instance->slice, engine->spans[store], engine->span_capacity);
     return w;
 }
 
 /* COPY or REDUCE piece by piece, along the spans of all operands. */
-static void data_scattered(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                           const struct hx_bound_step *step)
+static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     unsigned char *dst = hx_operand_at(run, &step->dst);
     const unsigned char *src = hx_operand_at(run, &step->src);
     const unsigned char *own = step->own.space ? hx_operand_at(run, &step->own) : NULL;
     uint32_t dst_row = hx_step_dst_row(step->plan_step), row = step->plan_step->row;
-    struct walk to = walk_start(run, bs, step, step->dst.space, dst_row, instance->slice, 0);
-    struct walk from = walk_start(run, bs, step, step->src.space, row, instance->slice, 1);
-    struct walk with = own ? walk_start(run, bs, step, step->own.space, dst_row, instance->slice, 2) : from;
+    struct walk to = walk_start(run, instance, step, step->dst.space, dst_row, 0);
+    struct walk from = walk_start(run, instance, step, step->src.space, row, 1);
+    struct walk with = own ? walk_start(run, instance, step, step->own.space, dst_row, 2) : from;
 
     while (to.i < to.n) {
         size_t bytes = walk_left(&to) < walk_left(&from) ? walk_left(&to) : walk_left(&from);
         if (own && walk_left(&with) < bytes)
             bytes = walk_left(&with);
         if (step->op == HX_OP_REDUCE)
-            piece_reduce(run, bs, step, dst + walk_at(&to), src + walk_at(&from), own ? own + walk_at(&with) : NULL,
-                         bytes / run->bound->elem_bytes);
+            piece_reduce(run, instance, step, dst + walk_at(&to), src + walk_at(&from),
+                         own ? own + walk_at(&with) : NULL, bytes / run->bound->elem_bytes);
         else
             piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);
@@ -104,21 +103,19 @@ static void data_scattered(struct hx_run *run, const struct hx_bound_stage *bs, 
     }
 }
 
-void hx_data_copy(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                  const struct hx_bound_step *step)
+void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     if (step->contiguous)
         piece_copy(hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
-        data_scattered(run, bs, instance, step);
+        data_scattered(run, instance, step);
 }
 
-void hx_data_reduce(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                    const struct hx_bound_step *step)
+void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     if (step->contiguous && step->elements)
-        piece_reduce(run, bs, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src),
+        piece_reduce(run, instance, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src),
                      step->own.space ? hx_operand_at(run, &step->own) : NULL, step->elements);
     else if (!step->contiguous)
-        data_scattered(run, bs, instance, step);
+        data_scattered(run, instance, step);
 }

@@ -4,11 +4,11 @@
  * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1; if
- * all ranks had entered c-1 by then (plan->awaits_all), all had left c-2 and nobody needs to be asked. After a rooted
- * c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that only sends
- * could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted calls in a
- * row the next one begins with a barrier (hx_engine_is_far_ahead).
+ * Slots are reused from call to call: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1;
+ * if all ranks had entered c-1 by then (plan->awaits_all), all had left c-2 and nobody needs to be asked. After a
+ * rooted c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that
+ * only sends could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted
+ * calls in a row the next one begins with a barrier (hx_engine_is_far_ahead).
  */
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H
@@ -41,14 +41,18 @@ struct hx_bound_step {
     enum hx_opcode op;
     int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
     uint32_t peer, n, tag, handle;
-    uint32_t flag, lags; /* PUBLISH, AWAIT: flag of the plan; nonzero: awaits the slice one window before */
+    uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
+    size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
     struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the node's first rank */
     size_t bytes, elements;
     const struct hx_step *plan_step;
-    const void **sources; /* REDUCE from slots of an only slice, which stand still: [2][n] by parity; else NULL */
+    /* of an only slice: */
+    struct hx_instance *instance;
+    const void **sources; /* REDUCE from slots: [2][n] by parity; else NULL */
 };
 
 struct hx_instance { /* one slice of one stage under way */
+    struct hx_bound_stage *stage;
     uint64_t slice;
     uint32_t pc;     /* the next step */
     uint32_t cursor; /* how far an AWAIT or JOIN has come; 0 outside of these */
@@ -59,8 +63,8 @@ struct hx_bound_stage {
     const struct hx_stage *stage;
     uint32_t me;                 /* as the stage has it */
     struct hx_layout layout;
-    struct hx_bound_step *steps; /* of the only slice; NULL when there are several */
-    uint32_t nsteps;             /* with one slice nothing lags: steps that only serve the next window are left out */
+    struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
+    uint32_t nsteps;              /* with one slice nothing lags: steps that only serve the next window are left out */
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     unsigned window;
     int channel;                 /* first ring channel */
@@ -92,6 +96,8 @@ struct hx_bound {
     size_t work_bytes, scratch_bytes;
     int nstages;
     struct hx_bound_stage *stages;
+    struct hx_bound_step *steps; /* of all stages that have only one slice, one after the other */
+    uint32_t nsteps;
     int max_spans, max_sources;
 };
 
@@ -117,6 +123,7 @@ struct hx_engine {
     struct hx_ring_queue *queues; /* [n][HX_RING_CHANNELS][2] */
     int *active;             /* indices of queues with transfers */
     int nactive;
+    unsigned net_looks;
     uint64_t plans_bound, ring_messages, ring_bytes;
 };
 
@@ -163,9 +170,8 @@ struct hx_run {
     uint64_t epoch;   /* call << HX_SLICE_BITS */
     unsigned parity;
     hx_status_t status;
-    struct hx_bound_stage *at; /* run_inline: the stage that waits */
+    const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
     unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the segment */
-    unsigned net_looks;
 };
 
 void hx_bound_release(struct hx_bound *bound);
@@ -179,13 +185,10 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
 }
 
 /* COPY and REDUCE, done at once. */
-void hx_data_copy(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                  const struct hx_bound_step *step);
-void hx_data_reduce(struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_instance *instance,
-                    const struct hx_bound_step *step);
+void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 
-void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                       const struct hx_bound_step *step);
+void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_comm *comm); /* rings only; nonzero when something moved */
 void hx_transfer_cancel_all(struct hx_run *run);
 

@@ -9,32 +9,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only the peers may need our progress */
+#define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
-/* ---- steps -------------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------------- */
 
-static inline _Atomic uint64_t *flag_epoch(const struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member,
+static inline _Atomic uint64_t *flag_epoch(const struct hx_run *run, struct hx_control *control,
                                            const struct hx_bound_step *step)
 {
-    return &bs->controls[member]->flags[run->parity][step->flag].epoch;
+    return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset[run->parity]);
 }
 
 /* Have members [cursor, end) of an AWAIT all reached the epoch? */
-static inline int flags_reached(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                struct hx_instance *instance, const struct hx_bound_step *step)
+static inline int flags_reached(const struct hx_run *run, struct hx_instance *instance,
+                                const struct hx_bound_step *step)
 {
+    const struct hx_bound_stage *bs = instance->stage;
     uint64_t epoch = run->epoch + instance->slice + 1;
-    uint32_t end = step->peer + step->n;
 
     if (step->lags) {
         if (instance->slice < bs->window)
             return 1;
         epoch -= bs->window;
     }
-    for (uint32_t member = step->peer + instance->cursor; member < end; member++) {
+    for (uint32_t i = instance->cursor; i < step->n; i++) {
+        uint32_t member = step->peer + i;
         /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
-        if (member != bs->me && atomic_load_explicit(flag_epoch(run, bs, member, step), memory_order_acquire) < epoch) {
-            instance->cursor = member - step->peer;
+        if (member != bs->me &&
+            atomic_load_explicit(flag_epoch(run, bs->controls[member], step), memory_order_acquire) < epoch) {
+            instance->cursor = i;
             return 0;
         }
     }
@@ -49,13 +51,15 @@ static __attribute__((noinline)) void members_wake(const struct hx_node *node, s
         hx_wake(node, *control);
 }
 
-static inline void flag_publish(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                const struct hx_instance *instance, const struct hx_bound_step *step)
+static inline void flag_publish(const struct hx_run *run, const struct hx_instance *instance,
+                                const struct hx_bound_step *step)
 {
+    const struct hx_bound_stage *bs = instance->stage;
     struct hx_control **control = bs->controls + step->peer, **end = control + step->n;
 
     /* release pairs with the acquire in flags_reached */
-    atomic_store_explicit(flag_epoch(run, bs, bs->me, step), run->epoch + instance->slice + 1, memory_order_release);
+    atomic_store_explicit(flag_epoch(run, bs->controls[bs->me], step), run->epoch + instance->slice + 1,
+                          memory_order_release);
     hx_wake_fence();
     for (; control < end; control++) {
         if (hx_sleeps(*control)) {
@@ -82,28 +86,27 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
 
 /* Issue one step. Returns 0 when it must wait, or when run->status has become an error. Inline, since a small call is
  * little else than this. */
-static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, struct hx_bound_stage *bs,
-                                                            struct hx_instance *instance,
+static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, struct hx_instance *instance,
                                                             const struct hx_bound_step *step)
 {
     switch (step->op) {
     case HX_OP_COPY:
-        hx_data_copy(run, bs, instance, step);
+        hx_data_copy(run, instance, step);
         return 1;
     case HX_OP_REDUCE:
-        hx_data_reduce(run, bs, instance, step);
+        hx_data_reduce(run, instance, step);
         return 1;
     case HX_OP_SEND:
     case HX_OP_RECV:
-        hx_transfer_start(run, bs, instance, step);
+        hx_transfer_start(run, instance, step);
         return run->status == HX_SUCCESS;
     case HX_OP_JOIN:
         return transfers_done(run, instance, step);
     case HX_OP_PUBLISH:
-        flag_publish(run, bs, instance, step);
+        flag_publish(run, instance, step);
         return 1;
     case HX_OP_AWAIT:
-        return flags_reached(run, bs, instance, step);
+        return flags_reached(run, instance, step);
     case HX_OPCODE_COUNT:
         break;
     }
@@ -111,9 +114,11 @@ static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, 
 }
 
 /* The step at the instance's pc, with addresses. */
-static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, const struct hx_bound_stage *bs,
-                                                     const struct hx_instance *instance, struct hx_bound_step *storage)
+static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, const struct hx_instance *instance,
+                                                     struct hx_bound_step *storage)
 {
+    const struct hx_bound_stage *bs = instance->stage;
+
     if (bs->steps)
         return &bs->steps[instance->pc];
     hx_bind_step(run->comm->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
@@ -125,8 +130,9 @@ static int world_progress(struct hx_run *run)
 {
     struct hx_comm *comm = run->comm;
     int moved = comm->engine.nactive ? hx_transfer_progress(comm) : 0;
+    int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
-    if (comm->net && (run->at == NULL || run->at->stage->ntransfers || run->net_looks++ % NET_LOOK_EVERY == 0)) {
+    if (comm->net && (ours || comm->engine.net_looks++ % NET_LOOK_EVERY == 0)) {
         int events = hx_registry.net->progress(comm->net);
         if (events < 0)
             run->status = (hx_status_t)-events;
@@ -135,7 +141,7 @@ static int world_progress(struct hx_run *run)
     return moved;
 }
 
-/* ---- executors ---------------------------------------------------------------------------------------------------- */
+/* ---- executors ----------------------------------------------------------------------------------------------- */
 
 static int inline_look(void *ctx)
 {
@@ -143,8 +149,7 @@ static int inline_look(void *ctx)
 
     if (run->comm->net || run->comm->engine.nactive)
         world_progress(run);
-    return step_issue(run, run->at, run->at->instances, &run->at->steps[run->at->instances->pc]) ||
-           run->status != HX_SUCCESS;
+    return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS;
 }
 
 static int wait_for(struct hx_run *run, int (*look)(void *))
@@ -159,23 +164,18 @@ static int wait_for(struct hx_run *run, int (*look)(void *))
 
 static void run_inline(struct hx_run *run)
 {
-    for (int s = 0; s < run->bound->nstages; s++) {
-        struct hx_bound_stage *bs = &run->bound->stages[s];
-        struct hx_instance *instance = bs->instances; /* of slice 0, for ever */
-        const struct hx_bound_step *step = bs->steps, *end = step + bs->nsteps;
+    const struct hx_bound_step *step = run->bound->steps, *end = step + run->bound->nsteps;
 
-        for (; step < end; step++) {
-            if (step_issue(run, bs, instance, step))
-                continue;
-            run->at = bs;
-            instance->pc = (uint32_t)(step - bs->steps);
-            if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
-                return;
-        }
+    for (; step < end; step++) {
+        if (step_issue(run, step->instance, step))
+            continue;
+        run->waits = step;
+        if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
+            return;
     }
 }
 
-/* May this stage begin its next slice: room in its window, and all that it is made of finished by the stages it comes after? */
+/* May this stage begin its next slice: room in its window, and all that it is made of finished by those before it? */
 static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
 {
     uint64_t k = bs->started, ours = bs->layout.nslices;
@@ -192,7 +192,7 @@ static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage
     return 1;
 }
 
-/* Issue steps of one slice until one must wait, never overtaking the slice before at the same step. Returns steps issued. */
+/* Issue steps of one slice until one must wait, never overtaking the slice before it. Returns steps issued. */
 static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance)
 {
     uint32_t limit = bs->nsteps, first = instance->pc;
@@ -200,7 +200,7 @@ static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, 
 
     if (instance->slice > bs->finished)
         limit = bs->instances[(instance->slice - 1) % bs->window].pc;
-    while (instance->pc < limit && step_issue(run, bs, instance, step_fetch(run, bs, instance, &storage)))
+    while (instance->pc < limit && step_issue(run, instance, step_fetch(run, instance, &storage)))
         instance->pc++;
     return instance->pc - first;
 }
@@ -230,7 +230,8 @@ static int progress_look(void *ctx)
     struct hx_run *run = ctx;
     int issued = world_progress(run);
 
-    for (int s = run->bound->nstages - 1; s >= 0 && run->status == HX_SUCCESS; s--) /* later stages first: they free slots */
+    /* later stages first: they free slots */
+    for (int s = run->bound->nstages - 1; s >= 0 && run->status == HX_SUCCESS; s--)
         issued |= stage_advance(run, &run->bound->stages[s]);
     return issued || run->status != HX_SUCCESS;
 }
@@ -247,13 +248,13 @@ static void run_progress(struct hx_run *run)
 {
     for (int s = 0; s < run->bound->nstages; s++)
         run->bound->stages[s].started = run->bound->stages[s].finished = 0;
-    run->at = NULL;
+    run->waits = NULL;
     while (run->status == HX_SUCCESS && !all_finished(run->bound))
         if (!wait_for(run, progress_look))
             return;
 }
 
-/* ---- entry -------------------------------------------------------------------------------------------------------- */
+/* ---- entry --------------------------------------------------------------------------------------------------- */
 
 int hx_engine_is_far_ahead(const struct hx_comm *comm)
 {
@@ -267,10 +268,19 @@ static int slots_free_look(void *ctx)
     const struct hx_node *node = run->comm->node;
 
     world_progress(run);
-    for (int i = 0; i < node->n; i++) /* acquire pairs with the release in hx_engine_run: what i read then, it has read */
-        if (i != node->me && atomic_load_explicit(&node->controls[i].left, memory_order_acquire) + 2 < run->comm->engine.call)
+    for (int i = 0; i < node->n; i++) {
+        /* acquire pairs with the release in hx_engine_run: what i read then, it has read */
+        uint64_t left = atomic_load_explicit(&node->controls[i].left, memory_order_acquire);
+        if (i != node->me && left + 2 < run->comm->engine.call)
             return run->status != HX_SUCCESS;
+    }
     return 1;
+}
+
+static int slots_await(struct hx_run *run)
+{
+    run->waits = NULL;
+    return wait_for(run, slots_free_look);
 }
 
 /* A call that awaited nobody has ended here: others may wait for just that. */
@@ -305,15 +315,13 @@ hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const ch
     run.epoch = call << HX_SLICE_BITS;
     run.parity = call & 1;
     run.status = HX_SUCCESS;
-    run.net_looks = 0;
-    run.at = NULL;
     run.base[HX_IN] = (unsigned char *)(uintptr_t)in;
     run.base[HX_OUT] = out;
     run.base[HX_WORK] = engine->memory;
     run.base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run.base[HX_SLOT] = comm->node->base;
     atomic_store_explicit(&mine->entered, call, memory_order_relaxed);
-    if (!(engine->ahead && bound->writes_slot) || wait_for(&run, slots_free_look)) {
+    if (!engine->ahead || !bound->writes_slot || slots_await(&run)) {
         if (bound->one_slice)
             run_inline(&run);
         else

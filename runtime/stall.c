@@ -47,7 +47,7 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
     const struct hx_node *node = comm->node;
     char missing[256] = "", far[128] = "";
     struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
-    const char *stage = run->at ? run->at->stage->algorithm : run->bound->plan->name;
+    const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
     int awaited = remote_awaited(run);
 
     for (int i = 0; i < node->n; i++) {

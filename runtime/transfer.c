@@ -130,7 +130,7 @@ static void ring_start(struct hx_comm *comm, struct hx_transfer *t, int peer, in
 }
 
 /* Point the transfer's segments at the step's range. Returns 0, or -1 when memory is exhausted. */
-static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance, struct hx_transfer *t,
+static int segments_set(struct hx_run *run, const struct hx_instance *instance, struct hx_transfer *t,
                         const struct hx_bound_step *step)
 {
     const struct hx_operand *operand = step->op == HX_OP_SEND ? &step->src : &step->dst;
@@ -143,7 +143,7 @@ static int segments_set(struct hx_run *run, struct hx_bound_stage *bs, struct hx
         segments[0] = (struct hx_segment){base, step->bytes};
     } else {
         struct hx_span *spans = run->comm->engine.spans[0];
-        n = hx_layout_spans(&bs->layout, operand->space, plan_step->block, plan_step->nblocks, plan_step->row,
+        n = hx_layout_spans(&instance->stage->layout, operand->space, plan_step->block, plan_step->nblocks, plan_step->row,
                             instance->slice, spans, run->comm->engine.span_capacity);
         if (n > 2) {
             if (n > t->more_capacity) {
@@ -168,9 +168,9 @@ static uint32_t shared_stage(const struct hx_bound *bound, const struct hx_bound
     return hx_plan_shared(bound->plan, (int)(bs - bound->stages), member);
 }
 
-void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance,
-                       const struct hx_bound_step *step)
+void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
 {
+    const struct hx_bound_stage *bs = instance->stage;
     struct hx_transfer *t = &instance->transfers[step->handle];
     struct hx_comm *comm = run->comm;
     const struct hx_control *here = bs->controls[step->peer];
@@ -178,7 +178,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_bound_stage *bs, struct hx_
     t->net.done = step->bytes == 0; /* an empty piece is skipped on both sides */
     if (step->bytes == 0)
         return;
-    if (segments_set(run, bs, instance, t, step) < 0) {
+    if (segments_set(run, instance, t, step) < 0) {
         run->status = hx_fail(HX_ERR_NOMEM, "no memory for the segments of a message");
         return;
     }

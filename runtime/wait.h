@@ -9,7 +9,8 @@
  *   if set: bell += 1, wake          look again; if there: awake
  *                                    sleep while bell == b (futex), or until the eventfd is written (poll)
  *
- * F1 and F2 make it impossible that the producer misses `sleeping` and the sleeper misses the epoch (tests/model/doorbell.pml).
+ * F1 and F2 make it impossible that the producer misses `sleeping` and the sleeper misses the epoch
+ * (tests/model/doorbell.pml).
  * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
  */
 #ifndef HX_WAIT_H
@@ -30,8 +31,8 @@ struct hx_waiter {
 /* looks: HX_SPIN, -1 for adaptive. */
 void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks);
 
-/* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a detail. slow(ctx) is called, if
- * not NULL, about ten times a second while asleep. */
+/* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a
+ * detail. slow(ctx) is called, if not NULL, about ten times a second while asleep. */
 hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
 
 /* The slow part of hx_wake. */
