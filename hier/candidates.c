@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Candidates: what the tables of algorithms offer for a shape, narrowed by the settings that force a name. */
+/* Candidates: what they are made of; what the tables of algorithms offer for a shape, narrowed by the settings that
+ * force a name. */
 #include "inter/algorithms.h"
 #include "intra/algorithms.h"
 #include "planner.h"
@@ -43,6 +44,74 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
     return !forced || !strcmp(forced, a->name);
 }
 
+/* ---- what a candidate is made of ------------------------------------------------------------------------------------ */
+
+enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
+{
+    if (coll == HX_COLL_GATHER)
+        return HX_COLL_GATHER;
+    if (coll == HX_COLL_REDUCE)
+        return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
+}
+
+enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
+{
+    if ((coll == HX_COLL_BCAST && lanes == 1) || coll == HX_COLL_SCATTER)
+        return coll;
+    if (coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST)
+        return HX_COLL_ALLGATHER;
+    return HX_COLL_COUNT;
+}
+
+int hx_candidate_takes_lanes(enum hx_coll coll)
+{
+    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER;
+}
+
+void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
+{
+    int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
+    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
+    const char *after = candidate->coll == HX_COLL_REDUCE_SCATTER ? "scatter" : one ? "-" : "gather";
+    if (candidate->coll == HX_COLL_BARRIER) {
+        before = "arrive";
+        after = "release";
+    }
+    const char *first = candidate->first ? candidate->first->name : before;
+    const char *last = candidate->last ? candidate->last->name : after;
+
+    if (candidate->lanes == 0)
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)", candidate->flat->name);
+    else
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d", first, candidate->inter->name, last, candidate->lanes);
+}
+
+static int power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
+{
+    return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
+}
+
+int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    unsigned scope = flat_scope(shape);
+
+    if (candidate->lanes == 0)
+        return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
+               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
+    return scope == HX_SCOPE_FLAT && (candidate->inter->scopes & HX_SCOPE_INTER) &&
+           part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
+           part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
+           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
+           candidate->lanes <= HX_MATCH_STAGES &&
+           (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
+}
+
 /* ---- settings ----------------------------------------------------------------------------------------------------- */
 
 static hx_status_t name_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope, const char *also)
@@ -63,18 +132,22 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
 static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
     [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
+    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
 {
 #define FORCED(coll, name) \
-    planner->forced[HX_COLL_##coll] = (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
+    planner->forced[HX_COLL_##coll] =                                                                                  \
+        (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
     FORCED(ALLREDUCE, allreduce);
     FORCED(REDUCE_SCATTER, reduce_scatter);
     FORCED(ALLGATHER, allgather);
     FORCED(BCAST, bcast);
     FORCED(REDUCE, reduce);
     FORCED(BARRIER, barrier);
+    FORCED(GATHER, gather);
+    FORCED(SCATTER, scatter);
 #undef FORCED
 }
 
@@ -175,8 +248,8 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
     return many > 1 ? 2 : 1;
 }
 
-/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its parts, where they
- * have it: "nary_sliced" is made of "nary" parts. */
+/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its
+ * parts, where they have it: "nary_sliced" is made of "nary" parts. */
 static const char *part_forced(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
     const char *name = planner->forced[coll].intra;
@@ -216,7 +289,8 @@ static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll
     if ((planner->forced_lanes && hx_candidate_takes_lanes(coll)) || planner->forced[coll].inter)
         return 1;
     for (int lanes = 1; lanes <= 2; lanes++)
-        if (part_forced(planner, coll, hx_candidate_first(coll, lanes)) || part_forced(planner, coll, hx_candidate_last(coll, lanes)))
+        if (part_forced(planner, coll, hx_candidate_first(coll, lanes)) ||
+            part_forced(planner, coll, hx_candidate_last(coll, lanes)))
             return 1;
     return 0;
 }

@@ -166,12 +166,10 @@ static void fixed_stage(struct composer *c, int level, const char *name, void (*
     stage_run_builder(c, stage, name, build);
 }
 
-/* A gather to, or scatter from, the carriers of my node: block j is local rank j's own. */
-static void holder_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
-                         enum hx_space out)
+/* A stage among the ranks of my node whose block j is local rank j's own. */
+static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
-    int *holder = malloc((size_t)c->n * sizeof(int));
     struct lists l;
 
     lists_open(&l, c->n);
@@ -179,11 +177,24 @@ static void holder_stage(struct composer *c, int level, const char *name, void (
         lists_item(&l, my_node(c)[local]);
         lists_block_end(&l);
     }
+    lists_give(c, &l, stage);
+    if (c->status == HX_SUCCESS)
+        stage->root = carrier(c, 0, c->node);
+    return stage;
+}
+
+/* A gather to, or scatter from, the carriers of my node. */
+static void holder_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
+                         enum hx_space out)
+{
+    struct hx_stage *stage = own_stage(c, level, in, out);
+    int *holder = malloc((size_t)c->n * sizeof(int));
+
     for (int lane = 0; holder && lane < c->candidate->lanes; lane++)
         for (int local = covers_from(c, lane, c->node); local < covers_from(c, lane + 1, c->node); local++)
             holder[local] = covers_from(c, lane, c->node);
-    l.failed |= !holder;
-    lists_give(c, &l, stage);
+    if (!holder && c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the holders of %d blocks", c->n);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
         if (c->candidate->lanes < c->n) { /* a member that neither hands over nor takes still lays out its slots and flags alike */
@@ -231,12 +242,31 @@ static void lane_stages(struct composer *c, int level, enum hx_space in, enum hx
             lane_stage(c, level, lane, in, out);
 }
 
+/* What IN and OUT of this rank hold: all blocks, its own, or none. */
+static void buffers_lay_out(struct composer *c)
+{
+    struct hx_plan *plan = c->plan;
+    uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : 1, of_root;
+    int in_own = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
+    int out_own = plan->coll == HX_COLL_REDUCE_SCATTER || plan->coll == HX_COLL_SCATTER;
+
+    plan->partition = hx_coll_has_blocks(plan->coll) ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
+    if (hx_coll_has_blocks(plan->coll))
+        all = (uint32_t)c->shape->nranks;
+    of_root = c->rank == c->candidate->root ? all : 0;
+    plan->nblocks = all;
+    plan->in_block = in_own ? (uint32_t)c->rank : 0;
+    plan->in_nblocks = in_own ? 1 : plan->coll == HX_COLL_BCAST || plan->coll == HX_COLL_SCATTER ? of_root : all;
+    plan->out_block = out_own ? (uint32_t)c->rank : 0;
+    plan->out_nblocks = out_own ? 1 : plan->coll == HX_COLL_REDUCE || plan->coll == HX_COLL_GATHER ? of_root : all;
+    if (plan->coll == HX_COLL_BARRIER)
+        plan->out_nblocks = 0;
+}
+
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
 
 static void compose_allreduce(struct composer *c)
 {
-    c->plan->partition = HX_PARTITION_EVEN;
-    c->plan->nblocks = c->plan->in_nblocks = c->plan->out_nblocks = (uint32_t)c->candidate->lanes;
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
     lane_stages(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
@@ -249,6 +279,18 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* WORK holds the blocks of the list. */
+static void work_take(struct composer *c, struct lists *l)
+{
+    free(l->start);
+    if (l->failed && c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    if (l->nitems)
+        qsort(l->items, l->nitems, sizeof(*l->items), by_number);
+    c->plan->work_blocks = l->items;
+    c->plan->nwork = l->nitems;
+}
+
 /* WORK holds all blocks of my lanes. */
 static void work_give(struct composer *c)
 {
@@ -257,23 +299,13 @@ static void work_give(struct composer *c)
     lists_open(&l, 1);
     list_carried(c, &l, c->local);
     lists_block_end(&l);
-    free(l.start);
-    if (l.failed && c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
-    if (l.nitems)
-        qsort(l.items, l.nitems, sizeof(*l.items), by_number);
-    c->plan->work_blocks = l.items;
-    c->plan->nwork = l.nitems;
+    work_take(c, &l);
 }
 
 static void compose_reduce_scatter(struct composer *c)
 {
     int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
 
-    c->plan->partition = HX_PARTITION_PER_RANK;
-    c->plan->nblocks = c->plan->in_nblocks = (uint32_t)c->shape->nranks;
-    c->plan->out_block = (uint32_t)c->rank;
-    c->plan->out_nblocks = 1;
     work_give(c);
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
     lane_stages(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
@@ -283,10 +315,6 @@ static void compose_reduce_scatter(struct composer *c)
 
 static void compose_allgather(struct composer *c)
 {
-    c->plan->partition = HX_PARTITION_PER_RANK;
-    c->plan->nblocks = c->plan->out_nblocks = (uint32_t)c->shape->nranks;
-    c->plan->in_block = (uint32_t)c->rank;
-    c->plan->in_nblocks = 1;
     /* with a lane for everybody, everybody holds its own block and this only copies */
     holder_stage(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
     lane_stages(c, 1, HX_OUT, HX_OUT);
@@ -297,8 +325,6 @@ static void compose_allgather(struct composer *c)
 /* The vector stands in OUT, of the root only at first. */
 static void compose_bcast(struct composer *c)
 {
-    c->plan->nblocks = c->plan->out_nblocks = (uint32_t)c->candidate->lanes;
-    c->plan->in_nblocks = c->rank == c->candidate->root ? c->plan->nblocks : 0;
     if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
     lane_stages(c, 1, HX_OUT, HX_OUT);
@@ -311,8 +337,6 @@ static void compose_reduce(struct composer *c)
 {
     enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
 
-    c->plan->nblocks = c->plan->in_nblocks = (uint32_t)c->candidate->lanes;
-    c->plan->out_nblocks = c->rank == c->candidate->root ? c->plan->nblocks : 0;
     if (mine == HX_WORK)
         work_give(c);
     intra_stage(c, 0, c->candidate->first, HX_IN, mine);
@@ -321,11 +345,44 @@ static void compose_reduce(struct composer *c)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
 }
 
+/* WORK of a leader, other than the root: the blocks of its node's ranks. */
+static void leader_work_give(struct composer *c)
+{
+    struct lists l;
+
+    if (c->local != carrier(c, 0, c->node) || c->rank == c->candidate->root || c->n == 1)
+        return;
+    lists_open(&l, 1);
+    list_covered(c, &l, 0, c->node);
+    lists_block_end(&l);
+    work_take(c, &l);
+}
+
+/* Leaders gather into WORK, the root into OUT. A rank alone on its node has its block in IN. */
+static void compose_gather(struct composer *c)
+{
+    enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
+
+    leader_work_give(c);
+    if (c->n > 1)
+        stage_run_builder(c, own_stage(c, 0, HX_IN, mine), c->candidate->first->name, c->candidate->first->build);
+    lane_stages(c, 1, c->n > 1 ? mine : HX_IN, mine);
+}
+
+/* The root hands out from IN, its node's blocks too; the other leaders from WORK. */
+static void compose_scatter(struct composer *c)
+{
+    enum hx_space mine = c->n == 1 ? HX_OUT : c->rank == c->candidate->root ? HX_IN : HX_WORK;
+
+    leader_work_give(c);
+    lane_stages(c, 1, HX_IN, mine);
+    if (c->n > 1)
+        stage_run_builder(c, own_stage(c, 2, mine, HX_OUT), c->candidate->last->name, c->candidate->last->build);
+}
+
 /* IN is a token; there is nothing to be had from it. */
 static void compose_barrier(struct composer *c)
 {
-    c->plan->nblocks = c->plan->in_nblocks = 1;
-    c->plan->out_nblocks = 0;
     if (c->n > 1)
         stage_run_builder(c, node_stage(c, 0, HX_IN, HX_NOWHERE), "arrive", hx_barrier_arrive);
     lane_stages(c, 1, HX_IN, HX_NOWHERE);
@@ -337,33 +394,12 @@ static void compose_barrier(struct composer *c)
 static void compose_flat(struct composer *c)
 {
     const struct hx_shape *shape = c->shape;
-    struct hx_plan *plan = c->plan;
     enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-    struct hx_stage *stage = stage_add(c, 0, scope, shape->members, shape->nranks, shape->node_start[c->node] + c->local, HX_IN, HX_OUT);
+    struct hx_stage *stage = stage_add(c, 0, scope, shape->members, shape->nranks, shape->node_start[c->node] + c->local,
+                                       c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
     struct lists l;
 
-    plan->partition = HX_PARTITION_PER_RANK;
-    plan->nblocks = plan->in_nblocks = plan->out_nblocks = (uint32_t)shape->nranks;
-    if (!hx_coll_has_blocks(plan->coll)) {
-        plan->partition = HX_PARTITION_EVEN;
-        plan->nblocks = plan->in_nblocks = plan->out_nblocks = 1;
-        if (plan->coll == HX_COLL_BCAST) {
-            plan->in_nblocks = c->rank == c->candidate->root;
-            if (stage)
-                stage->in = HX_OUT;
-        }
-        if (plan->coll == HX_COLL_REDUCE)
-            plan->out_nblocks = c->rank == c->candidate->root;
-        if (plan->coll == HX_COLL_BARRIER)
-            plan->out_nblocks = 0;
-    } else {
-        if (plan->coll == HX_COLL_REDUCE_SCATTER) {
-            plan->out_block = (uint32_t)c->rank;
-            plan->out_nblocks = 1;
-        } else {
-            plan->in_block = (uint32_t)c->rank;
-            plan->in_nblocks = 1;
-        }
+    if (hx_coll_has_blocks(c->plan->coll)) {
         lists_open(&l, shape->nranks);
         for (int i = 0; i < shape->nranks && !l.failed; i++) {
             lists_item(&l, shape->members[i]);
@@ -377,6 +413,13 @@ static void compose_flat(struct composer *c)
     }
     stage_run_builder(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }
+
+static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
+    [HX_COLL_ALLREDUCE] = compose_allreduce, [HX_COLL_REDUCE_SCATTER] = compose_reduce_scatter,
+    [HX_COLL_ALLGATHER] = compose_allgather, [HX_COLL_BCAST] = compose_bcast,
+    [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
+    [HX_COLL_GATHER] = compose_gather,       [HX_COLL_SCATTER] = compose_scatter,
+};
 
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
 {
@@ -396,20 +439,11 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     hx_candidate_name(candidate, c.plan->name);
     c.plan->nlanes = candidate->lanes;
     c.plan->root = candidate->root;
+    buffers_lay_out(&c);
     if (candidate->lanes == 0)
         compose_flat(&c);
-    else if (candidate->coll == HX_COLL_ALLREDUCE)
-        compose_allreduce(&c);
-    else if (candidate->coll == HX_COLL_REDUCE_SCATTER)
-        compose_reduce_scatter(&c);
-    else if (candidate->coll == HX_COLL_BCAST)
-        compose_bcast(&c);
-    else if (candidate->coll == HX_COLL_REDUCE)
-        compose_reduce(&c);
-    else if (candidate->coll == HX_COLL_BARRIER)
-        compose_barrier(&c);
     else
-        compose_allgather(&c);
+        composers[candidate->coll](&c);
     /* what has no root depends on every rank; engine.h says what rests on it, the checker proves it */
     c.plan->awaits_all = !hx_coll_is_rooted(candidate->coll);
     if (c.status == HX_SUCCESS)
@@ -419,65 +453,4 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         return NULL;
     }
     return c.plan;
-}
-
-enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
-{
-    if (coll == HX_COLL_REDUCE)
-        return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
-    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
-}
-
-enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
-{
-    if (coll == HX_COLL_BCAST && lanes == 1)
-        return HX_COLL_BCAST;
-    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST ? HX_COLL_ALLGATHER : HX_COLL_COUNT;
-}
-
-int hx_candidate_takes_lanes(enum hx_coll coll)
-{
-    return coll != HX_COLL_BARRIER;
-}
-
-void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
-{
-    int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
-    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
-    const char *after = candidate->coll == HX_COLL_REDUCE_SCATTER ? "scatter" : one ? "-" : "gather";
-    if (candidate->coll == HX_COLL_BARRIER) {
-        before = "arrive";
-        after = "release";
-    }
-    const char *first = candidate->first ? candidate->first->name : before;
-    const char *last = candidate->last ? candidate->last->name : after;
-
-    if (candidate->lanes == 0)
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)", candidate->flat->name);
-    else
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d", first, candidate->inter->name, last, candidate->lanes);
-}
-
-static int power_of_two(int n)
-{
-    return (n & (n - 1)) == 0;
-}
-
-static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
-{
-    return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
-}
-
-int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
-{
-    unsigned scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-
-    if (candidate->lanes == 0)
-        return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
-               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
-    return scope == HX_SCOPE_FLAT && part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
-           part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) && (candidate->inter->scopes & HX_SCOPE_INTER) &&
-           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
-           candidate->lanes <= HX_MATCH_STAGES &&
-           (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
 }

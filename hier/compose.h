@@ -9,6 +9,8 @@
  *                   one lane: inter broadcast  ->  intra broadcast
  *   reduce          intra reduce-scatter  ->  inter reduction of every lane  ->  root's node: gather from the lanes
  *                   one lane: intra reduction  ->  inter reduction
+ *   gather          intra gather to every node's leader  ->  inter gather from the leaders
+ *   scatter         inter scatter to the leaders  ->  intra scatter
  *   barrier         every node's ranks tell its leader  ->  inter barrier of the leaders  ->  leaders tell their ranks
  *   flat            one algorithm over all ranks
  *

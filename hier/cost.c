@@ -29,6 +29,17 @@ static double ceil_log2(int p)
     return p > 1 ? floor_log2(p - 1) + 1 : 0;
 }
 
+/* Gather and scatter: all blocks but the root's own pass its link once. */
+static int blocks_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+{
+    if (strcmp(name, "flat") && strcmp(name, "binomial"))
+        return -1;
+    *rounds = name[0] == 'f' ? p > 1 : ceil_log2(p);
+    *messages = name[0] == 'f' ? p - 1 : ceil_log2(p);
+    *vectors = (double)(p - 1) / p;
+    return 0;
+}
+
 /* The book of trees: broadcasts, and reductions, which are the same backwards. */
 static int tree_book(const char *name, int p, double *rounds, double *messages, double *vectors)
 {
@@ -77,6 +88,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
     const char *name = algorithm->name;
     double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p), fold = 0;
 
+    if (hx_coll_is_rooted(algorithm->coll) && hx_coll_has_blocks(algorithm->coll))
+        return blocks_book(name, p, rounds, messages, vectors);
     if (hx_coll_is_rooted(algorithm->coll))
         return tree_book(name, p, rounds, messages, vectors);
     if (algorithm->coll == HX_COLL_BARRIER)
@@ -110,7 +123,7 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
-/* Vectors that pass before the last member of a chain gets its first slice: the chain is as good as its slices are many. */
+/* Vectors that pass before the last member of a chain gets its first slice: a chain is as good as its slices are many. */
 static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
 {
     if (strcmp(algorithm->name, "chain"))
@@ -125,7 +138,8 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
 
     if (n == 1)
         return 0;
-    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE)) /* copy in, read n slots, write */
+    /* copy in, read n slots, write */
+    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE))
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
@@ -135,9 +149,12 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
         return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p);
     if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
-        return 2 * (((int)ceil_log2(n) + 2) / 3) * (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
+        return 2 * (((int)ceil_log2(n) + 2) / 3) *
+               (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
+    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
+        return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
         return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
@@ -171,7 +188,8 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     if (lanes == 0 && shape->nnodes == 1) {
         cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, shape->nranks, bytes);
     } else if (lanes == 0) {
-        /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, the others with nearly all of their messages */
+        /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, the others with nearly
+         * all of their messages */
         int neighbours = !strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain");
         int crossing = neighbours ? 1 : shape->max_local;
         double rounds, messages, vectors = 0;
@@ -191,7 +209,8 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         if (candidate->last)
             cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* arrive and release */
-            cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) + switches(params));
+            cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) +
+                                  switches(params));
         else if (candidate->coll == HX_COLL_REDUCE && lanes > 1) /* carriers copy in, the root copies out */
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_REDUCE_SCATTER && lanes < shape->max_local)

@@ -37,8 +37,8 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                           double bytes);
 
-/* Rounds, and messages and multiples of the vector that the busiest of p members sends or receives, by the algorithm's book. Returns -1 for
- * an unknown one. */
+/* Rounds, and messages and multiples of the vector that the busiest of p members sends or receives, by the algorithm's
+ * book. Returns -1 for an unknown one. */
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors);
 
 #endif

@@ -36,8 +36,9 @@ static uint64_t at_least_one(double x)
     return x < 1 ? 1 : (uint64_t)x;
 }
 
-/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other slots: a plan of
- * the fullest node, the largest, decides. Where there is a root its node may have a stage more, and it has a part in every stage. */
+/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other
+ * slots: a plan of the fullest node, the largest, decides. Where there is a root its node may have a stage more, and it
+ * has a part in every stage. */
 struct deciding {
     struct hx_plan *fullest, *root; /* root: NULL where there is none */
 };
@@ -149,8 +150,8 @@ static void plan_evict(struct hx_planner *planner)
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
 {
-    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->flat == b->flat && a->first == b->first && a->inter == b->inter &&
-           a->last == b->last;
+    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->flat == b->flat &&
+           a->first == b->first && a->inter == b->inter && a->last == b->last;
 }
 
 static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_candidate *candidate);

@@ -68,5 +68,15 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "up and down a binomial tree: 2 ceil(log2 p) rounds, the fewest messages", "Mellor-Crummey, Scott 1991"},
     {"pairwise", HX_COLL_BARRIER, hx_barrier_pairwise, ANYWHERE, 0,
      "p-1 rounds, one exchange at a time", "The Illustrated Collectives"},
+
+    {"flat", HX_COLL_GATHER, hx_gather_flat, ANYWHERE, 0,
+     "1 round, everybody sends to the root", "The Illustrated Collectives"},
+    {"binomial", HX_COLL_GATHER, hx_gather_binomial, ANYWHERE, 0,
+     "log2 p rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
+
+    {"flat", HX_COLL_SCATTER, hx_scatter_flat, ANYWHERE, 0,
+     "1 round, the root sends to everybody", "The Illustrated Collectives"},
+    {"binomial", HX_COLL_SCATTER, hx_scatter_binomial, ANYWHERE, 0,
+     "log2 p rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
     {0},
 };

@@ -31,6 +31,11 @@ void hx_bcast_scatter_ring(struct hx_builder *b);
 void hx_bcast_scatter_circulant(struct hx_builder *b);
 void hx_bcast_chain(struct hx_builder *b);
 
+void hx_gather_flat(struct hx_builder *b);
+void hx_gather_binomial(struct hx_builder *b);
+void hx_scatter_flat(struct hx_builder *b);
+void hx_scatter_binomial(struct hx_builder *b);
+
 void hx_barrier_dissemination(struct hx_builder *b);
 void hx_barrier_mesh(struct hx_builder *b);
 void hx_barrier_tree(struct hx_builder *b);

@@ -8,4 +8,5 @@ hx_sources += inter/algorithms.c inter/algorithms.h inter/ring.h inter/mesh.h in
     inter/tree.h inter/bcast_flat.c inter/bcast_binomial.c inter/bcast_knomial.c inter/bcast_scatter_ring.c \
     inter/bcast_scatter_circulant.c inter/bcast_chain.c \
     inter/reduce_flat.c inter/reduce_binomial.c inter/reduce_knomial.c inter/reduce_scatter_gather.c inter/reduce_chain.c \
-    inter/barrier_dissemination.c inter/barrier_mesh.c inter/barrier_tree.c inter/barrier_pairwise.c
+    inter/barrier_dissemination.c inter/barrier_mesh.c inter/barrier_tree.c inter/barrier_pairwise.c \
+    inter/gather_flat.c inter/gather_binomial.c inter/scatter_flat.c inter/scatter_binomial.c

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pipelined chain broadcast: the vector passes from neighbour to neighbour, slice by slice; while a member sends slice k
- * on, slice k+1 comes in. The slices are the plan's: here stands the program of one of them.
+ * Pipelined chain broadcast: the vector passes from neighbour to neighbour, slice by slice; while a member sends slice
+ * k on, slice k+1 comes in. The slices are the plan's: here stands the program of one of them.
  *
  *   root -> root+1 -> root+2 -> ... -> root+p-1
  *

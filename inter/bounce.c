@@ -191,7 +191,7 @@ void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes)
     return offset + bytes <= segment->bytes ? (uint8_t *)segment->base + offset : NULL;
 }
 
-void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
+void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
 {
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
         size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
@@ -201,7 +201,7 @@ void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes
     }
 }
 
-void hx_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes)
+void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes)
 {
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
         size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;

@@ -30,8 +30,8 @@ static inline int hx_circulant_skip(int p, int k)
     return p;
 }
 
-/* The sum of R[0], which is block r, ends in result (out, or scratch row 0). Partial sums of R[i] stand in scratch row i, what is received in
- * the rows after. */
+/* The sum of R[0], which is block r, ends in result (out, or scratch row 0). Partial sums of R[i] stand in scratch row
+ * i, what is received in the rows after. */
 static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_ref result)
 {
     int rounds = hx_circulant_rounds(b->p), received_row = hx_circulant_skip(b->p, 1);

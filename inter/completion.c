@@ -41,7 +41,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
             hx_edge_activate(net, edge);
     }
     if (data != NULL && hx_op_status(op) == 0)
-        hx_scatter(op, offset, data, came < bytes ? came : bytes);
+        hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
     if (came != bytes) {
         hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);

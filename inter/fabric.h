@@ -141,8 +141,8 @@ typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
 void hx_bounce_close(struct hx_net *net);
 /* Copy between the message's segments at offset and flat memory. */
-void hx_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
-void hx_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
+void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
+void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
 void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
 
 /* message.c */

@@ -172,7 +172,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_edge *edge, struct hx_
     ssize_t rc;
 
     if (buffer == NULL) {
-        hx_gather(op, op->posted_bytes, packed, bytes);
+        hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
     rc = fi_tinject(net->ep, buffer, bytes, edge->addr, next_tag(net, op));
@@ -195,7 +195,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_ne
     if (chunk == NULL)
         return -FI_EAGAIN;
     if (chunk->slot != NULL)
-        hx_gather(op, op->posted_bytes, buffer, bytes);
+        hx_segments_gather(op, op->posted_bytes, buffer, bytes);
     rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, chunk->tag,
                   &chunk->context);
     if (rc != 0) {

@@ -6,7 +6,8 @@
  *   rounds 0 .. ceil(log2 p) - 1:   circulant reduce-scatter (circulant.h): member r ends with the sum of block r
  *   then as many again:             binomial gather to the root (tree.h)
  *
- * Cost: 2 ceil(log2 p) alpha + 2 S (p-1)/p beta. Any p. The operation must be commutative. For medium and large vectors.
+ * Cost: 2 ceil(log2 p) alpha + 2 S (p-1)/p beta. Any p. The operation must be commutative. For medium and large
+ * vectors.
  * Source: Rabenseifner, ICCS 2004, with the reduce-scatter of J. L. Traeff, arXiv 2410.14234.
  */
 #include "algorithms.h"
@@ -19,5 +20,5 @@ void hx_reduce_scatter_gather(struct hx_builder *b)
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
     hx_circulant_reduce_scatter(b, b->me == b->root ? hx_at(b->out, b->me, 1) : hx_row(0, b->me, 1));
-    hx_tree_gather(b, hx_circulant_rounds(b->p));
+    hx_tree_gather(b, hx_circulant_rounds(b->p), hx_row(0, b->me, 1));
 }

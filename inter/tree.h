@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Trees for rooted collectives, as peer arithmetic. Members are numbered from the root on: the root is number 0, member
- * root + v is number v. In the k-nomial tree a number's parent is the number with its lowest digit to the base k that is
- * not 0 set to 0 (k = 2: the binomial tree):
+ * Trees for rooted collectives, as peer arithmetic. Members are numbered from the root on: the root is number 0,
+ * member root + v is number v. In the k-nomial tree a number's parent is the number with its lowest digit to the base
+ * k that is not 0 set to 0 (k = 2: the binomial tree):
  *
  *   k = 2, p = 8:   0 -> 4 2 1     4 -> 6 5     2 -> 3     6 -> 7
  *   k = 4, p = 16:  0 -> 4 8 12, 1 2 3          4 -> 5 6 7         8 -> 9 10 11 ...
  *
- * The digit's weight is the number's span: its subtree holds the numbers v .. v + span - 1, a run. Each level of weights,
- * from the highest down, is one round of a broadcast or scatter; a reduction or gather goes back up.
+ * The digit's weight is the number's span: its subtree holds the numbers v .. v + span - 1, a run. Each level of
+ * weights, from the highest down, is one round of a broadcast or scatter; a reduction or gather goes back up.
  */
 #ifndef HX_TREE_H
 #define HX_TREE_H
@@ -60,7 +60,8 @@ static inline int hx_tree_children(int p, int k)
     return children;
 }
 
-/* The digit whose weight is d. A reduction or gather meets it in round `level`, a broadcast or scatter this far from its last. */
+/* The digit whose weight is d. A reduction or gather meets it in round `level`, a broadcast or scatter this far from its
+ * last. */
 static inline int hx_tree_level(int d, int k)
 {
     int level = 0;
@@ -124,10 +125,11 @@ static inline void hx_tree_reduce(struct hx_builder *b, int k)
 }
 
 /* Binomial gather: receive from each child the blocks of its subtree, send those of the own subtree to the parent. The
- * own block stands in row 0 (the root: in out), that of number v + i in row i. Block j belongs to member j. */
-static inline void hx_tree_gather(struct hx_builder *b, int first_round)
+ * block of number v + i goes to row i, and the own one must stand in row 0 (the root: in out); who has no children
+ * sends it from where it stands. Block j belongs to member j. */
+static inline void hx_tree_gather(struct hx_builder *b, int first_round, struct hx_ref own)
 {
-    int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);
+    int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2), size = hx_tree_size(v, span, p);
 
     for (int d = 1; d < span && v + d < p; d *= 2) {
         int n = hx_tree_size(v + d, d, p);
@@ -137,7 +139,7 @@ static inline void hx_tree_gather(struct hx_builder *b, int first_round)
     hx_join_all(b);
     if (v > 0)
         hx_send(b, first_round + hx_tree_level(span, 2), b->root + hx_tree_parent(v, span, 2),
-                hx_row(0, b->me, hx_tree_size(v, span, p)));
+                size == 1 ? own : hx_row(0, b->me, size));
 }
 
 #endif

@@ -22,5 +22,9 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, everybody looks at all flags: few members", "shared-memory flag exchange"},
     {"flag_tree", HX_COLL_BARRIER, hx_barrier_flag_tree, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "2 log8 p hops, nobody looks at more than 9 flags: many members", "Mellor-Crummey, Scott 1991"},
+    {"nary", HX_COLL_GATHER, hx_gather_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, the root copies from everybody's slot", "shared-memory flag exchange"},
+    {"nary", HX_COLL_SCATTER, hx_scatter_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody copies its block from the root's slot", "shared-memory flag exchange"},
     {0},
 };

@@ -16,9 +16,11 @@ void hx_barrier_flag_tree(struct hx_builder *b);
 void hx_reduce_nary(struct hx_builder *b);
 void hx_reduce_nary_sliced(struct hx_builder *b);
 
-/* Fixed parts of a composition, not chosen by name: stage->holder tells who collects or hands out whose block. */
+/* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
 void hx_gather_nary(struct hx_builder *b);
 void hx_scatter_nary(struct hx_builder *b);
+
+/* Fixed parts of a composition, not chosen by name. */
 void hx_barrier_arrive(struct hx_builder *b);
 void hx_barrier_release(struct hx_builder *b);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * n-ary barrier in shared memory: everybody raises its flag and looks at all flags. And its two halves, the first and the
- * last stage of a barrier between nodes: members tell their root, which afterwards tells them.
+ * n-ary barrier in shared memory: everybody raises its flag and looks at all flags. And its two halves, the first and
+ * the last stage of a barrier between nodes: members tell their root, which afterwards tells them.
  *
  *   publish HERE;  await HERE of all
  *

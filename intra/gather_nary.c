@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Gather in shared memory: the block of member j goes to its holder, the root, or where a composition has several lanes the one that
- * carries j's lane (the first stage of an all-gather with fewer lanes than members).
+ * Gather in shared memory: the block of member j goes to its holder, the root, or where a composition has several
+ * lanes the one that carries j's lane (the first stage of an all-gather with fewer lanes than members).
  *
  *   member j, no holder of itself:   slot[j] = in[j];  publish FILLED
  *   holder of j:                     await FILLED of j;  out[j] = slot[j];  after the last: publish READ

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * n-ary reduction in shared memory: everybody but the root puts its vector into its slot and says so; the root reads all
- * slots in one pass and writes the sum straight to its output. For small vectors: the root does all of the adding.
+ * n-ary reduction in shared memory: everybody but the root puts its vector into its slot and says so; the root reads
+ * all slots in one pass and writes the sum straight to its output. For small vectors: the root does all of the adding.
  *
  *   others:  slot[r] = in;  publish FILLED
  *   root:    await all;  out = slot[0] op slot[1] op ... op slot[p-1], own from in;  publish READ

@@ -23,7 +23,8 @@ void hx_reduce_nary_sliced(struct hx_builder *b)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
         return;
     }
-    hx_await_lag(b, READ, b->root, 1); /* the slot held the slice one window before: the root took all sums, so all were made */
+    /* the slot held the slice one window before: the root has taken all sums, so all were made */
+    hx_await_lag(b, READ, b->root, 1);
     hx_copy(b, hx_at(HX_SLOT, me + 1, b->p - 1), hx_at(b->in, me + 1, b->p - 1));
     hx_publish(b, FILLED);
     hx_await_all(b, FILLED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scatter in shared memory: the block of member j stands at its holder, the root, or where a composition has several lanes the one that
- * carried j's lane (the last stage of a reduce-scatter with fewer lanes than members).
+ * Scatter in shared memory: the block of member j stands at its holder, the root, or where a composition has several
+ * lanes the one that carried j's lane (the last stage of a reduce-scatter with fewer lanes than members).
  *
  *   holder of j:   slot[holder] block j = in[j], for all its j;  publish FILLED
  *   member j:      await FILLED of its holder;  out[j] = block j of slot[holder];  publish READ

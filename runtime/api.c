@@ -114,9 +114,9 @@ static hx_status_t call_check(struct hx_comm *comm, const char *name, struct hx_
     if (!in || !out)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
                 kind.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)kind.count);
-    else if (out == HX_IN_PLACE && kind.coll == HX_COLL_REDUCE && comm->rank != kind.root)
-        hx_fail(HX_ERR_ARG, "%s: in is HX_IN_PLACE on rank %d; only that of root %d may be", name, comm->rank,
-                kind.root);
+    else if (out == HX_IN_PLACE && hx_coll_is_rooted(kind.coll) && kind.coll != HX_COLL_BCAST && comm->rank != kind.root)
+        hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
+                kind.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, kind.root);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: out is HX_IN_PLACE; only in may be", name);
     else
@@ -275,4 +275,36 @@ hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype,
     if (!bound && ((status = call_check(comm, "hx_reduce", kind, in, second)) != HX_SUCCESS || count == 0))
         return status;
     return rooted_call_run(comm, "hx_reduce", kind, in == HX_IN_PLACE ? out : in, out, bound);
+}
+
+hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    struct hx_kind kind = {HX_COLL_GATHER, dtype, HX_SUM, root, count};
+    const void *second = hx_rank(comm) == root ? out : in; /* only the root has an out */
+    struct hx_bound *bound = call_known(comm, kind, in, second);
+    hx_status_t status;
+
+    if (!bound && ((status = call_check(comm, "hx_gather", kind, in, second)) != HX_SUCCESS || count == 0))
+        return status;
+    if (in == HX_IN_PLACE)
+        in = (char *)out + (size_t)comm->rank * count * hx_dtype_bytes(dtype);
+    return rooted_call_run(comm, "hx_gather", kind, in, out, bound);
+}
+
+hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    struct hx_kind kind = {HX_COLL_SCATTER, dtype, HX_SUM, root, count};
+    int is_root = hx_rank(comm) == root; /* only the root has an in */
+    const void *first = is_root ? in : out, *second = is_root && out == HX_IN_PLACE ? in : out;
+    struct hx_bound *bound = call_known(comm, kind, first, second);
+    hx_status_t status;
+
+    if (!bound && ((status = call_check(comm, "hx_scatter", kind, first, second)) != HX_SUCCESS || count == 0))
+        return status;
+    if (out == HX_IN_PLACE) { /* the root's block goes where nobody looks */
+        if ((status = aside_reserve(comm, "hx_scatter", count * hx_dtype_bytes(dtype))) != HX_SUCCESS)
+            return status;
+        out = comm->aside;
+    }
+    return rooted_call_run(comm, "hx_scatter", kind, in, out, bound);
 }

@@ -256,7 +256,8 @@ void hx_await_lag(struct hx_builder *b, int flag, int member, int n)
 hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name,
                            void (*build)(struct hx_builder *))
 {
-    struct hx_builder b = {.p = stage->n, .me = stage->me, .root = stage->root, .in = stage->in, .out = stage->out, .stage = stage};
+    struct hx_builder b = {.p = stage->n, .me = stage->me, .root = stage->root, .in = stage->in, .out = stage->out,
+                           .stage = stage};
 
     (void)plan;
     stage->algorithm = name;

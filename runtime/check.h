@@ -17,7 +17,7 @@ struct hx_check_call {
     struct hx_plan *const *plans; /* one per rank of the shape */
     struct hx_sizes sizes;        /* elem_bytes is 1 */
     int window_fine, window_coarse;
-    int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them; must be set for a broadcast, which has one buffer */
+    int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
     int barrier;    /* demand that nobody ends before all have entered, whatever the data */
 };

@@ -174,7 +174,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     r->whole.in_nblocks = plan->nblocks;
     for (int i = 0; i < rank; i++)
         thread += threads_count(run->shape, of, i);
-    if (of->in_place && plan->coll == HX_COLL_ALLGATHER) /* IN is OUT's own block */
+    if (of->in_place && (plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER)) /* IN is OUT's own block */
         r->in_base = plan->partition == HX_PARTITION_PER_RANK ? plan->in_block * of->sizes.count : 0;
     if (of->in_place) {
         size_t end = r->in_base + in_bytes;
@@ -285,10 +285,10 @@ void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
     r->entry = hx_check_release(store, (uint32_t)rank);
 }
 
-/* Contributions to each element of a result. Of a broadcast only the root has input, so one can only be the root's. */
+/* Contributions to each element of a result. Where it is one, only the right rank has input for this element. */
 static int expected_count(const struct hx_plan *plan)
 {
-    return plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_BCAST ? 1 : plan->p;
+    return hx_coll_reduces(plan->coll) ? plan->p : 1;
 }
 
 static void result_check(struct hx_check_run *run, int call, int rank)

@@ -72,9 +72,10 @@ typedef enum hx_op {
     HX_LXOR
 } hx_op_t;
 
-/* As `in`: the input is already in `out` (all-reduce, reduce on the root), in this rank's block of `out` (all-gather), or in the full
- * vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As MPI_IN_PLACE. */
-#define HX_IN_PLACE ((const void *)-1)
+/* As `in`: the input is already in `out` (all-reduce, reduce on the root), in this rank's block of `out` (all-gather, gather
+ * on the root), or in the full vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As `out`:
+ * the root keeps its block in `in` (scatter). As MPI_IN_PLACE. */
+#define HX_IN_PLACE ((void *)-1)
 
 typedef struct hx_comm hx_comm_t; /* a group of ranks with a private context */
 
@@ -137,6 +138,16 @@ HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int ro
  * as hx_bcast. */
 HX_PUBLIC hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                                 hx_comm_t *comm);
+
+/* out on root = the in of rank 0, then that of rank 1, ... in: count elements; on the root it may be HX_IN_PLACE. out: size*count
+ * elements on the root, ignored elsewhere. Other ranks may return before the root has entered the call. Blocking. Errors
+ * as hx_bcast. */
+HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+
+/* out on rank r = elements r*count .. (r+1)*count-1 of the root's in. in: size*count elements on the root, ignored elsewhere.
+ * out: count elements; on the root it may be HX_IN_PLACE: its own block then stays where it is. The root may return before
+ * others have entered the call. Blocking. Errors as hx_bcast. */
+HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast", "reduce", "barrier"};
+static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast",
+                                                       "reduce", "barrier", "gather", "scatter"};
 
 const char *hx_coll_name(enum hx_coll coll)
 {

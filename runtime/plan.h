@@ -19,13 +19,15 @@
 #include "topo/shape.h"
 #include <stdint.h>
 
-enum hx_coll { HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
-               HX_COLL_COUNT };
+enum hx_coll {
+    HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
+    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_COUNT
+};
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
 static inline int hx_coll_is_rooted(enum hx_coll coll)
 {
-    return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE;
+    return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
 }
 
 static inline int hx_coll_reduces(enum hx_coll coll)
@@ -36,7 +38,7 @@ static inline int hx_coll_reduces(enum hx_coll coll)
 /* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
 static inline int hx_coll_has_blocks(enum hx_coll coll)
 {
-    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER;
+    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
 }
 
 enum hx_opcode {
@@ -97,7 +99,7 @@ struct hx_stage {
     int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
     uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b */
     uint32_t *list;
-    int *holder;            /* [n] for "gather" and "scatter": the member that collects or hands out the block of each; NULL: the root */
+    int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot;
     uint32_t first_flag;    /* of the plan's flags */
@@ -121,7 +123,7 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* when the call ends on one rank, every rank has entered it: proved by the checker. Not so if rooted */
+    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted */
     int references;
 };
 
@@ -148,6 +150,7 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
  * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
  * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
  * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
+ * Of a gather the root's out has all blocks, the others none; of a scatter the root's in.
  * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
 struct hx_builder {
     int p, me, root;

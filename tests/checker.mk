@@ -35,6 +35,12 @@ EXTRA_DIST += \
     tests/golden/bcast_nary.txt \
     tests/golden/bcast_scatter_circulant.txt \
     tests/golden/bcast_scatter_ring.txt \
+    tests/golden/gather_binomial.txt \
+    tests/golden/gather_flat.txt \
+    tests/golden/gather_nary.txt \
+    tests/golden/scatter_binomial.txt \
+    tests/golden/scatter_flat.txt \
+    tests/golden/scatter_nary.txt \
     tests/golden/reduce_binomial.txt \
     tests/golden/reduce_chain.txt \
     tests/golden/reduce_flat.txt \

@@ -18,19 +18,22 @@ enum bench_collective {
     BENCH_BARRIER,
     BENCH_BCAST,
     BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
     BENCH_COLLECTIVES
 };
 
 /* One rank gives or gets all. The others need not wait for it, so calls in a row would overlap: each is timed apart. */
 static inline int bench_is_rooted(enum bench_collective collective)
 {
-    return collective == BENCH_BCAST || collective == BENCH_REDUCE;
+    return collective >= BENCH_BCAST && collective <= BENCH_SCATTER;
 }
 
 /* The vector has a block for each rank, of the call's count elements. */
 static inline int bench_has_blocks(enum bench_collective collective)
 {
-    return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER;
+    return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
+           collective == BENCH_SCATTER;
 }
 
 struct bench_options {

@@ -28,6 +28,8 @@ int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_d
 int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype);
 int bench_barrier(void);
 int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root);
+int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root);
+int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root);
 int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root);
 
 #endif

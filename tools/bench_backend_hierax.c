@@ -98,3 +98,13 @@ int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_o
 {
     return told("hx_reduce", hx_reduce(in, out, count, dtype, op, root, world), world);
 }
+
+int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    return told("hx_gather", hx_gather(in, out, count, dtype, root, world), world);
+}
+
+int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    return told("hx_scatter", hx_scatter(in, out, count, dtype, root, world), world);
+}

@@ -135,3 +135,17 @@ int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_o
     return count_fits(count) ? told("MPI_Reduce", MPI_Reduce(in, out, (int)count, dtypes[dtype], ops[op], root,
                                                              MPI_COMM_WORLD)) : -1;
 }
+
+int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Gather", MPI_Gather(in, (int)count, dtypes[dtype], out, (int)count,
+                                                             dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}
+
+int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
+    return count_fits(count) ? told("MPI_Scatter", MPI_Scatter(in, (int)count, dtypes[dtype], out, (int)count,
+                                                               dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}

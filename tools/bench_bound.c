@@ -6,7 +6,9 @@
  *   memory   input read once, output written once, on every rank (measured); x ranks / cores when oversubscribed
  *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
  *   latency  one message between nodes
- *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others; broadcast, reduce: S/B_node, and S for dirty
+ *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
+ *
+ * Broadcast and reduce: S/B_node, and S where dirty says f S(n-1)/n.
  */
 #include "bench.h"
 
@@ -22,7 +24,8 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
                      struct bench_row *row)
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
-    const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1, whole = bench_is_rooted(row->collective);
+    const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const int whole = row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE;
     const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
     row->bound_us = 0;
     row->bound_term = "-";

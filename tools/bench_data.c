@@ -243,21 +243,25 @@ static int agrees(double got, double expected, int averaged)
 /* Who contributed element i of a result that is not reduced; -1: it is. */
 static int source_of(enum bench_collective collective, size_t i, size_t count, int root)
 {
-    return collective == BENCH_ALLGATHER ? (int)(i / count) : collective == BENCH_BCAST ? root : -1;
+    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER)
+        return (int)(i / count);
+    return collective == BENCH_BCAST || collective == BENCH_SCATTER ? root : -1;
 }
 
 uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    int gathers = collective == BENCH_ALLGATHER, parts = is_complex(data.dtype) ? 2 : 1;
+    int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) ? 2 : 1;
     size_t n = gathers ? count * (size_t)data.nranks : count;
-    size_t first = collective == BENCH_REDUCE_SCATTER_BLOCK ? count * (size_t)rank : 0;
+    int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
+    size_t first = scatters ? count * (size_t)rank : 0;
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
             double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
             int source = source_of(collective, i, count, root);
-            double expected = source >= 0 ? (double)input(source, i % count, call, part) : reduced(first + i, call, part);
+            double expected = source >= 0 ? (double)input(source, gathers ? i % count : first + i, call, part)
+                                          : reduced(first + i, call, part);
             if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;
             if (wrong++ == 0)

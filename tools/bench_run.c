@@ -26,8 +26,9 @@ static char *pair_in(const struct loop *l, uint32_t call)
     char *pair = l->arena + call % l->row->pairs * l->pair_bytes;
     if (!l->in_place)
         return pair;
-    /* in place, an all-gather's input is this rank's block of the output */
-    return l->row->collective == BENCH_ALLGATHER ? pair + (size_t)l->job->rank * l->in_bytes : pair;
+    /* in place, a gathering's input is this rank's block of the output */
+    int gathers = l->row->collective == BENCH_ALLGATHER || l->row->collective == BENCH_GATHER;
+    return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
 }
 
 /* Past the input, and not at the same offset in a page. */
@@ -57,6 +58,9 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
     case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
     case BENCH_REDUCE: return bench_reduce(in, out, count, l->o->dtype, l->o->op, (int)l->o->root);
+    case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_SCATTER:
+        return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
     default: return bench_barrier();
     }
 }
@@ -86,7 +90,7 @@ static void call_floor(const struct loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
-/* One repetition of calls that would overlap if they were made in a row: the mean of calls started together, one by one. */
+/* One repetition of calls that would overlap in a row: the mean of calls that all ranks start together, one by one. */
 static int time_apart(struct loop *l, enum action action, double *ns)
 {
     int failed = 0;
@@ -166,7 +170,9 @@ static void check_last(const struct loop *l, uint64_t *wrong)
 
 static int has_result(const struct loop *l)
 {
-    return l->row->collective != BENCH_BARRIER && (l->row->collective != BENCH_REDUCE || l->job->rank == (int)l->o->root);
+    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER)
+        return l->job->rank == (int)l->o->root;
+    return l->row->collective != BENCH_BARRIER && !(l->row->collective == BENCH_SCATTER && l->in_place);
 }
 
 /* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
@@ -205,8 +211,11 @@ static int loop_open(struct loop *l)
 {
     const struct bench_row *row = l->row;
     const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
-    l->in_count = row->collective == BENCH_REDUCE_SCATTER_BLOCK ? row->count * p : row->count;
-    l->out_count = row->collective == BENCH_ALLGATHER ? row->count * p : row->count;
+    l->in_count = l->out_count = row->count;
+    if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER)
+        l->in_count *= p;
+    if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER)
+        l->out_count *= p;
     if (row->collective == BENCH_BARRIER)
         l->in_count = l->out_count = 0;
     l->in_bytes = l->in_count * element;
@@ -236,7 +245,7 @@ static void summarise(const struct loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
     const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const double share = bench_is_rooted(row->collective) ? 1 : phases * (p - 1) / p;
+    const double share = row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);
     row->p99_us = at_fraction(samples, row->repetitions, 0.99);
@@ -257,8 +266,8 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
 {
     struct loop l = {.o = o, .job = job, .row = row};
     l.apart = bench_is_rooted(row->collective);
-    /* only the root of a reduction has an output that its input could stand in */
-    l.in_place = row->collective == BENCH_BCAST || (o->in_place && (row->collective != BENCH_REDUCE || job->rank == (int)o->root));
+    /* only a root has one buffer for input and output */
+    l.in_place = row->collective == BENCH_BCAST || (o->in_place && (!l.apart || job->rank == (int)o->root));
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
     row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l.apart ? 100 : 1;
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;

@@ -61,7 +61,8 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* it has told why */
     if (options->root >= (uint64_t)job->shape->nranks)
-        plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape, job->shape->nranks - 1);
+        plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape,
+                    job->shape->nranks - 1);
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);

@@ -81,7 +81,9 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     int others[2] = {(candidate->coll + 1) % HX_COLL_COUNT, (candidate->coll + 2) % HX_COLL_COUNT};
     char report[2048];
 
-    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_rooted(candidate->coll); /* the others put one side aside (runtime/api.c) */
+    /* the others put one side aside (runtime/api.c) */
+    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE ||
+                        (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
                                          call_of(shape, ground->companions[others[1]], 0), dense};

@@ -19,6 +19,10 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_bcast(out, COUNT, HX_FLOAT32, 0, comm);
     if (coll == HX_COLL_REDUCE)
         return hx_reduce(in, out, COUNT, HX_FLOAT32, HX_SUM, 0, comm);
+    if (coll == HX_COLL_GATHER)
+        return hx_gather(in, out, COUNT, HX_FLOAT32, 0, comm);
+    if (coll == HX_COLL_SCATTER)
+        return hx_scatter(in, out, COUNT, HX_FLOAT32, 0, comm);
     if (coll == HX_COLL_BARRIER)
         return hx_barrier(comm);
     return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);

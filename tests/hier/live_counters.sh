@@ -5,12 +5,14 @@ set -u
 cd "${top_builddir:-build}" || exit 1
 failed=0
 for n in 4 5; do
-    for pair in ALLREDUCE:allreduce REDUCE_SCATTER:reduce_scatter_block ALLGATHER:allgather BCAST:bcast REDUCE:reduce BARRIER:barrier; do
+    for pair in ALLREDUCE:allreduce REDUCE_SCATTER:reduce_scatter_block ALLGATHER:allgather BCAST:bcast REDUCE:reduce BARRIER:barrier \
+        GATHER:gather SCATTER:scatter; do
         algorithms="ring mesh rdh circulant"
         [ "$pair" = ALLREDUCE:allreduce ] && algorithms="$algorithms mesh_single recursive_doubling"
         [ "$pair" = BCAST:bcast ] && algorithms="flat binomial knomial scatter_ring scatter_circulant chain"
         [ "$pair" = REDUCE:reduce ] && algorithms="flat binomial knomial scatter_gather chain"
         [ "$pair" = BARRIER:barrier ] && algorithms="dissemination mesh tree pairwise"
+        case $pair in GATHER:* | SCATTER:*) algorithms="flat binomial" ;; esac
         for algorithm in $algorithms; do
             timeout 60 tools/coll_run -n $n --nodes $n --env "HX_INTER_${pair%:*}=$algorithm" -- \
                 tests/hier/live_counters "${pair#*:}" "$algorithm" || { echo "FAILED: $n nodes, ${pair#*:}, $algorithm"; failed=1; }

@@ -229,6 +229,25 @@ static struct expected reduce_scatter_gather(int p, int r)
     return e;
 }
 
+/* ---- gather to member 0, scatter from it */
+
+static struct expected gather_flat(int p, int r)
+{
+    (void)p;
+    return (struct expected){1, r > 0, r > 0 ? SHARE : 0};
+}
+
+static struct expected gather_binomial(int p, int r)
+{
+    return (struct expected){bcast_tree(p, r, 2).rounds, r > 0, r > 0 ? (uint64_t)subtree(p, r) * SHARE : 0};
+}
+
+static struct expected scatter_flat(int p, int r)
+{
+    uint64_t messages = r == 0 ? (uint64_t)p - 1 : 0;
+    return (struct expected){1, messages, messages * SHARE};
+}
+
 /* ---- barriers: a message is one token, here of p shares */
 
 static struct expected tokens(uint32_t rounds, uint64_t messages, int p)
@@ -289,6 +308,10 @@ static const struct row {
     {"knomial", HX_COLL_REDUCE, reduce_knomial},
     {"chain", HX_COLL_REDUCE, reduce_chain},
     {"scatter_gather", HX_COLL_REDUCE, reduce_scatter_gather},
+    {"flat", HX_COLL_GATHER, gather_flat},
+    {"binomial", HX_COLL_GATHER, gather_binomial},
+    {"flat", HX_COLL_SCATTER, scatter_flat},
+    {"binomial", HX_COLL_SCATTER, tree_scatter},
     {"dissemination", HX_COLL_BARRIER, barrier_dissemination},
     {"mesh", HX_COLL_BARRIER, barrier_mesh},
     {"tree", HX_COLL_BARRIER, barrier_tree},

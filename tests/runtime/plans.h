@@ -25,19 +25,17 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
     plan->nblocks = hx_coll_has_blocks(coll) ? (uint32_t)p : 1;
     plan->nlanes = 1;
     plan->in_nblocks = plan->out_nblocks = plan->nblocks;
-    if (coll == HX_COLL_ALLGATHER) {
+    if (coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER) {
         plan->in_block = (uint32_t)rank;
         plan->in_nblocks = 1;
     }
-    if (coll == HX_COLL_REDUCE_SCATTER) {
+    if (coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER) {
         plan->out_block = (uint32_t)rank;
         plan->out_nblocks = 1;
     }
-    if (coll == HX_COLL_BCAST)
-        plan->in_nblocks = rank == root;
-    if (coll == HX_COLL_REDUCE)
-        plan->out_nblocks = rank == root;
-    if (coll == HX_COLL_BARRIER)
+    if ((coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) && rank != root)
+        plan->in_nblocks = 0;
+    if (((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && rank != root) || coll == HX_COLL_BARRIER)
         plan->out_nblocks = 0;
     stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
     stage->root = root;

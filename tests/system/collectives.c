@@ -287,40 +287,64 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
 }
 
-/* A collective with a root. In place: the root's input is in its output already. */
+static hx_status_t rooted_run(enum hx_coll coll, void *in, void *out, hx_dtype_t t, hx_op_t op, size_t n, int root)
+{
+    switch (coll) {
+    case HX_COLL_BCAST: return hx_bcast(out, n, t, root, world);
+    case HX_COLL_REDUCE: return hx_reduce(in, out, n, t, op, root, world);
+    case HX_COLL_GATHER: return hx_gather(in, out, n, t, root, world);
+    default: return hx_scatter(in, out, n, t, root, world);
+    }
+}
+
+/* A collective with a root. Every rank has a vector of its own (of a scatter: of all ranks' blocks); in place, the root
+ * has one buffer. */
 static void rooted_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int root, int in_place)
 {
-    size_t e = hx_dtype_bytes(t);
-    unsigned char *in = buffer_get(&in_buffer, n * e), *out = buffer_get(&out_buffer, n * e);
-    int one_buffer = coll == HX_COLL_BCAST || (in_place && rank == root);
-    hx_status_t status;
+    size_t e = hx_dtype_bytes(t), all = n * (size_t)size, mine = n * (size_t)rank;
+    size_t in_n = coll == HX_COLL_SCATTER ? all : n, out_n = coll == HX_COLL_GATHER ? all : n;
+    unsigned char *in = buffer_get(&in_buffer, in_n * e), *out = buffer_get(&out_buffer, out_n * e);
+    int is_root = rank == root, one_buffer = in_place && is_root;
+    int has_out = is_root || coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER;
+    void *from = in, *to = has_out ? out : NULL;
     char what[128];
 
     snprintf(what, sizeof(what), "%s %s %s count %zu root %d%s", hx_coll_name(coll), hx_dtype_name(t), hx_op_name(op), n, root,
              in_place ? " in place" : "");
-    fill(one_buffer ? out : in, rank, 0, n, t, op);
+    if (coll == HX_COLL_BCAST || (one_buffer && coll == HX_COLL_REDUCE))
+        fill(out, rank, 0, n, t, op);
+    else if (one_buffer && coll == HX_COLL_GATHER)
+        fill(out + mine * e, rank, 0, n, t, op);
+    fill(in, rank, 0, in_n, t, op);
+    if (one_buffer && coll == HX_COLL_SCATTER)
+        to = HX_IN_PLACE;
+    else if (one_buffer)
+        from = HX_IN_PLACE;
+    if (coll == HX_COLL_SCATTER && !is_root)
+        from = NULL;
     calls++;
-    if (coll == HX_COLL_BCAST)
-        status = hx_bcast(out, n, t, root, world);
-    else
-        status = hx_reduce(one_buffer ? HX_IN_PLACE : in, rank == root ? out : NULL, n, t, op, root, world);
-    if (status != HX_SUCCESS)
+    if (rooted_run(coll, from, to, t, op, n, root) != HX_SUCCESS)
         die(what);
-    guards_check(&out_buffer, n * e, what);
+    guards_check(&out_buffer, out_n * e, what);
+    if (coll == HX_COLL_REDUCE && is_root)
+        reduced_check(out, 0, n, t, op, what);
     for (size_t i = 0; coll == HX_COLL_BCAST && i < n; i++)
         element_check(out + i * e, contribution(root, i, t, op), t, 0, what, i);
-    if (coll == HX_COLL_REDUCE && rank == root)
-        reduced_check(out, 0, n, t, op, what);
-    for (size_t i = 0; !one_buffer && i < n; i++) /* the input is as it was */
+    for (size_t i = 0; coll == HX_COLL_GATHER && is_root && i < all; i++)
+        element_check(out + i * e, contribution((int)(i / n), i % n, t, op), t, 0, what, i);
+    for (size_t i = 0; coll == HX_COLL_SCATTER && to == out && i < n; i++)
+        element_check(out + i * e, contribution(root, mine + i, t, op), t, 0, what, i);
+    for (size_t i = 0; i < in_n; i++) /* the input is as it was */
         element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
 }
 
 static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
     for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
+        size_t block = n > 10000 ? n / (size_t)size : n;
         int step = n <= 1000 || size < 3 ? 1 : size - 1; /* all roots, or the first and the last */
         for (int root = 0; hx_coll_is_rooted((enum hx_coll)coll) && root < size; root += step)
-            rooted_call((enum hx_coll)coll, t, op, n, root, root % 2);
+            rooted_call((enum hx_coll)coll, t, op, hx_coll_has_blocks((enum hx_coll)coll) ? block : n, root, root % 2);
         if (hx_coll_is_rooted((enum hx_coll)coll))
             rooted_call((enum hx_coll)coll, t, op, n, size - 1, size % 2);
     }
@@ -340,10 +364,12 @@ static void barrier_call(void)
         die("barrier");
     clock_gettime(CLOCK_MONOTONIC, &t);
     left = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-    if (hx_allreduce(&entered, &last, 1, HX_INT64, HX_MAX, world) || hx_allreduce(&left, &first, 1, HX_INT64, HX_MIN, world))
+    if (hx_allreduce(&entered, &last, 1, HX_INT64, HX_MAX, world) ||
+        hx_allreduce(&left, &first, 1, HX_INT64, HX_MIN, world))
         die("allreduce");
     if (first < last) {
-        fprintf(stderr, "collectives: rank %d: a rank left a barrier %lld ns before another entered it\n", rank, (long long)(last - first));
+        fprintf(stderr, "collectives: rank %d: a rank left a barrier %lld ns before another entered it\n", rank,
+                (long long)(last - first));
         exit(1);
     }
 }
@@ -395,11 +421,12 @@ static void run_short(void)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
 }
 
-/* Roots that send and go on, and a rank that comes late: nothing may be overwritten before it was read, nor taken for a later call's. The
- * root stays the same for a while, longer than match ids of calls are told apart. */
+/* Roots that send and go on, and a rank that comes late: nothing may be overwritten before it was read, nor taken for a
+ * later call's. The root stays the same for a while, longer than match ids of calls are told apart. */
 static void run_ahead(void)
 {
     static const size_t counts[] = {1, 5, 1, 3000, 40, 1, 70000, 2};
+    static const enum hx_coll others[] = {HX_COLL_REDUCE, HX_COLL_GATHER, HX_COLL_SCATTER};
 
     for (int i = 0; i < 600; i++) {
         int root = i / 150 % size, late = size - 1 - i / 300 % size;
@@ -415,7 +442,7 @@ static void run_ahead(void)
         for (size_t k = 0; k < n; k++)
             element_check(buf + k * sizeof(int32_t), contribution(i, k, HX_INT32, HX_SUM), HX_INT32, 0, "bcast ahead", k);
         if (i % 5 == 4)
-            rooted_call(HX_COLL_REDUCE, HX_INT32, HX_SUM, n, root, 0);
+            rooted_call(others[i / 5 % 3], HX_INT32, HX_SUM, n, root, 0);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

@@ -48,17 +48,20 @@ done
 for ((i = 0; i < $(longest intra); i++)); do
     intra=(HX_INTRA_ALLREDUCE="$(nth $i allreduce intra)" HX_INTRA_REDUCE_SCATTER="$(nth $i reduce_scatter_block intra)"
         HX_INTRA_ALLGATHER="$(nth $i allgather intra)" HX_INTRA_BCAST="$(nth $i bcast intra)"
-        HX_INTRA_REDUCE="$(nth $i reduce intra)" HX_INTRA_BARRIER="$(nth $i barrier intra)")
+        HX_INTRA_REDUCE="$(nth $i reduce intra)" HX_INTRA_BARRIER="$(nth $i barrier intra)"
+        HX_INTRA_GATHER="$(nth $i gather intra)" HX_INTRA_SCATTER="$(nth $i scatter intra)")
     inter=(HX_INTER_ALLREDUCE="$(nth $i allreduce inter)" HX_INTER_REDUCE_SCATTER="$(nth $i reduce_scatter_block inter)"
         HX_INTER_ALLGATHER="$(nth $i allgather inter)" HX_INTER_BCAST="$(nth $i bcast inter)"
-        HX_INTER_REDUCE="$(nth $i reduce inter)" HX_INTER_BARRIER="$(nth $i barrier inter)")
+        HX_INTER_REDUCE="$(nth $i reduce inter)" HX_INTER_BARRIER="$(nth $i barrier inter)"
+        HX_INTER_GATHER="$(nth $i gather inter)" HX_INTER_SCATTER="$(nth $i scatter inter)")
     passes 3 1 short "${intra[@]}"
     passes 5 1 short "${intra[@]}" HX_SLICE=4K HX_CHECK=1
     passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K
     [ $i -lt "$(longest inter)" ] || continue
     flat=(HX_ALLREDUCE="$(nth $i allreduce flat)" HX_REDUCE_SCATTER="$(nth $i reduce_scatter_block flat)"
         HX_ALLGATHER="$(nth $i allgather flat)" HX_BCAST="$(nth $i bcast flat)"
-        HX_REDUCE="$(nth $i reduce flat)" HX_BARRIER="$(nth $i barrier flat)")
+        HX_REDUCE="$(nth $i reduce flat)" HX_BARRIER="$(nth $i barrier flat)"
+        HX_GATHER="$(nth $i gather flat)" HX_SCATTER="$(nth $i scatter flat)")
     passes 3 3 short "${inter[@]}"
     passes 6 3 short "${inter[@]}" HX_LANES=$((i % 3 + 1)) HX_CHECK=1
     passes 5 3 short "${flat[@]}" HX_CHUNK=4K

@@ -55,6 +55,8 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
     case HX_COLL_ALLGATHER: return contribution((int)(i / n), i % n);
     case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->rank * n + i);
     case HX_COLL_BCAST: return contribution(root, i);
+    case HX_COLL_GATHER: return contribution((int)(i / n), i % n);
+    case HX_COLL_SCATTER: return contribution(root, (size_t)comm->rank * n + i);
     default: return total(i);
     }
 }
@@ -63,8 +65,9 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
 {
     struct hx_kind kind = {coll, HX_INT64, HX_SUM, root, n};
     struct hx_bound *bound;
-    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? n * RANKS : n;
-    size_t out_n = coll == HX_COLL_ALLGATHER ? n * RANKS : coll == HX_COLL_BARRIER || (coll == HX_COLL_REDUCE && comm->rank != root) ? 0 : n;
+    int no_out = coll == HX_COLL_BARRIER || ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER ? n * RANKS : n;
+    size_t out_n = no_out ? 0 : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? n * RANKS : n;
 
     for (size_t i = 0; i < in_n; i++)
         in[i] = contribution(comm->rank, i);
@@ -92,12 +95,15 @@ static void *rank_main(void *arg)
     struct hx_node node = {.me = me->rank, .ranks = ranks};
     struct hx_env env = {.timeout = 60, .slice = me->setting->slice};
     struct hx_comm comm = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .node = &node};
+    static const enum hx_coll rooted[5] = {HX_COLL_BCAST, HX_COLL_BCAST, HX_COLL_SCATTER, HX_COLL_REDUCE, HX_COLL_GATHER};
     size_t most = counts[COUNTS - 1] * RANKS;
     int64_t *in = malloc(most * sizeof(*in)), *out = malloc(most * sizeof(*out));
 
     env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
     env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
+    env.gather = (char *)(uintptr_t)me->setting->names[HX_COLL_GATHER];
+    env.scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_SCATTER];
     env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
@@ -112,7 +118,7 @@ static void *rank_main(void *arg)
         for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
             call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], 0, in, out);
         for (size_t i = 0; i < 2 * ROUNDS * COUNTS * RANKS && !me->failure[0]; i++) /* some run ahead */
-            call_run(me, &comm, i % 5 < 3 ? HX_COLL_BCAST : HX_COLL_REDUCE, counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
+            call_run(me, &comm, rooted[i % 5], counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
         hx_engine_close(&comm);
     }
     if (comm.planner)

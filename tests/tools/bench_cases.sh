@@ -32,8 +32,8 @@ refuses() {
 case_check_passes() {
     local n dtype op
     for n in 1 2 3; do
-        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce --max 64K --factor 16
-        passes $n bcast reduce --max 64K --factor 64 --root $((n - 1)) --in-place
+        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce gather scatter --max 64K --factor 16
+        passes $n bcast reduce gather scatter --max 64K --factor 64 --root $((n - 1)) --in-place
         passes $n allreduce reduce_scatter_block allgather --max 20000 --factor 50 --in-place
     done
     for dtype in $dtypes; do
