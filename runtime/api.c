@@ -197,7 +197,7 @@ static hx_status_t aside_reserve(struct hx_comm *comm, const char *name, size_t 
 
     if (!aside) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", name, bytes);
-        return comm_fail(comm, HX_ERR_NOMEM);
+        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
     }
     comm->aside = aside;
     comm->aside_bytes = bytes > comm->aside_bytes ? bytes : comm->aside_bytes;

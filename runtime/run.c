@@ -157,6 +157,8 @@ static int wait_for(struct hx_run *run, int (*look)(void *))
     struct hx_comm *comm = run->comm;
     hx_status_t status = hx_wait_until(&comm->waiter, look, hx_stall_tell, run, comm->env->timeout);
 
+    if (status == HX_SUCCESS)
+        atomic_store_explicit(&comm->node->controls[comm->node->me].waits_for, -1, memory_order_relaxed);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;

@@ -77,9 +77,11 @@ static hx_status_t job_get(struct hx_boot *boot, struct hx_env *env, struct hx_j
 
 /* ---- fence 3: who is where ---------------------------------------------------------------------------------------- */
 
-static void nap(void)
+/* A moment for others of this node. Returns 0 once HX_TIMEOUT is over. */
+static int nap(const struct hx_comm *comm, double *slept)
 {
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    return comm->env->timeout <= 0 || (*slept += 1.5e-4) <= comm->env->timeout;
 }
 
 static hx_status_t node_arrive(struct hx_comm *comm, const struct hx_place *place)
@@ -91,12 +93,10 @@ static hx_status_t node_arrive(struct hx_comm *comm, const struct hx_place *plac
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
     /* release pairs with the acquire below: masks and addresses of all are there */
     atomic_fetch_add_explicit(&header->arrived, 1, memory_order_release);
-    while (atomic_load_explicit(&header->arrived, memory_order_acquire) < (uint32_t)comm->node->n) {
-        nap();
-        if (comm->env->timeout > 0 && (slept += 1.5e-4) > comm->env->timeout)
+    while (atomic_load_explicit(&header->arrived, memory_order_acquire) < (uint32_t)comm->node->n)
+        if (!nap(comm, &slept))
             return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
                            atomic_load(&header->arrived), comm->node->n, comm->env->timeout);
-    }
     return HX_SUCCESS;
 }
 
@@ -203,25 +203,34 @@ static hx_status_t networks_agree(const struct hx_comm *comm)
     return status;
 }
 
-/* Every node's value into this node's table, by its leader. */
-static void table_complete(struct hx_comm *comm, struct hx_failure *failure)
+/* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. */
+static void table_complete(struct hx_comm *comm, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = comm->node->header;
+    double slept = 0;
     int state;
 
     if (comm->node->me == 0) {
-        hx_status_t status = nodes_get(comm, failure);
-        if (status == HX_SUCCESS)
-            status = networks_agree(comm);
-        hx_failure_keep(failure, comm->rank, status);
+        hx_failure_keep(failure, comm->rank, fenced);
+        if (failure->status == HX_SUCCESS)
+            hx_failure_keep(failure, comm->rank, nodes_get(comm, failure));
+        if (failure->status == HX_SUCCESS)
+            hx_failure_keep(failure, comm->rank, networks_agree(comm));
         if (failure->status != HX_SUCCESS)
             hx_node_fail(comm->node, failure);
         /* release pairs with the acquire below */
         atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
         return;
     }
+    if (failure->status != HX_SUCCESS || fenced != HX_SUCCESS)
+        return;
     while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0)
-        nap(); /* the leader is inside the bootstrap, which has its own time-out */
+        if (!nap(comm, &slept)) {
+            hx_fail(HX_ERR_TIMEOUT, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)",
+                    comm->node->ranks[0], comm->env->timeout);
+            hx_failure_keep(failure, comm->rank, HX_ERR_TIMEOUT);
+            return;
+        }
     if (state < 0)
         *failure = header->failure;
 }
@@ -273,8 +282,9 @@ static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *p
         hx_failure_keep(failure, comm->rank, node_put(comm));
     if (failure->status != HX_SUCCESS && (!comm->node || comm->node->me == 0))
         failure_put(comm, failure);
-    if ((fenced = hx_boot_fence(comm->boot)) == HX_SUCCESS && failure->status == HX_SUCCESS)
-        table_complete(comm, failure);
+    fenced = hx_boot_fence(comm->boot);
+    if (comm->node)
+        table_complete(comm, fenced, failure);
     return fenced;
 }
 
