@@ -3,6 +3,7 @@
  * used. */
 #include "fabric.h"
 #include "runtime/error.h"
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +104,29 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
                                               (const struct address_blob *)buffer_b);
 }
 
+static int is_of_this_host(const struct hx_net *net, const void *name)
+{
+    const struct sockaddr *own = net->info->src_addr, *peer = name;
+
+    if (own == NULL || own->sa_family != peer->sa_family)
+        return 0;
+    if (own->sa_family == AF_INET)
+        return ((const struct sockaddr_in *)own)->sin_addr.s_addr == ((const struct sockaddr_in *)peer)->sin_addr.s_addr;
+    return own->sa_family == AF_INET6 && memcmp(&((const struct sockaddr_in6 *)own)->sin6_addr,
+                                                &((const struct sockaddr_in6 *)peer)->sin6_addr, 16) == 0;
+}
+
+/* libfabric's sockets provider leaves the head of a message in TCP's receive buffer until all of its 24 bytes are
+ * there. Over loopback, where one segment of up to 64 KiB can take more than half of the buffer, TCP closes its window
+ * until that segment has been read to the end: when it ends within a head, both wait for ever. Buffers long enough for
+ * several segments prevent it, but FI_SOCKETS_MAX_BUF_SZ gives them to accepted connections only. So send nothing over
+ * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
+static void keep_moving(struct hx_net *net, struct hx_edge *edge, const void *name)
+{
+    if (strcmp(net->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(net, name))
+        hx_credit_tell(net, edge);
+}
+
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
 {
     uint8_t buffer[BLOB_MAX_BYTES] __attribute__((aligned(8)));
@@ -129,5 +153,6 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
                        peer);
     }
     net->edges[peer] = edge;
+    keep_moving(net, edge, blob->name);
     return HX_SUCCESS;
 }

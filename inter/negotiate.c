@@ -300,10 +300,12 @@ hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_inf
     hx_status_t status = HX_SUCCESS;
 
     /* Before libfabric first looks: user programs fork; libinfinipath, loaded by Debian's libfabric, would install signal
-     * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4). */
+     * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive
+     * buffers of sockets must hold several of TCP's longest segments (address.c: keep_moving). */
     setenv("FI_EFA_FORK_SAFE", "1", 0);
     setenv("IPATH_NO_BACKTRACE", "1", 0);
     setenv("FI_NET_MAX_SAVED", "1024", 0);
+    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     list = offers_get(NULL, FI_REMOTE_COMM);

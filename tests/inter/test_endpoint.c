@@ -146,6 +146,30 @@ static void case_early_large(struct world *w)
     early(w, HX_GRANT, 65536);
 }
 
+/* The receiver dawdles over thousands of short messages, so the connection fills up and drains again and again, at any
+ * place within a message. First one way, then the other. */
+static void case_slow_receiver(struct world *w)
+{
+    enum { COUNT = 6000 };
+    static struct hx_net_op op[COUNT];
+    static uint8_t buffer[100];
+    struct hx_segment part = {buffer, sizeof(buffer)};
+
+    for (int sender = 0; sender < 2; sender++) {
+        uint64_t match = (uint64_t)sender * COUNT;
+        for (int i = 0; i < COUNT; i++)
+            post(w, &op[i], w->me == sender ? HX_NET_SEND : HX_NET_RECV, !w->me, match + (uint64_t)i, &part, 1);
+        if (w->me != sender)
+            usleep(100000);
+        for (int i = 0; i < COUNT; i++) {
+            if (w->me != sender && i % 16 == 0)
+                usleep(200);
+            check(finish(w, &op[i]) == 1);
+        }
+        meet(w, &w->meet->arrived, 2 + sender);
+    }
+}
+
 static void case_all_to_all(struct world *w)
 {
     struct hx_net_op send[RANKS_MAX], recv[RANKS_MAX];
@@ -315,6 +339,7 @@ EVERYWHERE(both_ways, 2)
 EVERYWHERE(early_short, 2)
 EVERYWHERE(early_eager, 2)
 EVERYWHERE(early_large, 2)
+EVERYWHERE(slow_receiver, 2)
 EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_send, 2)
@@ -343,6 +368,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lengths),     cmocka_unit_test(test_segments),    cmocka_unit_test(test_many),
         cmocka_unit_test(test_reverse),     cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_early_short),
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
+        cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_send), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
     };
