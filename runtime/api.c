@@ -118,7 +118,10 @@ static hx_status_t call_check(struct hx_comm *comm, const char *name, struct hx_
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
                 kind.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, kind.root);
     else if (out == HX_IN_PLACE)
-        hx_fail(HX_ERR_ARG, "%s: out is HX_IN_PLACE; only in may be", name);
+        hx_fail(HX_ERR_ARG, "%s: %s", name,
+                kind.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
+                : kind.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
+                                               : "out is HX_IN_PLACE; only in may be");
     else
         return HX_SUCCESS;
     return comm_fail(comm, HX_ERR_ARG);
@@ -295,7 +298,7 @@ hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype
 {
     struct hx_kind kind = {HX_COLL_SCATTER, dtype, HX_SUM, root, count};
     int is_root = hx_rank(comm) == root; /* only the root has an in */
-    const void *first = is_root ? in : out, *second = is_root && out == HX_IN_PLACE ? in : out;
+    const void *first = is_root ? in : out, *second = is_root && (in == HX_IN_PLACE || out == HX_IN_PLACE) ? in : out;
     struct hx_bound *bound = call_known(comm, kind, first, second);
     hx_status_t status;
 

@@ -55,6 +55,40 @@ static void wrong_arguments(void)
     EXPECT(hx_allgather(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: count 2305");
 }
 
+static void wrong_roots(void)
+{
+    int in[64] = {0}, out[64], size = hx_size(world);
+
+    EXPECT(hx_bcast(in, 3, HX_INT32, -1, world), HX_ERR_ARG, world, "hx_bcast: root -1 is no rank");
+    EXPECT(hx_bcast(in, 3, HX_INT32, size, world), HX_ERR_ARG, world, "is no rank; choose 0 to");
+    EXPECT(hx_bcast(NULL, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "buf is NULL and count is 3");
+    EXPECT(hx_bcast(HX_IN_PLACE, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "buf is HX_IN_PLACE");
+    EXPECT(hx_reduce(in, out, 3, HX_INT32, HX_SUM, size, world), HX_ERR_ARG, world, "hx_reduce: root");
+    EXPECT(hx_reduce(NULL, out, 3, HX_INT32, HX_SUM, 0, world), HX_ERR_ARG, world, "in is NULL and count is 3");
+    EXPECT(hx_gather(in, out, 3, HX_INT32, size, world), HX_ERR_ARG, world, "hx_gather: root");
+    EXPECT(hx_scatter(in, out, 3, HX_INT32, -1, world), HX_ERR_ARG, world, "hx_scatter: root -1 is no rank");
+    if (hx_rank(world) == 0) {
+        EXPECT(hx_scatter(HX_IN_PLACE, out, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only the root's out may be");
+    } else {
+        EXPECT(hx_scatter(in, HX_IN_PLACE, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only that of root 0 may be");
+        EXPECT(hx_gather(HX_IN_PLACE, out, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only that of root 0 may be");
+    }
+}
+
+/* Calls like the wrong ones, so that these find their plan bound the next time. */
+static void right_calls(void)
+{
+    int in[64] = {0}, out[64];
+
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(in, out, 1, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_reduce_scatter_block(in, out, 1, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_bcast(in, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_reduce(in, out, 3, HX_INT32, HX_SUM, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_gather(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scatter(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
+}
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -84,7 +118,11 @@ int main(void)
         return 1;
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "started already");
     wrong_arguments();
+    wrong_roots();
     zero_counts();
+    right_calls();
+    wrong_arguments();
+    wrong_roots();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");
