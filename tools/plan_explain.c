@@ -199,7 +199,7 @@ static int big_check(const struct plan_job *job, const char *shape)
         node_measure(job, fullest, &e);
     hx_candidate_name(&job->candidates[job->best], name);
     sends = e.most_message > 0;
-    small = sends && e.least_message < MESSAGE_MIN_BYTES;
+    small = sends && e.least_message < MESSAGE_MIN_BYTES && job->coll != HX_COLL_BARRIER; /* whose messages are tokens */
     large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes; /* bind refuses the latter */
     printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);

@@ -178,6 +178,7 @@ static void play_memory(void)
 
 static void play_choices(void)
 {
+    setvbuf(stdout, NULL, _IOLBF, 0); /* ranks share the pipe: write whole lines */
     for (int coll = 0; coll < HX_COLL_COUNT; coll++)
         for (uint64_t n = 1; n <= 1 << 22; n *= 8) {
             struct hx_choice choice = {0};
