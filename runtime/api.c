@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The public functions: arguments are checked here, then the engine runs. */
+#include "explain.h"
 #include "log.h"
 #include "startup.h"
 #include <stdint.h>
@@ -310,4 +311,59 @@ hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype
         out = comm->aside;
     }
     return rooted_call_run(comm, "hx_scatter", kind, in, out, bound);
+}
+
+/* ---- what a call does ------------------------------------------------------------------------------------------- */
+
+static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
+{
+    const char *text = comm->net ? hx_registry.net->describe(comm->net) : "";
+    struct hx_plan_stats stats;
+    struct hx_bound *bound;
+    hx_status_t status = hx_bind(comm, kind, &bound);
+
+    if (status != HX_SUCCESS)
+        return comm_fail(comm, status);
+    hx_plan_count(bound->plan, comm->shape, &bound->sizes, &stats);
+    snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
+    snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
+    info->rounds = stats.rounds + stats.awaits;
+    info->network_bytes = stats.inter_bytes_sent;
+    info->shared_bytes = stats.bytes_sent - stats.inter_bytes_sent + stats.slot_bytes_written;
+    return HX_SUCCESS;
+}
+
+static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
+{
+    char choices[256] = "";
+
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
+    hx_fail(HX_ERR_ARG, "hx_plan_info: collective \"%.64s\" is none; choose one of%s", collective, choices);
+    return comm_fail(comm, HX_ERR_ARG);
+}
+
+hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                         hx_plan_info_t *info)
+{
+    struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
+    hx_status_t status;
+
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "hx_plan_info: the communicator is NULL");
+    if (!collective || !info) {
+        hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
+        return comm_fail(comm, HX_ERR_ARG);
+    }
+    if (hx_coll_parse(collective, &kind.coll) < 0)
+        return coll_unknown(comm, collective);
+    *info = (hx_plan_info_t){0};
+    if (kind.coll == HX_COLL_BARRIER)
+        kind = (struct hx_kind){HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1};
+    if (!hx_coll_reduces(kind.coll))
+        kind.op = HX_SUM;
+    if (!hx_coll_is_rooted(kind.coll))
+        kind.root = 0;
+    status = call_check(comm, "hx_plan_info", kind, info, info);
+    return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, kind, info);
 }

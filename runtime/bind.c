@@ -254,6 +254,7 @@ static hx_status_t bound_fill(struct hx_comm *comm, struct hx_bound *bound, cons
     struct hx_sizes sizes = {bound->kind.count, bound->elem_bytes, choice->fine_slices, choice->coarse_slices};
     hx_status_t status;
 
+    bound->sizes = sizes;
     bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
     status = bound->stages ? HX_SUCCESS : HX_ERR_NOMEM;
     for (int s = 0; status == HX_SUCCESS && s < bound->nstages; s++)

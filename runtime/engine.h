@@ -91,6 +91,7 @@ struct hx_bound {
     uint32_t elem_bytes;
     hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
     struct hx_plan *plan;
+    struct hx_sizes sizes;
     int writes_slot;
     int one_slice; /* run_inline */
     size_t work_bytes, scratch_bytes;

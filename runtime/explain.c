@@ -179,6 +179,7 @@ void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *
     hx_layout_init(&layout, plan, stage, sizes);
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
+        stats->awaits += step->op == HX_OP_AWAIT && !step->own;
         int crosses =
             step->op == HX_OP_SEND && shape->node_of[stage->members[step->peer]] != shape->node_of[plan->rank];
         for (uint64_t slice = 0; step->nblocks && slice < layout.nslices; slice++)
@@ -191,13 +192,14 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
 {
     *stats = (struct hx_plan_stats){.plan_bytes = hx_plan_bytes(plan)};
     for (int level = 0; level < plan->nlevels; level++) {
-        uint32_t longest = 0;
+        uint32_t longest = 0, awaits = 0;
         for (int s = 0; s < plan->nstages; s++) {
             struct hx_plan_stats one;
             if (plan->stages[s].level != level)
                 continue;
             hx_stage_count(plan, s, shape, sizes, &one);
             longest = one.rounds > longest ? one.rounds : longest;
+            awaits = one.awaits > awaits ? one.awaits : awaits;
             stats->steps += one.steps;
             stats->messages += one.messages;
             stats->bytes_sent += one.bytes_sent;
@@ -207,5 +209,6 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
             stats->slot_bytes_read += one.slot_bytes_read;
         }
         stats->rounds += longest;
+        stats->awaits += awaits;
     }
 }

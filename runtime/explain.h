@@ -14,6 +14,7 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file);
 /* What one rank does in one stage, or in all. */
 struct hx_plan_stats {
     uint32_t rounds; /* of transfers: one after the other (stages of one level count once, as the longest) */
+    uint32_t awaits; /* of flags, likewise; but those that only keep slots from being written too early */
     uint32_t steps;
     uint64_t messages, bytes_sent;             /* all slices; empty ones are not sent */
     uint64_t inter_messages, inter_bytes_sent; /* of these, to other nodes */

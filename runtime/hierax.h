@@ -149,6 +149,21 @@ HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtyp
  * others have entered the call. Blocking. Errors as hx_bcast. */
 HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
+/* What a collective call does on this rank. */
+typedef struct hx_plan_info {
+    char plan[96];        /* its plan as coll_plan names it, "hier(nary,ring,nary) x2"; "" where nothing is to do */
+    char network[96];     /* between nodes, "libfabric 1.17 provider net 117.0 on eth0"; "" where all ranks share a node */
+    unsigned rounds;      /* messages and flags, one after the other */
+    size_t network_bytes; /* this rank sends to other nodes */
+    size_t shared_bytes;  /* this rank writes where others of its node read */
+} hx_plan_info_t;
+
+/* Tell what such a call on comm does. collective: a function's name without "hx_", e.g. "allreduce"; count and dtype as
+ * there; op and root are not looked at where it has none. Local: other ranks need not call it. Errors: HX_ERR_ARG,
+ * HX_ERR_NOMEM. */
+HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                   int root, hx_plan_info_t *info);
+
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);
 

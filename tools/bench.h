@@ -59,6 +59,7 @@ struct bench_job {
     int oversubscribed;                   /* on any machine */
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
+    char network[96];                     /* between nodes; "": none, or not told */
 };
 
 /* One line of the result. */
@@ -70,9 +71,9 @@ struct bench_row {
     double min_us, median_us, p99_us, bus_gbps;
     double bound_us; /* 0: no term is known */
     const char *bound_term;
-    long rounds;       /* -1: unknown */
-    double sent_bytes; /* per rank; -1: unknown */
-    char plan[BENCH_TEXT_BYTES];
+    /* where the library tells plans: rank 0's, and of any rank the most rounds and the most bytes given to others */
+    char plan[96];
+    uint64_t rounds, sent_bytes;
 };
 
 static inline double bench_now_ns(void)

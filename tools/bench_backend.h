@@ -5,23 +5,17 @@
 #define HX_BENCH_BACKEND_H
 #include "bench.h"
 
-struct bench_plan { /* what the library says about the plan of a call */
-    char line[BENCH_TEXT_BYTES];
-    long rounds;       /* -1: unknown */
-    double sent_bytes; /* per rank; -1: unknown */
-};
-
 extern const char *const bench_backend_tool;               /* "coll_bench" */
 int bench_backend_init(int *argc, char ***argv, int *rank, int *size); /* 0, or the exit status after printing why */
 int bench_backend_finalize(void);
 void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
 const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
-const char *bench_backend_provider(void);                  /* NULL: unknown */
+extern const int bench_backend_tells_plans;                /* 0: nothing but times can be shown */
 int bench_backend_nodes_per_machine(void);                 /* 1 unless nodes are emulated */
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
-/* 1 and *plan filled, or 0: the library cannot say. count: the call's argument. */
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
-                       struct bench_plan *plan);
+/* What a call does on this rank. count: the call's argument. */
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                       hx_plan_info_t *info);
 
 int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
 int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 const char *const bench_backend_tool = "coll_bench";
+const int bench_backend_tells_plans = 1;
 static hx_comm_t *world;
 
 static int told(const char *call, hx_status_t status, const hx_comm_t *comm)
@@ -45,11 +46,6 @@ const char *bench_backend_name(void)
     return name;
 }
 
-const char *bench_backend_provider(void)
-{
-    return NULL;
-}
-
 int bench_backend_nodes_per_machine(void)
 {
     const char *text = getenv("HX_NODES"); /* checked by hx_init */
@@ -62,11 +58,11 @@ int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
     return bench_op_defined(dtype, op);
 }
 
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
-                       struct bench_plan *plan)
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                       hx_plan_info_t *info)
 {
-    (void)collective, (void)count, (void)dtype, (void)op, (void)plan;
-    return 0;
+    return told("hx_plan_info",
+                hx_plan_info(world, bench_collective_names[collective], count, dtype, op, root, info), world);
 }
 
 int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 const char *const bench_backend_tool = "coll_bench_mpi";
+const int bench_backend_tells_plans = 0;
 static MPI_Datatype dtypes[HX_BYTE + 1];
 static MPI_Op ops[HX_LXOR + 1];
 
@@ -75,11 +76,6 @@ const char *bench_backend_name(void)
     return name;
 }
 
-const char *bench_backend_provider(void)
-{
-    return NULL;
-}
-
 int bench_backend_nodes_per_machine(void)
 {
     return 1;
@@ -90,11 +86,11 @@ int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
     return bench_op_defined(dtype, op) && dtypes[dtype] != MPI_DATATYPE_NULL && ops[op] != MPI_OP_NULL;
 }
 
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op,
-                       struct bench_plan *plan)
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                       hx_plan_info_t *info)
 {
-    (void)collective, (void)count, (void)dtype, (void)op, (void)plan;
-    return 0;
+    (void)collective, (void)count, (void)dtype, (void)op, (void)root, (void)info;
+    return -1;
 }
 
 int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)

@@ -56,7 +56,10 @@ static const char doc[] =
     "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and, "
     "when --alpha and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not "
-    "measured are left out and named above the table.";
+    "measured are left out and named above the table.\n\n"
+    "Where the library tells its plans (Hierax does, MPI does not): rounds, messages and flags that a rank "
+    "waits for one after the other; sent/rank, bytes that a rank sends to other nodes or writes for others of its own; "
+    "both are those of the busiest rank; and rank 0's plan.";
 
 static int add_collective(struct bench_options *o, const char *text)
 {

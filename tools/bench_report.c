@@ -45,45 +45,44 @@ static void print_unknown_terms(const struct bench_options *o, const struct benc
 
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
 {
-    const char *provider = bench_backend_provider();
     if (csv)
-        fprintf(csv, "library,provider,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,"
-                     "collective,bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,"
-                     "bound_percent,bound_term,rounds,sent_bytes,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,plan\n");
+        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
+                     "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
+                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps%s\n",
+                bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
     if (!table)
         return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s   provider %s%s\n",
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s\n",
            bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
            job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
-           bench_op_names[o->op], o->in_place ? "   in place" : "", provider ? provider : "unknown",
-           o->check ? "   checked" : "");
+           bench_op_names[o->op], o->in_place ? "   in place" : "", o->check ? "   checked" : "");
+    if (job->network[0])
+        printf("# %s\n", job->network);
     printf("# clock %.0f ns", job->clock_ns);
     if (job->hop_ns > 0)
         printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
     printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
     print_unknown_terms(o, job);
-    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s %6s %11s\n", "collective", "bytes", "calls", "reps",
-           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term", "rounds", "sent/rank");
+    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
+           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
+           bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
     fflush(stdout);
 }
 
 static void print_row(const struct bench_row *row, double percent)
 {
-    char rounds[32] = "-", sent[32] = "-", bound[32] = "-", share[32] = "-";
-    if (row->rounds >= 0)
-        snprintf(rounds, sizeof(rounds), "%ld", row->rounds);
-    if (row->sent_bytes >= 0)
-        snprintf(sent, sizeof(sent), "%.0f", row->sent_bytes);
+    char bound[32] = "-", share[32] = "-";
     if (row->bound_us > 0) {
         snprintf(bound, sizeof(bound), "%.3f", row->bound_us);
         snprintf(share, sizeof(share), "%.1f", percent);
     }
-    printf("%-20s %11llu %6llu %5llu %11.3f %11.3f %11.3f %8.3f %10s %7s %-8s %6s %11s\n",
+    printf("%-20s %11llu %6llu %5llu %11.3f %11.3f %11.3f %8.3f %10s %7s %-8s",
            bench_collective_names[row->collective], (unsigned long long)row->bytes, (unsigned long long)row->iterations,
            (unsigned long long)row->repetitions, row->median_us, row->p99_us, row->min_us, row->bus_gbps, bound, share,
-           row->bound_term, rounds, sent);
-    if (row->plan[0])
-        printf("#   %s\n", row->plan);
+           row->bound_term);
+    if (bench_backend_tells_plans)
+        printf(" %6llu %11llu  %s", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes, row->plan);
+    printf("\n");
     fflush(stdout);
 }
 
@@ -101,19 +100,21 @@ static void csv_text(const char *text)
 static void csv_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row,
                     double percent)
 {
-    const char *provider = bench_backend_provider();
     csv_text(bench_backend_name());
-    fputc(',', csv);
-    csv_text(provider ? provider : "");
     fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
             bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->check, (unsigned long long)o->warmup);
-    fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,%ld,%.0f,",
+    fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,",
             bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
             (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
-            row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term,
-            row->rounds, row->sent_bytes);
-    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f,", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps);
-    csv_text(row->plan);
+            row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term);
+    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps);
+    if (bench_backend_tells_plans) {
+        fputc(',', csv);
+        csv_text(job->network);
+        fputc(',', csv);
+        csv_text(row->plan);
+        fprintf(csv, ",%llu,%llu", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes);
+    }
     fputc('\n', csv);
     fflush(csv);
 }
@@ -152,9 +153,11 @@ static struct json_object *json_row(const struct bench_row *row, double percent)
     add_real(j, "bound_us", row->bound_us);
     add_real(j, "bound_percent", percent);
     add_text(j, "bound_term", row->bound_term);
-    add_int(j, "rounds", row->rounds);
-    add_real(j, "sent_bytes", row->sent_bytes);
-    add_text(j, "plan", row->plan);
+    if (bench_backend_tells_plans) {
+        add_text(j, "plan", row->plan);
+        add_int(j, "rounds", (int64_t)row->rounds);
+        add_int(j, "sent_bytes", (int64_t)row->sent_bytes);
+    }
     return j;
 }
 
@@ -174,7 +177,8 @@ static struct json_object *json_document(const struct bench_options *o, const st
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add_text(j, "library", bench_backend_name());
-    add_text(j, "provider", bench_backend_provider());
+    if (bench_backend_tells_plans)
+        add_text(j, "network", job->network);
     add_text(j, "host", host);
     add_int(j, "ranks", job->size);
     add_int(j, "nodes", job->nodes);

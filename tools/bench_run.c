@@ -252,6 +252,24 @@ static void summarise(const struct loop *l, const double *samples)
     row->bus_gbps = row->median_us > 0 ? (double)row->bytes * share / (row->median_us * 1e3) : 0;
 }
 
+/* What the calls did: the busiest rank counts. */
+static int plan_ask(struct loop *l)
+{
+    struct bench_row *row = l->row;
+    hx_plan_info_t info;
+    uint64_t mine[2], most[2];
+    if (bench_backend_plan(row->collective, row->count, l->o->dtype, l->o->op, (int)l->o->root, &info))
+        return -1;
+    mine[0] = info.rounds;
+    mine[1] = info.network_bytes + info.shared_bytes;
+    if (bench_allreduce(mine, most, 2, HX_UINT64, HX_MAX))
+        return -1;
+    memcpy(row->plan, info.plan, sizeof(row->plan));
+    row->rounds = most[0];
+    row->sent_bytes = most[1];
+    return 0;
+}
+
 static int warm_up(struct loop *l)
 {
     for (uint64_t i = 0; i < l->o->warmup; i++, l->call++) {
@@ -280,13 +298,9 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
     }
     failed = failed || warm_up(&l) || measure(&l, CALL_LIBRARY, row->repetitions, samples, wrong);
     if (!failed) {
-        struct bench_plan plan = {.rounds = -1, .sent_bytes = -1};
-        bench_backend_plan(row->collective, row->count, o->dtype, o->op, &plan);
-        row->rounds = plan.rounds;
-        row->sent_bytes = plan.sent_bytes;
-        memcpy(row->plan, plan.line, sizeof(row->plan));
         summarise(&l, samples);
         bench_bound_set(o, job, floor_us, row);
+        failed = bench_backend_tells_plans && plan_ask(&l);
     }
     free(l.arena);
     free(samples);

@@ -212,7 +212,7 @@ static int big_check(const struct plan_job *job, const char *shape)
 int plan_big(const struct plan_options *options)
 {
     static const char *const named[] = {"4x96", "16x96", "64x192"};
-    int n = options->nshapes ? options->nshapes : 3, failed = 0;
+    int n = options->nshapes ? options->nshapes : 3, checked = 0, failed = 0;
     struct plan_job *job = plan_memory(malloc(sizeof(*job)));
 
     printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
@@ -224,11 +224,14 @@ int plan_big(const struct plan_options *options)
     for (int i = 0; i < n; i++)
         for (int c = 0; c < options->ncolls; c++) {
             const char *shape = options->nshapes ? options->shapes[i] : named[i];
+            if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
+                continue;
+            checked++;
             plan_job_open(job, options, shape, options->colls[c]);
             failed += big_check(job, shape);
             plan_job_close(job);
         }
     free(job);
-    printf("%d passed, %d failed\n", n * options->ncolls - failed, failed);
+    printf("%d passed, %d failed\n", checked - failed, failed);
     return failed ? 1 : 0;
 }

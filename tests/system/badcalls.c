@@ -89,6 +89,26 @@ static void right_calls(void)
     EXPECT(hx_scatter(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
 }
 
+static void plan_info(void)
+{
+    hx_plan_info_t info;
+    int alone = hx_size(world) == 1;
+
+    EXPECT(hx_plan_info(NULL, "allreduce", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, NULL, "communicator is NULL");
+    EXPECT(hx_plan_info(world, "allreduce", 1, HX_INT32, HX_SUM, 0, NULL), HX_ERR_ARG, world, "info is NULL");
+    EXPECT(hx_plan_info(world, NULL, 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "collective is NULL");
+    EXPECT(hx_plan_info(world, "allred", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "\"allred\" is none");
+    EXPECT(hx_plan_info(world, "allred", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "allgather bcast");
+    EXPECT(hx_plan_info(world, "allreduce", 1, HX_FLOAT32, HX_BOR, 0, &info), HX_ERR_ARG, world, "bor is not defined");
+    EXPECT(hx_plan_info(world, "bcast", 1, HX_INT32, HX_SUM, 99, &info), HX_ERR_ARG, world, "root 99 is no rank");
+    EXPECT(hx_plan_info(world, "allgather", 1, HX_FLOAT32, HX_BOR, 99, &info), HX_SUCCESS, world, ""); /* has neither */
+    EXPECT(hx_plan_info(world, "allreduce", 0, HX_INT32, HX_SUM, 0, &info), HX_SUCCESS, world, "");
+    failures += info.plan[0] || info.rounds || info.network_bytes || info.shared_bytes;
+    EXPECT(hx_plan_info(world, "allreduce", 1000, HX_INT32, HX_SUM, 0, &info), HX_SUCCESS, world, "");
+    failures += alone != (info.plan[0] == 0) || alone != (info.rounds == 0) ||
+                alone != (info.network_bytes + info.shared_bytes == 0) || (info.network_bytes && !info.network[0]);
+}
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -123,6 +143,7 @@ int main(void)
     right_calls();
     wrong_arguments();
     wrong_roots();
+    plan_info();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");

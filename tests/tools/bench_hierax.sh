@@ -41,4 +41,20 @@ for nodes in 2 3; do
         passes $n allreduce reduce_scatter_block allgather barrier --max 256K --factor 32
     done
 done
+
+# Rounds and bytes are those of the books: a ring's 2 (p - 1) and 2 (p - 1) / p, one flag and the whole vector in shared memory.
+counted() { # COLLECTIVE BYTES ROUNDS SENT PLAN: of rank 0's table
+    launch 3 "$bench" "$1" --min "$2" --max "$2" --repetitions 3 --json "$tmp/j" --csv "$tmp/c" >"$tmp/out" || fail "$1: exit $?"
+    awk -v c="$1" -v r="$3" -v s="$4" -v p="$5" '$1 == c { good = $12 == r && $13 == s && $14 == p } END { exit !good }' "$tmp/out" ||
+        { fail "$1 $2: not $3 rounds, $4 bytes, $5"; cat "$tmp/out" >&2; }
+    tail -n 1 "$tmp/c" | grep -q ",\"$5\",$3,$4\$" || { fail "$1 $2: CSV"; cat "$tmp/c" >&2; }
+    tr -d ' \n' <"$tmp/j" | grep -q "\"plan\":\"$5\",\"rounds\":$3,\"sent_bytes\":$4[,}]" || { fail "$1 $2: JSON"; cat "$tmp/j" >&2; }
+}
+nodes=3
+HX_ALLREDUCE=ring counted allreduce 12288 4 16384 "flat(ring)"
+grep -q '^# libfabric .* provider ' "$tmp/out" || fail "the network is not told"
+HX_ALLGATHER=mesh counted allgather 12288 1 8192 "flat(mesh)"
+nodes=1
+HX_ALLREDUCE=nary counted allreduce 12288 1 12288 "flat(nary)"
+! grep -q provider "$tmp/out" || fail "one node has no network"
 [ $failures = 0 ]

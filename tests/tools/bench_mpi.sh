@@ -30,4 +30,6 @@ int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, M
 }'
 run_cases
 refuses 'does not define --op=sum for --dtype=bfloat16' allreduce --dtype bfloat16
+launch 2 "$bench" allreduce --max 8 --json "$tmp/j" --csv "$tmp/c" >"$tmp/out" || fail "exit $?"
+! grep -Eq 'rounds|sent|plan|unknown' "$tmp/out" "$tmp/c" "$tmp/j" || fail "columns that nobody can fill"
 [ $failures = 0 ]
