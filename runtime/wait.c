@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #define SPIN_MAX 4000           /* looks: about 50 us */
+#define SPIN_MIN 5              /* looks at the least: whoever runs on another core may be just a moment late */
+#define SPIN_MIN_RANKS 2        /* per core; with more of them the core is better given away at once */
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
 #define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
 #define YIELD_PHASE_NS 200000   /* then block */
@@ -28,9 +30,8 @@ static uint64_t now_ns(void)
 void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks)
 {
     *w = (struct hx_waiter){.node = node};
-    w->oversubscribed = ranks_per_cpu > 1.0;
-    w->fixed = looks >= 0;
-    w->spin_max = w->fixed ? looks : w->oversubscribed ? 0 : SPIN_MAX;
+    w->spin_min = looks >= 0 ? looks : ranks_per_cpu <= SPIN_MIN_RANKS ? SPIN_MIN : 0;
+    w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
 }
 
@@ -113,8 +114,10 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
         after = now_ns();
         contended |= after - before > YIELD_FREE_NS;
         if (look(ctx)) {
-            if (!w->fixed) /* nobody else wanted this core: looking without a pause is free; else: yield at once the next time */
-                w->spin = contended ? w->spin / 2 : (2 * w->spin + 64 < w->spin_max ? 2 * w->spin + 64 : w->spin_max);
+            if (contended) /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
+                w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
+            else
+                w->spin = 2 * w->spin + 64 < w->spin_max ? 2 * w->spin + 64 : w->spin_max;
             return 1;
         }
         before = now_ns();

@@ -22,9 +22,7 @@ struct hx_waiter {
     struct hx_node *node;
     const struct hx_net_ops *net_ops;
     struct hx_net *net; /* NULL: no endpoint */
-    int spin, spin_max; /* looks before the core is given away; adapts between 0 and spin_max */
-    int fixed;          /* spin was set by HX_SPIN */
-    int oversubscribed; /* more ranks than usable cores */
+    int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
     uint64_t yields, sleeps;
 };
 

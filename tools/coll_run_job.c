@@ -115,18 +115,25 @@ static int find_cores(struct job *job)
     if (options->bind == BIND_NONE)
         return 0;
     const int found = cores_find(&job->cores);
-    if (found == 0 && job->cores.count >= options->ranks)
+    if (found < 0)
+        job->cores.count = 0;
+    if (options->bind == BIND_AUTO || (found == 0 && job->cores.count >= options->ranks))
         return 0;
-    if (options->bind == BIND_CORE) {
-        if (found < 0)
-            say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
-        else
-            say("--bind core: %d ranks, but only %d usable cores; choose --bind auto or none", options->ranks,
-                job->cores.count);
-        return -1;
-    }
-    job->cores.count = 0;
-    return 0;
+    if (found < 0)
+        say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
+    else
+        say("--bind core: %d ranks, but only %d usable cores; choose --bind auto or none", options->ranks,
+            job->cores.count);
+    return -1;
+}
+
+/* Ranks that must share cores do so evenly, neighbours together: left alone, the kernel leaves three of four on one of
+ * two cores for seconds, as each of them sleeps too shortly to be moved. */
+static int core_of_rank(const struct job *job, int rank)
+{
+    const int count = job->cores.count, ranks = job->options->ranks;
+
+    return ranks <= count ? rank : (int)((int64_t)rank * count / ranks);
 }
 
 /* ---- starting */
@@ -179,7 +186,7 @@ static void child_main(const struct job *job, int rank, pid_t parent, const int 
         if (out_fds[i] >= 0)
             dup2(out_fds[i], STDOUT_FILENO + i);
     if (job->cores.count > 0)
-        cores_bind_self(&job->cores, rank);
+        cores_bind_self(&job->cores, core_of_rank(job, rank));
     child_environment(job, rank);
     setrlimit(RLIMIT_NOFILE, &job->old_files);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);

@@ -86,6 +86,8 @@ one=$(nproc)
 if [ "$one" -ge 2 ]; then
     [ "$("$run" -n 2 -- sh -c 'taskset -p $$ | sed "s/.*: //"' | sort -u | wc -l)" = 2 ] || fail "two ranks on one core"
     [ "$("$run" -n 2 --bind none -- nproc | sort -u)" = "$one" ] || fail "--bind none binds"
+    [ "$("$run" -n $((2 * one)) -- sh -c 'taskset -p $$ | sed "s/.*: //"' | sort | uniq -c | awk '{print $1}' | sort -u)" = 2 ] ||
+        fail "two ranks per core are not spread evenly"
 fi
 
 # ---- signals, and nothing left behind
