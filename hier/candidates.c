@@ -48,8 +48,8 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 {
-    if (coll == HX_COLL_GATHER)
-        return HX_COLL_GATHER;
+    if (coll == HX_COLL_GATHER || hx_coll_is_scan(coll))
+        return coll;
     if (coll == HX_COLL_REDUCE)
         return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
     return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
@@ -64,9 +64,19 @@ enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
     return HX_COLL_COUNT;
 }
 
+enum hx_coll hx_candidate_between(enum hx_coll coll)
+{
+    return coll == HX_COLL_SCAN ? HX_COLL_EXSCAN : coll;
+}
+
+int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
+{
+    return !hx_coll_is_scan(coll) || hx_shape_is_in_order(shape);
+}
+
 int hx_candidate_takes_lanes(enum hx_coll coll)
 {
-    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER;
+    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll);
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
@@ -77,6 +87,8 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
     if (candidate->coll == HX_COLL_BARRIER) {
         before = "arrive";
         after = "release";
+    } else if (hx_coll_is_scan(candidate->coll)) {
+        after = "apply";
     }
     const char *first = candidate->first ? candidate->first->name : before;
     const char *last = candidate->last ? candidate->last->name : after;
@@ -104,7 +116,8 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
                !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
-    return scope == HX_SCOPE_FLAT && (candidate->inter->scopes & HX_SCOPE_INTER) &&
+    return scope == HX_SCOPE_FLAT && hx_candidate_composes(candidate->coll, shape) &&
+           (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
@@ -132,7 +145,7 @@ static hx_status_t name_check(const char *variable, const char *value, enum hx_c
 static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
     [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
-    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER",
+    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
@@ -148,6 +161,8 @@ static void forced_read(struct hx_planner *planner, const struct hx_env *env)
     FORCED(BARRIER, barrier);
     FORCED(GATHER, gather);
     FORCED(SCATTER, scatter);
+    FORCED(SCAN, scan);
+    FORCED(EXSCAN, exscan);
 #undef FORCED
 }
 
@@ -161,15 +176,17 @@ static hx_status_t forced_check(const struct hx_planner *planner)
         const struct hx_forced *forced = &planner->forced[c];
         const struct {
             const char *prefix, *value;
+            enum hx_coll coll;
             unsigned scope;
             const char *also;
-        } checks[] = {{"HX_", forced->plan, flat, hier ? "hier" : NULL},
-                      {"HX_INTRA_", forced->intra, HX_SCOPE_INTRA, NULL},
-                      {"HX_INTER_", forced->inter, HX_SCOPE_INTER, NULL}};
+        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, hier ? "hier" : NULL},
+                      {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
+                      {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c, HX_SCOPE_INTER,
+                       NULL}};
         for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
             char variable[64];
             snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
-            status = name_check(variable, checks[i].value, (enum hx_coll)c, checks[i].scope, checks[i].also);
+            status = name_check(variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
         }
     }
     return status;
@@ -268,18 +285,33 @@ static const struct hx_algorithm *part_find(const struct hx_planner *planner, en
     return part == HX_COLL_COUNT ? NULL : hx_algorithm_find(part, HX_SCOPE_INTRA, name ? name : "nary");
 }
 
+/* With one inter algorithm and number of lanes. The first stage of a scan does all of the work inside the node, so all its
+ * algorithms are worth a look, unless one is forced. */
+static void composition_add(struct candidate_list *list, struct hx_candidate *c)
+{
+    enum hx_coll first = hx_candidate_first(c->coll, c->lanes);
+    int idx = 0;
+
+    c->last = part_find(list->planner, c->coll, hx_candidate_last(c->coll, c->lanes));
+    if (!hx_coll_is_scan(c->coll) || list->planner->forced[c->coll].intra) {
+        c->first = part_find(list->planner, c->coll, first);
+        candidate_add(list, c);
+    } else {
+        while ((c->first = hx_algorithm_next(first, HX_SCOPE_INTRA, &idx)))
+            candidate_add(list, c);
+    }
+}
+
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)
 {
     const struct hx_planner *planner = list->planner;
     struct hx_candidate c = {.coll = coll, .root = root};
     int lanes[2], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
-    while ((c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)))
+    while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
         for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
             c.lanes = lanes[i];
-            c.first = part_find(planner, coll, hx_candidate_first(coll, c.lanes));
-            c.last = part_find(planner, coll, hx_candidate_last(coll, c.lanes));
-            candidate_add(list, &c);
+            composition_add(list, &c);
         }
 }
 
@@ -295,13 +327,21 @@ static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll
     return 0;
 }
 
+int hx_planner_falls_back(const struct hx_planner *planner, enum hx_coll coll)
+{
+    return planner->shape->nnodes > 1 && planner->shape->max_local > 1 && !hx_candidate_composes(coll, planner->shape);
+}
+
 int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, double bytes,
                           struct hx_candidate *candidates)
 {
     struct candidate_list list = {planner, candidates, 0};
-    const struct hx_forced *forced = &planner->forced[coll];
-    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
+    int falls_back = hx_planner_falls_back(planner, coll);
+    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && !falls_back;
+    struct hx_forced forced_plan = planner->forced[coll], *forced = &forced_plan;
 
+    if (falls_back && forced->plan && !strcmp(forced->plan, "hier"))
+        forced->plan = NULL;
     if (hier && (!forced->plan || !strcmp(forced->plan, "hier")))
         hier_add(&list, coll, root, bytes);
     if (!hier || (forced->plan ? strcmp(forced->plan, "hier") != 0 : !levels_are_forced(planner, coll)))

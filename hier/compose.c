@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Composition: see compose.h. Every stage is an ordinary algorithm over a group of members whose block j belongs to member j; what
  * differs is which blocks of the plan that block holds. */
-#include "compose.h"
+#include "composer.h"
 #include "intra/algorithms.h"
 #include "runtime/error.h"
 #include <stdio.h>
@@ -44,14 +44,6 @@ static void lists_block_end(struct lists *l)
 
 /* ---- the composer ------------------------------------------------------------------------------------------------- */
 
-struct composer {
-    const struct hx_shape *shape;
-    const struct hx_candidate *candidate;
-    struct hx_plan *plan;
-    int rank, node, local, n; /* me, my node and its size */
-    hx_status_t status;
-};
-
 static int covers_from(const struct composer *c, int lane, int node)
 {
     return hx_lane_carrier(lane, c->candidate->lanes, hx_shape_node_size(c->shape, node));
@@ -62,11 +54,12 @@ static int root_node(const struct composer *c)
     return c->shape->node_of[c->candidate->root];
 }
 
-/* The local rank that carries lane on a node. */
-static int carrier(const struct composer *c, int lane, int node)
+int hx_composer_carrier(const struct composer *c, int lane, int node)
 {
     int from = covers_from(c, lane, node);
 
+    if (hx_coll_is_scan(c->plan->coll)) /* the last rank has the sum of its node */
+        return hx_shape_node_size(c->shape, node) - 1;
     if (!hx_coll_is_rooted(c->plan->coll) || node != root_node(c))
         return from;
     return (from + c->shape->local_of[c->candidate->root]) % hx_shape_node_size(c->shape, node);
@@ -83,7 +76,7 @@ static void list_covered(struct composer *c, struct lists *l, int lane, int node
 static void list_carried(struct composer *c, struct lists *l, int local)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++) {
-        if (carrier(c, lane, c->node) != local)
+        if (hx_composer_carrier(c, lane, c->node) != local)
             continue;
         if (!hx_coll_has_blocks(c->plan->coll))
             lists_item(l, lane);
@@ -105,8 +98,8 @@ static void lists_give(struct composer *c, struct lists *l, struct hx_stage *sta
     stage->list = l->items;
 }
 
-static struct hx_stage *stage_add(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
-                                  enum hx_space in, enum hx_space out)
+struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
+                                   enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = c->status == HX_SUCCESS ? hx_plan_add_stage(c->plan, level, scope, members, n, me) : NULL;
 
@@ -119,13 +112,13 @@ static struct hx_stage *stage_add(struct composer *c, int level, enum hx_scope s
     return stage;
 }
 
-static void stage_run_builder(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
+void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
 {
     if (c->status == HX_SUCCESS)
         c->status = hx_stage_build(c->plan, stage, name, build);
 }
 
-static const int *my_node(const struct composer *c)
+const int *hx_composer_node(const struct composer *c)
 {
     return c->shape->members + c->shape->node_start[c->node];
 }
@@ -133,7 +126,7 @@ static const int *my_node(const struct composer *c)
 /* A stage among the ranks of my node whose block j is what local rank j has charge of. Its root carries lane 0. */
 static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
-    struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
+    struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
     struct lists l;
 
     lists_open(&l, c->n);
@@ -143,14 +136,14 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
     }
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
-        stage->root = carrier(c, 0, c->node);
+        stage->root = hx_composer_carrier(c, 0, c->node);
     return stage;
 }
 
 static void intra_stage(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = node_stage(c, level, in, out);
-    stage_run_builder(c, stage, algorithm->name, algorithm->build);
+    hx_composer_build(c, stage, algorithm->name, algorithm->build);
 }
 
 /* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
@@ -163,23 +156,23 @@ static void fixed_stage(struct composer *c, int level, const char *name, void (*
         stage->uses_slot = 1;
         stage->nflags = 2;
     }
-    stage_run_builder(c, stage, name, build);
+    hx_composer_build(c, stage, name, build);
 }
 
 /* A stage among the ranks of my node whose block j is local rank j's own. */
 static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
-    struct hx_stage *stage = stage_add(c, level, HX_SCOPE_INTRA, my_node(c), c->n, c->local, in, out);
+    struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
     struct lists l;
 
     lists_open(&l, c->n);
     for (int local = 0; local < c->n && !l.failed; local++) {
-        lists_item(&l, my_node(c)[local]);
+        lists_item(&l, hx_composer_node(c)[local]);
         lists_block_end(&l);
     }
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
-        stage->root = carrier(c, 0, c->node);
+        stage->root = hx_composer_carrier(c, 0, c->node);
     return stage;
 }
 
@@ -201,7 +194,7 @@ static void holder_stage(struct composer *c, int level, const char *name, void (
             stage->uses_slot = 1;
             stage->nflags = 2;
         }
-        stage_run_builder(c, stage, name, build);
+        hx_composer_build(c, stage, name, build);
     } else {
         free(holder);
     }
@@ -215,9 +208,9 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
     struct lists l;
 
     for (int node = 0; members && node < nodes; node++)
-        members[node] = hx_shape_member(c->shape, node, carrier(c, lane, node));
+        members[node] = hx_shape_member(c->shape, node, hx_composer_carrier(c, lane, node));
     if (members)
-        stage = stage_add(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
+        stage = hx_composer_stage(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
     free(members);
     lists_open(&l, nodes);
     for (int node = 0; node < nodes && !l.failed; node++) {
@@ -232,13 +225,13 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
         stage->coarse = 1;
         stage->root = hx_coll_is_rooted(c->plan->coll) ? root_node(c) : 0;
     }
-    stage_run_builder(c, stage, c->candidate->inter->name, c->candidate->inter->build);
+    hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);
 }
 
-static void lane_stages(struct composer *c, int level, enum hx_space in, enum hx_space out)
+void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (carrier(c, lane, c->node) == c->local)
+        if (hx_composer_carrier(c, lane, c->node) == c->local)
             lane_stage(c, level, lane, in, out);
 }
 
@@ -259,7 +252,7 @@ static void buffers_lay_out(struct composer *c)
     plan->in_nblocks = in_own ? 1 : plan->coll == HX_COLL_BCAST || plan->coll == HX_COLL_SCATTER ? of_root : all;
     plan->out_block = out_own ? (uint32_t)c->rank : 0;
     plan->out_nblocks = out_own ? 1 : plan->coll == HX_COLL_REDUCE || plan->coll == HX_COLL_GATHER ? of_root : all;
-    if (plan->coll == HX_COLL_BARRIER)
+    if (plan->coll == HX_COLL_BARRIER || (plan->coll == HX_COLL_EXSCAN && c->rank == 0))
         plan->out_nblocks = 0;
 }
 
@@ -268,7 +261,7 @@ static void buffers_lay_out(struct composer *c)
 static void compose_allreduce(struct composer *c)
 {
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
-    lane_stages(c, 1, HX_OUT, HX_OUT);
+    hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
@@ -308,7 +301,7 @@ static void compose_reduce_scatter(struct composer *c)
 
     work_give(c);
     intra_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
-    lane_stages(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
+    hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         holder_stage(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
 }
@@ -317,7 +310,7 @@ static void compose_allgather(struct composer *c)
 {
     /* with a lane for everybody, everybody holds its own block and this only copies */
     holder_stage(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
-    lane_stages(c, 1, HX_OUT, HX_OUT);
+    hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
@@ -327,7 +320,7 @@ static void compose_bcast(struct composer *c)
 {
     if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
-    lane_stages(c, 1, HX_OUT, HX_OUT);
+    hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
@@ -340,7 +333,7 @@ static void compose_reduce(struct composer *c)
     if (mine == HX_WORK)
         work_give(c);
     intra_stage(c, 0, c->candidate->first, HX_IN, mine);
-    lane_stages(c, 1, mine, mine);
+    hx_composer_lanes(c, 1, mine, mine);
     if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
 }
@@ -350,7 +343,7 @@ static void leader_work_give(struct composer *c)
 {
     struct lists l;
 
-    if (c->local != carrier(c, 0, c->node) || c->rank == c->candidate->root || c->n == 1)
+    if (c->local != hx_composer_carrier(c, 0, c->node) || c->rank == c->candidate->root || c->n == 1)
         return;
     lists_open(&l, 1);
     list_covered(c, &l, 0, c->node);
@@ -365,8 +358,8 @@ static void compose_gather(struct composer *c)
 
     leader_work_give(c);
     if (c->n > 1)
-        stage_run_builder(c, own_stage(c, 0, HX_IN, mine), c->candidate->first->name, c->candidate->first->build);
-    lane_stages(c, 1, c->n > 1 ? mine : HX_IN, mine);
+        hx_composer_build(c, own_stage(c, 0, HX_IN, mine), c->candidate->first->name, c->candidate->first->build);
+    hx_composer_lanes(c, 1, c->n > 1 ? mine : HX_IN, mine);
 }
 
 /* The root hands out from IN, its node's blocks too; the other leaders from WORK. */
@@ -375,30 +368,38 @@ static void compose_scatter(struct composer *c)
     enum hx_space mine = c->n == 1 ? HX_OUT : c->rank == c->candidate->root ? HX_IN : HX_WORK;
 
     leader_work_give(c);
-    lane_stages(c, 1, HX_IN, mine);
+    hx_composer_lanes(c, 1, HX_IN, mine);
     if (c->n > 1)
-        stage_run_builder(c, own_stage(c, 2, mine, HX_OUT), c->candidate->last->name, c->candidate->last->build);
+        hx_composer_build(c, own_stage(c, 2, mine, HX_OUT), c->candidate->last->name, c->candidate->last->build);
 }
 
 /* IN is a token; there is nothing to be had from it. */
 static void compose_barrier(struct composer *c)
 {
     if (c->n > 1)
-        stage_run_builder(c, node_stage(c, 0, HX_IN, HX_NOWHERE), "arrive", hx_barrier_arrive);
-    lane_stages(c, 1, HX_IN, HX_NOWHERE);
+        hx_composer_build(c, node_stage(c, 0, HX_IN, HX_NOWHERE), "arrive", hx_barrier_arrive);
+    hx_composer_lanes(c, 1, HX_IN, HX_NOWHERE);
     if (c->n > 1)
-        stage_run_builder(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
+        hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
 }
 
-/* One level over all ranks, node by node, so that a ring crosses each link once. */
+/* One level over all ranks, node by node, so that a ring crosses each link once; a scan's in the order of ranks. */
 static void compose_flat(struct composer *c)
 {
     const struct hx_shape *shape = c->shape;
     enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-    struct hx_stage *stage = stage_add(c, 0, scope, shape->members, shape->nranks, shape->node_start[c->node] + c->local,
-                                       c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
+    int scan = hx_coll_is_scan(c->plan->coll), *ranks = scan ? malloc((size_t)shape->nranks * sizeof(int)) : NULL;
+    struct hx_stage *stage;
     struct lists l;
 
+    for (int i = 0; ranks && i < shape->nranks; i++)
+        ranks[i] = i;
+    if (scan && !ranks)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", shape->nranks);
+    stage = hx_composer_stage(c, 0, scope, scan ? ranks : shape->members, shape->nranks,
+                              scan ? c->rank : shape->node_start[c->node] + c->local,
+                              c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
+    free(ranks);
     if (hx_coll_has_blocks(c->plan->coll)) {
         lists_open(&l, shape->nranks);
         for (int i = 0; i < shape->nranks && !l.failed; i++) {
@@ -409,9 +410,9 @@ static void compose_flat(struct composer *c)
     }
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
-        stage->root = shape->node_start[root_node(c)] + shape->local_of[c->candidate->root];
+        stage->root = scan ? 0 : shape->node_start[root_node(c)] + shape->local_of[c->candidate->root];
     }
-    stage_run_builder(c, stage, c->candidate->flat->name, c->candidate->flat->build);
+    hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }
 
 static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
@@ -419,6 +420,7 @@ static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
     [HX_COLL_ALLGATHER] = compose_allgather, [HX_COLL_BCAST] = compose_bcast,
     [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
     [HX_COLL_GATHER] = compose_gather,       [HX_COLL_SCATTER] = compose_scatter,
+    [HX_COLL_SCAN] = hx_compose_scan,        [HX_COLL_EXSCAN] = hx_compose_exscan,
 };
 
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
@@ -433,7 +435,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         return NULL;
     }
     c.n = hx_shape_node_size(shape, c.node);
-    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + 2);
+    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + 4);
     if (!c.plan)
         return NULL;
     hx_candidate_name(candidate, c.plan->name);
@@ -444,8 +446,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         compose_flat(&c);
     else
         composers[candidate->coll](&c);
-    /* what has no root depends on every rank; engine.h says what rests on it, the checker proves it */
-    c.plan->awaits_all = !hx_coll_is_rooted(candidate->coll);
+    /* what has no root depends on every rank, unless it is a scan; engine.h says what rests on it, the checker proves it */
+    c.plan->awaits_all = !hx_coll_is_rooted(candidate->coll) && !hx_coll_is_scan(candidate->coll);
     if (c.status == HX_SUCCESS)
         c.status = hx_plan_seal(c.plan);
     if (c.status != HX_SUCCESS) {

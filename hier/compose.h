@@ -12,6 +12,9 @@
  *   gather          intra gather to every node's leader  ->  inter gather from the leaders
  *   scatter         inter scatter to the leaders  ->  intra scatter
  *   barrier         every node's ranks tell its leader  ->  inter barrier of the leaders  ->  leaders tell their ranks
+ *   scan            intra scan  ->  inter exclusive scan of the nodes' sums, on their last ranks  ->  intra apply: put that before
+ *   exclusive scan  likewise; a node's last rank adds its own part to its result, to have the node's sum
+ *                   both need nodes that hold runs of ranks
  *   flat            one algorithm over all ranks
  *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
@@ -36,6 +39,12 @@ struct hx_candidate {
  * to be chosen, the stage is a fixed part or missing. */
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes);
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes);
+
+/* The collective whose inter algorithms serve between the nodes. */
+enum hx_coll hx_candidate_between(enum hx_coll coll);
+
+/* Can it be composed of levels on this shape? If not, though there are two levels, a flat plan serves. */
+int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape);
 
 /* Can it travel on several lanes? */
 int hx_candidate_takes_lanes(enum hx_coll coll);

@@ -83,6 +83,29 @@ static int barrier_book(const char *name, int p, double *rounds, double *message
     return 0;
 }
 
+/* Scans and exclusive scans: whole vectors upwards. */
+static int scan_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+{
+    int q = p > 2 ? 2 : p - 1; /* of 123-doubling: 3 2^(q-2) members are heard of after q rounds */
+
+    if (!strcmp(name, "mesh")) {
+        *rounds = p > 1;
+        *messages = *vectors = p - 1;
+    } else if (!strcmp(name, "chain")) {
+        *rounds = p - 1;
+        *messages = *vectors = p > 1;
+    } else if (!strcmp(name, "recursive_doubling")) {
+        *rounds = *messages = *vectors = ceil_log2(p);
+    } else if (!strcmp(name, "exclusive_dissemination")) {
+        for (int skip = 3; skip + 1 < p; skip *= 2)
+            q++;
+        *rounds = *messages = *vectors = q;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
 {
     const char *name = algorithm->name;
@@ -94,6 +117,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         return tree_book(name, p, rounds, messages, vectors);
     if (algorithm->coll == HX_COLL_BARRIER)
         return barrier_book(name, p, rounds, messages, vectors);
+    if (hx_coll_is_scan(algorithm->coll))
+        return scan_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
         *rounds = *messages = phases * others;
@@ -139,7 +164,8 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (n == 1)
         return 0;
     /* copy in, read n slots, write */
-    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE))
+    if (!strcmp(algorithm->name, "nary") &&
+        (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll)))
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
@@ -190,7 +216,8 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     } else if (lanes == 0) {
         /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, the others with nearly
          * all of their messages */
-        int neighbours = !strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain");
+        int neighbours = (!strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain")) &&
+                         (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
         int crossing = neighbours ? 1 : shape->max_local;
         double rounds, messages, vectors = 0;
         cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, bytes, crossing, &cost);
@@ -215,6 +242,10 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_REDUCE_SCATTER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
+        if (hx_coll_is_scan(candidate->coll)) /* apply: a copy and a fold; keep and total: about the same again */
+            cost.intra_us += params->intra_alpha_us + switches(params) +
+                             (bytes / params->intra_gb_s + 2 * bytes / params->reduce_gb_s) * 1e-3 *
+                                 (candidate->coll == HX_COLL_EXSCAN ? 2 : 1);
         cost.inter_us = inter_stage_us(params, candidate->inter, shape->nnodes, lane_bytes, lanes, &cost);
         if (lanes > 1) /* lanes share their node's cores */
             cost.inter_us += cost.rounds * params->message_us * (lanes - 1) * params->oversubscription;

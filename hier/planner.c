@@ -74,6 +74,8 @@ static hx_status_t deciding_find(const struct hx_planner *planner, const struct 
 /* How many messages a lane's slice becomes, each to another member. */
 static int lane_parts(const struct hx_planner *planner, const struct deciding *d)
 {
+    if (hx_coll_is_scan(d->fullest->coll)) /* whole vectors */
+        return 1;
     for (int s = 0; d->root && s < d->root->nstages; s++)
         if (d->root->stages[s].coarse && d->root->stages[s].split)
             return (int)d->root->stages[s].nblocks;
@@ -224,6 +226,9 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    if (hx_planner_falls_back(planner, candidates[best].coll))
+        fprintf(stderr, "hierax plan:   " HX_FALLBACK_TEXT " (fallback %llu of this job)\n",
+                (unsigned long long)planner->fallbacks);
     for (int i = 0; i < n; i++) {
         struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
         hx_candidate_name(&candidates[i], name);
@@ -284,6 +289,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
     n = hx_planner_candidates(planner, coll, root, bytes, candidates);
     best = hx_planner_best(planner, candidates, n, bytes);
+    planner->fallbacks += hx_planner_falls_back(planner, coll);
     status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
                       : plan_get(planner, &candidates[best], &choice->plan);
     if (status == HX_SUCCESS &&

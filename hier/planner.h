@@ -25,12 +25,17 @@ struct hx_planner {
     int64_t forced_lanes, forced_slice;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check;
+    uint64_t fallbacks; /* choices of a flat plan for want of a composition */
     struct hx_plan **plans; /* cache */
     struct hx_candidate *plan_candidates;
     uint64_t *plan_used, uses;
     int nplans;
     size_t plan_bytes; /* of all plans in the cache */
 };
+
+/* Is a flat plan all there is, since nothing can be composed of this shape's levels? Then tell why. */
+#define HX_FALLBACK_TEXT "flat, since a composition needs nodes that hold runs of ranks"
+int hx_planner_falls_back(const struct hx_planner *planner, enum hx_coll coll);
 
 /* All candidates that fit the shape and the settings, for a vector of `bytes`. Returns their number; at least 1 (hx_planner_init has
  * checked the settings). */

@@ -78,5 +78,21 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "1 round, the root sends to everybody", "The Illustrated Collectives"},
     {"binomial", HX_COLL_SCATTER, hx_scatter_binomial, ANYWHERE, 0,
      "log2 p rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
+
+    {"mesh", HX_COLL_SCAN, hx_scan_mesh, ANYWHERE, 0,
+     "1 round, everybody sends to all higher ones: few members, small vectors", "Neuron single-step mesh"},
+    {"recursive_doubling", HX_COLL_SCAN, hx_scan_recursive_doubling, ANYWHERE, 0,
+     "ceil(log2 p) rounds of whole vectors: small vectors", "Hillis, Steele 1986"},
+    {"chain", HX_COLL_SCAN, hx_scan_chain, ANYWHERE, 0,
+     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
+
+    {"mesh", HX_COLL_EXSCAN, hx_exscan_mesh, ANYWHERE, 0,
+     "1 round, everybody sends to all higher ones: few members, small vectors", "Neuron single-step mesh"},
+    {"recursive_doubling", HX_COLL_EXSCAN, hx_exscan_recursive_doubling, ANYWHERE, 0,
+     "ceil(log2 p) rounds of whole vectors, two sums each: small vectors", "Hillis, Steele 1986"},
+    {"exclusive_dissemination", HX_COLL_EXSCAN, hx_exscan_exclusive_dissemination, ANYWHERE, 0,
+     "123-doubling: ceil(log2(p-1) + log2(4/3)) rounds of whole vectors, one sum each: small vectors", "Traeff, arXiv 2507.04785"},
+    {"chain", HX_COLL_EXSCAN, hx_exscan_chain, ANYWHERE, 0,
+     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
     {0},
 };

@@ -41,6 +41,14 @@ void hx_barrier_mesh(struct hx_builder *b);
 void hx_barrier_tree(struct hx_builder *b);
 void hx_barrier_pairwise(struct hx_builder *b);
 
+void hx_scan_mesh(struct hx_builder *b);
+void hx_scan_recursive_doubling(struct hx_builder *b);
+void hx_scan_chain(struct hx_builder *b);
+void hx_exscan_mesh(struct hx_builder *b);
+void hx_exscan_recursive_doubling(struct hx_builder *b);
+void hx_exscan_exclusive_dissemination(struct hx_builder *b);
+void hx_exscan_chain(struct hx_builder *b);
+
 void hx_reduce_flat(struct hx_builder *b);
 void hx_reduce_binomial(struct hx_builder *b);
 void hx_reduce_knomial(struct hx_builder *b);

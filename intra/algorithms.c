@@ -26,5 +26,9 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, the root copies from everybody's slot", "shared-memory flag exchange"},
     {"nary", HX_COLL_SCATTER, hx_scatter_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "1 hop, everybody copies its block from the root's slot", "shared-memory flag exchange"},
+    {"nary", HX_COLL_SCAN, hx_scan_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody adds up the slots of the lower ones", "shared-memory flag exchange"},
+    {"nary", HX_COLL_EXSCAN, hx_exscan_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody adds up the slots of the lower ones", "shared-memory flag exchange"},
     {0},
 };

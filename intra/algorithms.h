@@ -20,7 +20,15 @@ void hx_reduce_nary_sliced(struct hx_builder *b);
 void hx_gather_nary(struct hx_builder *b);
 void hx_scatter_nary(struct hx_builder *b);
 
+void hx_scan_nary(struct hx_builder *b);
+void hx_exscan_nary(struct hx_builder *b);
+
 /* Fixed parts of a composition, not chosen by name. */
+void hx_prefix_keep(struct hx_builder *b);
+void hx_prefix_total(struct hx_builder *b);
+void hx_prefix_apply(struct hx_builder *b);
+void hx_prefix_apply_exclusive(struct hx_builder *b);
+void hx_prefix_apply_nothing(struct hx_builder *b); /* on the first node, with the others' slots */
 void hx_barrier_arrive(struct hx_builder *b);
 void hx_barrier_release(struct hx_builder *b);
 

@@ -139,7 +139,9 @@ static inline struct hx_bound *call_known(struct hx_comm *comm, struct hx_kind k
 /* The only rank's result is its input. */
 static hx_status_t run_alone(struct hx_kind kind, const void *in, void *out)
 {
-    if (hx_coll_reduces(kind.coll))
+    if (kind.coll == HX_COLL_EXSCAN)
+        return HX_SUCCESS;
+    if (hx_coll_reduces(kind.coll) && kind.coll != HX_COLL_SCAN)
         hx_reduce_kernel(kind.dtype, kind.op)(out, &in, 1, kind.count);
     else if (in != out)
         memcpy(out, in, kind.count * hx_dtype_bytes(kind.dtype));
@@ -245,6 +247,7 @@ hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dty
     return call_run(comm, name, kind, comm->aside, out, bound);
 }
 
+/* A call that need not await all others. */
 static hx_status_t rooted_call_run(struct hx_comm *comm, const char *name, struct hx_kind kind, const void *in,
                                    void *out, struct hx_bound *bound)
 {
@@ -311,6 +314,30 @@ hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype
         out = comm->aside;
     }
     return rooted_call_run(comm, "hx_scatter", kind, in, out, bound);
+}
+
+static hx_status_t scan_run(enum hx_coll coll, const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                            hx_op_t op, hx_comm_t *comm)
+{
+    struct hx_kind kind = {coll, dtype, op, 0, count};
+    int no_out = coll == HX_COLL_EXSCAN && hx_rank(comm) == 0 && in != HX_IN_PLACE;
+    const void *second = no_out ? in : out;
+    struct hx_bound *bound = call_known(comm, kind, in, second);
+    hx_status_t status;
+
+    if (!bound && ((status = call_check(comm, name, kind, in, second)) != HX_SUCCESS || count == 0))
+        return status;
+    return rooted_call_run(comm, name, kind, in == HX_IN_PLACE ? out : in, out, bound);
+}
+
+hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
+{
+    return scan_run(HX_COLL_SCAN, "hx_scan", in, out, count, dtype, op, comm);
+}
+
+hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
+{
+    return scan_run(HX_COLL_EXSCAN, "hx_exscan", in, out, count, dtype, op, comm);
 }
 
 /* ---- what a call does ------------------------------------------------------------------------------------------- */

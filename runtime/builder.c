@@ -143,12 +143,19 @@ void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, s
         builder_fault(b, "a reduce of different blocks");
 }
 
+void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position)
+{
+    struct hx_step *step = reduce_append(b, dst, HX_SLOT, own);
+    step->n = (uint32_t)n;
+    step->tag = (uint32_t)own_position;
+    b->stage->uses_slot = 1;
+    if (n < 2 || n > b->p || own_position < 0 || (own != HX_NOWHERE && own_position >= n))
+        builder_fault(b, "a reduce of fewer than two slots, of more than there are, or with its own contribution outside of them");
+}
+
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own)
 {
-    struct hx_step *step = reduce_append(b, dst, HX_SLOT, own == HX_SLOT ? HX_NOWHERE : own);
-    step->n = (uint32_t)b->p;
-    step->tag = (uint32_t)b->me;
-    b->stage->uses_slot = 1;
+    hx_reduce_first_slots(b, dst, b->p, own == HX_SLOT ? HX_NOWHERE : own, b->me);
 }
 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position)
@@ -246,6 +253,11 @@ void hx_await(struct hx_builder *b, int flag, int member)
 void hx_await_all(struct hx_builder *b, int flag)
 {
     flag_append(b, HX_OP_AWAIT, flag, 0, (uint32_t)b->p);
+}
+
+void hx_await_first(struct hx_builder *b, int flag, int n)
+{
+    flag_append(b, HX_OP_AWAIT, flag, 0, (uint32_t)n);
 }
 
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n)

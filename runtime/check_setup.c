@@ -285,10 +285,16 @@ void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
     r->entry = hx_check_release(store, (uint32_t)rank);
 }
 
-/* Contributions to each element of a result. Where it is one, only the right rank has input for this element. */
-static int expected_count(const struct hx_plan *plan)
+/* To each element of a result the first n ranks contribute, or, where nothing is reduced, one: only the right rank has input for
+ * this element. A rank that is missing or too many, or -1. */
+static int contributor_wrong(struct hx_check_store *store, const struct hx_plan *plan, uint32_t value, int n)
 {
-    return hx_coll_reduces(plan->coll) ? plan->p : 1;
+    if (!hx_coll_reduces(plan->coll))
+        return hx_check_value_count(store, value) == 1 ? -1 : hx_check_value_at(store, value)->high;
+    for (int rank = 0; rank < plan->p; rank++)
+        if (hx_check_value_has(store, value, rank) != (rank < n))
+            return rank;
+    return -1;
 }
 
 static void result_check(struct hx_check_run *run, int call, int rank)
@@ -301,10 +307,11 @@ static void result_check(struct hx_check_run *run, int call, int rank)
     size_t first = plan->partition == HX_PARTITION_PER_RANK ? plan->out_block * of->sizes.count : 0;
 
     for (size_t i = 0; i < n && !run->faulty; i++) {
-        uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], r->out_base + i), missing = 0;
+        uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], r->out_base + i);
         uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)(first + i);
         const struct hx_check_value *v = hx_check_value_at(store, value);
         uint64_t *expression = &run->expressions[call][element];
+        int wanted = hx_coll_contributors(plan->coll, plan->p, rank), wrong = -1;
         char place[96];
 
         snprintf(place, sizeof place, "call %d (%s), rank %d, end: element %u of out", call, hx_coll_name(plan->coll),
@@ -313,14 +320,12 @@ static void result_check(struct hx_check_run *run, int call, int rank)
             hx_check_fault(run, "%s was never written", place);
         } else if (v->element != element) {
             hx_check_fault(run, "%s holds element %u", place, v->element);
-        } else if (hx_check_value_count(store, value) != expected_count(plan)) {
-            while (hx_check_value_has(store, value, (int)missing))
-                missing++;
-            hx_check_fault(run, "%s holds %d contributions of %d; rank %u is missing", place,
-                           hx_check_value_count(store, value), expected_count(plan), missing);
-        } else if (of->rank_order && !v->ordered) {
+        } else if ((wrong = contributor_wrong(store, plan, value, wanted)) >= 0) {
+            hx_check_fault(run, "%s holds %d contributions of %d; rank %d is %s", place, hx_check_value_count(store, value),
+                           wanted, wrong, !hx_check_value_has(store, value, wrong) ? "missing" : "too many");
+        } else if ((of->rank_order || hx_coll_is_scan(plan->coll)) && !v->ordered) {
             hx_check_fault(run, "%s was not folded in rank order", place);
-        } else if (*expression && *expression != v->expression) {
+        } else if (!hx_coll_is_scan(plan->coll) && *expression && *expression != v->expression) {
             hx_check_fault(run, "%s was folded in another order than on a lower rank: not equal bit by bit", place);
         }
         *expression = v->expression;

@@ -63,7 +63,7 @@ typedef enum hx_op {
     HX_PROD,
     HX_MIN,  /* a NaN operand gives NaN */
     HX_MAX,  /* a NaN operand gives NaN */
-    HX_AVG,  /* sum divided by the number of ranks; floating and complex types only */
+    HX_AVG,  /* sum divided by the number of ranks that contribute; floating and complex types only */
     HX_BAND, /* bit-wise: integer types and HX_BYTE */
     HX_BOR,
     HX_BXOR,
@@ -72,7 +72,7 @@ typedef enum hx_op {
     HX_LXOR
 } hx_op_t;
 
-/* As `in`: the input is already in `out` (all-reduce, reduce on the root), in this rank's block of `out` (all-gather, gather
+/* As `in`: the input is already in `out` (all-reduce, scans, reduce on the root), in this rank's block of `out` (all-gather, gather
  * on the root), or in the full vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As `out`:
  * the root keeps its block in `in` (scatter). As MPI_IN_PLACE. */
 #define HX_IN_PLACE ((void *)-1)
@@ -148,6 +148,16 @@ HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtyp
  * out: count elements; on the root it may be HX_IN_PLACE: its own block then stays where it is. The root may return before
  * others have entered the call. Blocking. Errors as hx_bcast. */
 HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+
+/* out on rank r = in of the ranks 0 .. r combined with op in this order, elementwise; HX_AVG divides by r + 1. in, out: count
+ * elements each; in may be HX_IN_PLACE. A rank may return before higher ranks have entered the call. Blocking. Errors as
+ * hx_allreduce. */
+HX_PUBLIC hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
+
+/* out on rank r = in of the ranks 0 .. r-1 combined with op in this order, elementwise; HX_AVG divides by r. On rank 0 out is left
+ * as it is, and without HX_IN_PLACE ignored. in, out: count elements each; in may be HX_IN_PLACE. A rank may return before
+ * higher ranks have entered the call. Blocking. Errors as hx_allreduce. */
+HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
 /* What a collective call does on this rank. */
 typedef struct hx_plan_info {

@@ -21,7 +21,7 @@
 
 enum hx_coll {
     HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
-    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_COUNT
+    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_COUNT
 };
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
@@ -30,9 +30,21 @@ static inline int hx_coll_is_rooted(enum hx_coll coll)
     return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
 }
 
+/* A rank's result holds what the ranks up to it gave, in their order: nobody waits for a higher one. */
+static inline int hx_coll_is_scan(enum hx_coll coll)
+{
+    return coll == HX_COLL_SCAN || coll == HX_COLL_EXSCAN;
+}
+
 static inline int hx_coll_reduces(enum hx_coll coll)
 {
-    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE;
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE || hx_coll_is_scan(coll);
+}
+
+/* How many ranks of p, from the lowest on, contribute to each element of rank's result. */
+static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
+{
+    return coll == HX_COLL_SCAN ? rank + 1 : coll == HX_COLL_EXSCAN ? rank : hx_coll_reduces(coll) ? p : 1;
 }
 
 /* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
@@ -123,7 +135,7 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted */
+    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan */
     int references;
 };
 
@@ -151,6 +163,7 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
  * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
  * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
  * Of a gather the root's out has all blocks, the others none; of a scatter the root's in.
+ * A scan, after hx_split, leaves in out what members 0 .. me contribute, an exclusive one 0 .. me-1: member 0 has no out then.
  * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
 struct hx_builder {
     int p, me, root;
@@ -186,6 +199,8 @@ void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* 
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
 /* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
+/* dst = the slots of members 0 .. n-1 folded in order; own, unless it is HX_NOWHERE, stands for the slot of number own_position */
+void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position);
 /* dst = n sources in order: scratch rows from first_row on, each nblocks rows long, with own as number own_position */
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position);
 int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
@@ -196,6 +211,7 @@ void hx_publish(struct hx_builder *b, int flag);          /* any member may wait
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
 void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
+void hx_await_first(struct hx_builder *b, int flag, int n); /* members 0 .. n-1 */
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */
 
 enum hx_needs {

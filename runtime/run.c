@@ -300,8 +300,10 @@ static void average(const struct hx_run *run)
 {
     const struct hx_kind *kind = &run->bound->kind;
 
-    if (kind->coll != HX_COLL_REDUCE || run->comm->rank == kind->root)
-        hx_scale_inverse(run->base[HX_OUT], kind->count, kind->dtype, run->comm->size);
+    int contributors = hx_coll_contributors(kind->coll, run->comm->size, run->comm->rank);
+
+    if (contributors && (kind->coll != HX_COLL_REDUCE || run->comm->rank == kind->root))
+        hx_scale_inverse(run->base[HX_OUT], kind->count, kind->dtype, contributors);
 }
 
 hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const char *name, const void *in, void *out)

@@ -41,6 +41,15 @@ EXTRA_DIST += \
     tests/golden/scatter_binomial.txt \
     tests/golden/scatter_flat.txt \
     tests/golden/scatter_nary.txt \
+    tests/golden/scan_mesh.txt \
+    tests/golden/scan_recursive_doubling.txt \
+    tests/golden/scan_chain.txt \
+    tests/golden/scan_nary.txt \
+    tests/golden/exscan_mesh.txt \
+    tests/golden/exscan_recursive_doubling.txt \
+    tests/golden/exscan_exclusive_dissemination.txt \
+    tests/golden/exscan_chain.txt \
+    tests/golden/exscan_nary.txt \
     tests/golden/reduce_binomial.txt \
     tests/golden/reduce_chain.txt \
     tests/golden/reduce_flat.txt \

@@ -20,13 +20,21 @@ enum bench_collective {
     BENCH_REDUCE,
     BENCH_GATHER,
     BENCH_SCATTER,
+    BENCH_SCAN,
+    BENCH_EXSCAN,
     BENCH_COLLECTIVES
 };
 
-/* One rank gives or gets all. The others need not wait for it, so calls in a row would overlap: each is timed apart. */
+/* One rank gives or gets all. */
 static inline int bench_is_rooted(enum bench_collective collective)
 {
     return collective >= BENCH_BCAST && collective <= BENCH_SCATTER;
+}
+
+/* A rank's result holds what the ranks up to it gave. */
+static inline int bench_is_scan(enum bench_collective collective)
+{
+    return collective == BENCH_SCAN || collective == BENCH_EXSCAN;
 }
 
 /* The vector has a block for each rank, of the call's count elements. */

@@ -104,3 +104,13 @@ int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int
 {
     return told("hx_scatter", hx_scatter(in, out, count, dtype, root, world), world);
 }
+
+int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    return told("hx_scan", hx_scan(in, out, count, dtype, op, world), world);
+}
+
+int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    return told("hx_exscan", hx_exscan(in, out, count, dtype, op, world), world);
+}

@@ -145,3 +145,15 @@ int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int
     return count_fits(count) ? told("MPI_Scatter", MPI_Scatter(in, (int)count, dtypes[dtype], out, (int)count,
                                                                dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
 }
+
+int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Scan", MPI_Scan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD)) : -1;
+}
+
+int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD)) : -1;
+}

@@ -8,7 +8,7 @@
  *   latency  one message between nodes
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
  *
- * Broadcast and reduce: S/B_node, and S where dirty says f S(n-1)/n.
+ * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n.
  */
 #include "bench.h"
 
@@ -25,7 +25,8 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const int whole = row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE;
+    const int whole =
+        row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
     const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
     row->bound_us = 0;
     row->bound_term = "-";

@@ -212,16 +212,17 @@ static int64_t input(int rank, size_t i, uint32_t call, int part)
     return data.value[part ? VALUES - 1 - k : k];
 }
 
-static double reduced(size_t i, uint32_t call, int part)
+/* Of the first n ranks. A scan leaves one rank's contribution as it is. */
+static double reduced(size_t i, uint32_t call, int part, int n, int scans)
 {
     if (part && data.op == HX_PROD)
         return 0;
     int64_t all = input(0, i, call, part);
     int logical = data.op == HX_LAND || data.op == HX_LOR || data.op == HX_LXOR;
-    all = logical ? all != 0 : all;
-    for (int r = 1; r < data.nranks; r++)
+    all = logical && !(scans && n == 1) ? all != 0 : all;
+    for (int r = 1; r < n; r++)
         all = fold(all, input(r, i, call, part));
-    return data.op == HX_AVG ? (double)all / data.nranks : (double)all;
+    return data.op == HX_AVG ? (double)all / n : (double)all;
 }
 
 /* As the type would hold it: -1 in an unsigned type is its greatest value. */
@@ -255,13 +256,14 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
     size_t n = gathers ? count * (size_t)data.nranks : count;
     int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
     size_t first = scatters ? count * (size_t)rank : 0;
+    int contributors = collective == BENCH_SCAN ? rank + 1 : collective == BENCH_EXSCAN ? rank : data.nranks;
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
             double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
             int source = source_of(collective, i, count, root);
             double expected = source >= 0 ? (double)input(source, gathers ? i % count : first + i, call, part)
-                                          : reduced(first + i, call, part);
+                                          : reduced(first + i, call, part, contributors, bench_is_scan(collective));
             if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;
             if (wrong++ == 0)

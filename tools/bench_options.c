@@ -6,7 +6,7 @@
 #include <string.h>
 
 const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", "bcast", "reduce",
-                                              "gather", "scatter", NULL};
+                                              "gather", "scatter", "scan", "exscan", NULL};
 const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
                                          "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
                                          "complex64", "complex128", "byte", NULL};
@@ -39,8 +39,9 @@ static const struct argp_option options[] = {
     {0}};
 
 static const char doc[] =
-    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter.\v"
-    "Sizes are bytes of the whole vector (allreduce, bcast, reduce; reduce_scatter_block, raised to a multiple of ranks x "
+    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, "
+    "exscan.\v"
+    "Sizes are bytes of the whole vector (allreduce, bcast, reduce, scans; reduce_scatter_block, raised to a multiple of ranks x "
     "element; scatter, likewise) or of the whole output (allgather, gather, likewise); at least one element per rank.\n\n"
     "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
     "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
@@ -50,8 +51,8 @@ static const char doc[] =
     "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "
     "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
     "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with a "
-    "root is timed call by call at every size, each with a start of its own: in a row its calls would overlap.\n\n"
-    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast and reduce, x (p-1)/p for the "
+    "root, or a scan, is timed call by call at every size, each with a start of its own: in a row its calls would overlap.\n\n"
+    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast, reduce and scans, x (p-1)/p for the "
     "others, p = ranks; 1e9 bytes. The bound is the largest of the known terms: hop (two cores write a cache line each and read the "
     "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and, "

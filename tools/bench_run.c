@@ -58,6 +58,8 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
     case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
     case BENCH_REDUCE: return bench_reduce(in, out, count, l->o->dtype, l->o->op, (int)l->o->root);
+    case BENCH_SCAN: return bench_scan(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_EXSCAN: return bench_exscan(in, out, count, l->o->dtype, l->o->op);
     case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
     case BENCH_SCATTER:
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
@@ -172,6 +174,8 @@ static int has_result(const struct loop *l)
 {
     if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER)
         return l->job->rank == (int)l->o->root;
+    if (l->row->collective == BENCH_EXSCAN)
+        return l->job->rank > 0;
     return l->row->collective != BENCH_BARRIER && !(l->row->collective == BENCH_SCATTER && l->in_place);
 }
 
@@ -245,7 +249,9 @@ static void summarise(const struct loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
     const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const double share = row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE ? 1 : phases * (p - 1) / p;
+    const int whole =
+        row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
+    const double share = whole ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);
     row->p99_us = at_fraction(samples, row->repetitions, 0.99);
@@ -283,9 +289,11 @@ static int warm_up(struct loop *l)
 int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong)
 {
     struct loop l = {.o = o, .job = job, .row = row};
-    l.apart = bench_is_rooted(row->collective);
+    /* not all ranks wait for all, so calls in a row would overlap */
+    l.apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
     /* only a root has one buffer for input and output */
-    l.in_place = row->collective == BENCH_BCAST || (o->in_place && (!l.apart || job->rank == (int)o->root));
+    l.in_place = row->collective == BENCH_BCAST ||
+                 (o->in_place && (!bench_is_rooted(row->collective) || job->rank == (int)o->root));
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
     row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l.apart ? 100 : 1;
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;

@@ -67,10 +67,7 @@ static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan
  * ranks of a node are apart. */
 static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
 {
-    for (int i = 0; i < shape->nranks; i++)
-        if (shape->members[i] != i)
-            return 0;
-    return candidate->lanes == 0 && !(candidate->flat->needs & HX_NEEDS_COMMUTATIVE);
+    return hx_shape_is_in_order(shape) && candidate->lanes == 0 && !(candidate->flat->needs & HX_NEEDS_COMMUTATIVE);
 }
 
 static int root_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
@@ -82,7 +79,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     char report[2048];
 
     /* the others put one side aside (runtime/api.c) */
-    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE ||
+    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
@@ -172,7 +169,7 @@ static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first
     int i = 0, j = 0;
 
     if (first == HX_COLL_COUNT && last == HX_COLL_COUNT) /* fixed parts only */
-        for (struct hx_candidate c = {.coll = coll}; (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j));)
+        for (struct hx_candidate c = {.coll = coll}; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
             candidate_verify(t, &c, 0);
     while ((outer = hx_algorithm_next(first != HX_COLL_COUNT ? first : last, HX_SCOPE_INTRA, &i))) {
         struct hx_candidate c = {.coll = coll};
@@ -180,7 +177,7 @@ static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first
         c.first = first == HX_COLL_COUNT ? NULL : outer;
         c.last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, outer->name);
         while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
-               (c.inter = hx_algorithm_next(coll, HX_SCOPE_INTER, &j)))
+               (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j)))
             candidate_verify(t, &c, 0);
     }
 }
@@ -209,7 +206,11 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
 
 static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *name)
 {
-    return hx_algorithm_find(coll, HX_SCOPE_INTER, hx_coll_is_rooted(coll) ? "binomial" : coll == HX_COLL_BARRIER ? "dissemination" : name);
+    const char *own = hx_coll_is_rooted(coll)       ? "binomial"
+                      : coll == HX_COLL_BARRIER ? "dissemination"
+                      : hx_coll_is_scan(coll)   ? "recursive_doubling"
+                                                : name;
+    return hx_algorithm_find(coll, HX_SCOPE_INTER, own);
 }
 
 static void companions_open(struct ground *ground)
@@ -220,12 +221,12 @@ static void companions_open(struct ground *ground)
         int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
         enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
         *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, "nary")};
-        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1)
+        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1 && hx_candidate_composes(coll, ground->shape))
             *good = (struct hx_candidate){
                 .coll = coll,
                 .lanes = lanes,
                 .first = first == HX_COLL_COUNT ? NULL : hx_algorithm_find(first, HX_SCOPE_INTRA, "nary"),
-                .inter = companion_find(coll, "ring"),
+                .inter = companion_find(hx_candidate_between(coll), "ring"),
                 .last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, "nary")};
         else if (ground->shape->nnodes > 1)
             good->flat = companion_find(coll, "circulant");

@@ -220,6 +220,14 @@ out:
     return shape;
 }
 
+int hx_shape_is_in_order(const struct hx_shape *shape)
+{
+    for (int i = 0; i < shape->nranks; i++)
+        if (shape->members[i] != i)
+            return 0;
+    return 1;
+}
+
 void hx_shape_free(struct hx_shape *shape)
 {
     free(shape);

@@ -42,6 +42,9 @@ struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks,
 
 void hx_shape_free(struct hx_shape *shape);
 
+/* Does every node hold a run of ranks, so that members are the ranks in order? */
+int hx_shape_is_in_order(const struct hx_shape *shape);
+
 static inline int hx_shape_node_size(const struct hx_shape *s, int node)
 {
     return s->node_start[node + 1] - s->node_start[node];

@@ -25,6 +25,10 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_scatter(in, out, COUNT, HX_FLOAT32, 0, comm);
     if (coll == HX_COLL_BARRIER)
         return hx_barrier(comm);
+    if (coll == HX_COLL_SCAN)
+        return hx_scan(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
+    if (coll == HX_COLL_EXSCAN)
+        return hx_exscan(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
     return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
 }
 

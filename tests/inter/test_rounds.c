@@ -279,6 +279,46 @@ static struct expected barrier_tree(int p, int r)
     return tokens(2 * down.rounds, down.messages + (r > 0), p);
 }
 
+/* ---- scans: whole vectors, upwards */
+
+static struct expected vectors(uint32_t rounds, uint64_t messages, int p)
+{
+    return (struct expected){rounds, messages, messages * (uint64_t)p * SHARE};
+}
+
+static struct expected scan_mesh(int p, int r)
+{
+    return vectors(1, (uint64_t)(p - 1 - r), p);
+}
+
+static struct expected scan_chain(int p, int r)
+{
+    return vectors((r > 0) + (r < p - 1), r < p - 1, p);
+}
+
+static struct expected scan_doubling(int p, int r)
+{
+    uint32_t rounds = 0, messages = 0;
+
+    for (int d = 1; d < p; d *= 2) {
+        rounds += r + d < p || r >= d;
+        messages += r + d < p;
+    }
+    return vectors(rounds, messages, p);
+}
+
+/* The skips are 1, 2, 3, 6, 12, ...; from the third on member 0 is out. */
+static struct expected exclusive_dissemination(int p, int r)
+{
+    uint32_t rounds = 0, messages = 0;
+
+    for (int d = 1, lowest = 0; d + lowest < p; d = d < 3 ? d + 1 : 2 * d, lowest = d > 2) {
+        rounds += (r >= lowest && r + d < p) || r - d >= lowest;
+        messages += r >= lowest && r + d < p;
+    }
+    return vectors(rounds, messages, p);
+}
+
 static const struct row {
     const char *name;
     enum hx_coll coll;
@@ -316,6 +356,13 @@ static const struct row {
     {"mesh", HX_COLL_BARRIER, barrier_mesh},
     {"tree", HX_COLL_BARRIER, barrier_tree},
     {"pairwise", HX_COLL_BARRIER, barrier_pairwise},
+    {"mesh", HX_COLL_SCAN, scan_mesh},
+    {"recursive_doubling", HX_COLL_SCAN, scan_doubling},
+    {"chain", HX_COLL_SCAN, scan_chain},
+    {"mesh", HX_COLL_EXSCAN, scan_mesh},
+    {"recursive_doubling", HX_COLL_EXSCAN, scan_doubling},
+    {"exclusive_dissemination", HX_COLL_EXSCAN, exclusive_dissemination},
+    {"chain", HX_COLL_EXSCAN, scan_chain},
 };
 
 /* A share is 128 elements of 8 bytes, so that each of up to 64 parts is whole. */

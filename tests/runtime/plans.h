@@ -35,7 +35,8 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
     }
     if ((coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) && rank != root)
         plan->in_nblocks = 0;
-    if (((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && rank != root) || coll == HX_COLL_BARRIER)
+    if (((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && rank != root) || coll == HX_COLL_BARRIER ||
+        (coll == HX_COLL_EXSCAN && rank == 0))
         plan->out_nblocks = 0;
     stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
     stage->root = root;

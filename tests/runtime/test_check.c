@@ -78,7 +78,8 @@ static void test_corners(void **state)
                 for (int variant = 0; variant < 8; variant++) {
                     struct hx_check_call call = call_of(a, plans, p, 1 + variant % 2, variant / 2 % 2);
                     call.in_place |= variant / 4 && a->coll != HX_COLL_SCATTER;
-                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER && !hx_coll_is_rooted(a->coll);
+                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER && !hx_coll_is_rooted(a->coll) &&
+                                   !hx_coll_is_scan(a->coll);
                     assert_passes(shape, &call, 1, a->name);
                     call.sizes.count = 0;
                     call.barrier = 0;
@@ -295,6 +296,11 @@ static void leave_out_last(struct hx_plan *plan)
     step_of(plan, HX_OP_REDUCE, 0)->n--;
 }
 
+static void take_one_more(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_REDUCE, 0)->n++;
+}
+
 static void await_fewer(struct hx_plan *plan)
 {
     step_of(plan, HX_OP_AWAIT, 1)->n = 2;
@@ -392,6 +398,13 @@ static const struct fault {
     {"binomial", HX_COLL_GATHER, drop_join, 3, "rank 3", "send scratch 0", "under way until its join"},
     {"binomial", HX_COLL_SCATTER, receive_fewer_blocks, 3, "rank 3", "recv scratch 0[3]", "its partner has"},
     {"flat", HX_COLL_GATHER, swap_block, 1, "rank 1", "race: writes", "recv"},
+    {"nary", HX_COLL_SCAN, drop_await_lag, 1, "rank 1", "step 0: copy slot[0] <- in[0]", "race: writes"},
+    {"nary", HX_COLL_SCAN, await_no_others, 3, "rank 3", "reduce out[0] <- slots of 0..3", "race: reads"},
+    {"recursive_doubling", HX_COLL_SCAN, fold_in_own_order, 1, "rank 1, end", "out", "not folded in rank order"},
+    {"chain", HX_COLL_SCAN, count_own_twice, 2, "rank 2, end", "out", "not folded in rank order"},
+    {"nary", HX_COLL_EXSCAN, leave_out_last, 3, "rank 3, end", "contributions of 3", "rank 2 is missing"},
+    {"nary", HX_COLL_EXSCAN, take_one_more, 2, "rank 2, end", "contributions of 2", "rank 2 is too many"},
+    {"exclusive_dissemination", HX_COLL_EXSCAN, drop_join, 1, "rank 1", "reduce scratch 2", "under way until its join"},
     {"dissemination", HX_COLL_BARRIER, change_round, 2, "rank 2", "join transfer 2..3", "deadlock"},
     {"tree", HX_COLL_BARRIER, release_early, 0, "rank 1, end", "rank 2", "may not have entered the call"},
     {"nary", HX_COLL_BARRIER, await_no_others, 2, "rank 2, end", "rank 0", "may not have entered the call"},

@@ -55,6 +55,25 @@ static void wrong_arguments(void)
     EXPECT(hx_allgather(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: count 2305");
 }
 
+static void wrong_scans(void)
+{
+    int in[64] = {0}, out[64];
+
+    EXPECT(hx_scan(NULL, out, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_scan: in is NULL and count is 3");
+    EXPECT(hx_scan(in, NULL, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_scan: out is NULL and count is 3");
+    EXPECT(hx_scan(in, (void *)(uintptr_t)HX_IN_PLACE, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "only in may be");
+    EXPECT(hx_scan(in, out, 3, (hx_dtype_t)99, HX_SUM, world), HX_ERR_ARG, world, "hx_scan: datatype 99");
+    EXPECT(hx_scan(in, out, 3, HX_INT32, HX_AVG, world), HX_ERR_ARG, world, "avg is not defined for int32");
+    EXPECT(hx_exscan(in, out, 3, HX_INT32, (hx_op_t)33, world), HX_ERR_ARG, world, "hx_exscan: operation 33");
+    EXPECT(hx_exscan(NULL, out, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_exscan: in is NULL");
+    EXPECT(hx_exscan(HX_IN_PLACE, NULL, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_exscan: out is NULL");
+    EXPECT(hx_exscan(in, out, SIZE_MAX / 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "more than an address space");
+    if (hx_rank(world) > 0) { /* only rank 0 has no out */
+        EXPECT(hx_exscan(in, NULL, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_exscan: out is NULL");
+        EXPECT(hx_exscan(in, HX_IN_PLACE, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "only in may be");
+    }
+}
+
 static void wrong_roots(void)
 {
     int in[64] = {0}, out[64], size = hx_size(world);
@@ -87,6 +106,8 @@ static void right_calls(void)
     EXPECT(hx_reduce(in, out, 3, HX_INT32, HX_SUM, 0, world), HX_SUCCESS, world, "");
     EXPECT(hx_gather(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
     EXPECT(hx_scatter(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scan(in, out, 3, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_exscan(in, hx_rank(world) ? out : NULL, 3, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
 }
 
 static void plan_info(void)
@@ -115,6 +136,8 @@ static void zero_counts(void)
     EXPECT(hx_allreduce(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
     EXPECT(hx_reduce_scatter_block(NULL, NULL, 0, HX_FLOAT64, HX_MAX, world), HX_SUCCESS, world, "");
     EXPECT(hx_allgather(NULL, NULL, 0, HX_BYTE, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scan(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_exscan(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
 }
 
 static void still_works(void)
@@ -138,10 +161,12 @@ int main(void)
         return 1;
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "started already");
     wrong_arguments();
+    wrong_scans();
     wrong_roots();
     zero_counts();
     right_calls();
     wrong_arguments();
+    wrong_scans();
     wrong_roots();
     plan_info();
     still_works();

@@ -231,24 +231,31 @@ static void element_check(const unsigned char *at, struct value want, hx_dtype_t
     exit(1);
 }
 
-/* out[i] is the reduction of everybody's element first + i */
-static void reduced_check(const unsigned char *out, size_t first, size_t n, hx_dtype_t t, hx_op_t op, const char *what)
+/* out[i] is the reduction of element first + i of the first n_ranks ranks. A scan leaves one rank's element as it is. */
+static void prefix_check(const unsigned char *out, size_t first, size_t n, hx_dtype_t t, hx_op_t op, int n_ranks, int scans,
+                         const char *what)
 {
     double tolerance = op != HX_AVG ? 0 : t == HX_BFLOAT16 ? 1.0 / 128 : t == HX_FLOAT16 ? 1.0 / 1024 : t == HX_FLOAT32 ||
                        t == HX_COMPLEX64 ? 3e-7 : 5e-16;
 
     for (size_t i = 0; i < n; i++) {
         struct value want = contribution(0, first + i, t, op);
-        if (op == HX_LAND || op == HX_LOR || op == HX_LXOR)
+        if ((op == HX_LAND || op == HX_LOR || op == HX_LXOR) && !(scans && n_ranks == 1))
             want.bits = want.bits != 0;
-        for (int r = 1; r < size; r++)
+        for (int r = 1; r < n_ranks; r++)
             want = fold(want, contribution(r, first + i, t, op), t, op);
         if (op == HX_AVG) {
-            want.real /= size;
-            want.imag /= size;
+            want.real /= n_ranks;
+            want.imag /= n_ranks;
         }
         element_check(out + i * hx_dtype_bytes(t), want, t, tolerance, what, i);
     }
+}
+
+/* out[i] is the reduction of everybody's element first + i */
+static void reduced_check(const unsigned char *out, size_t first, size_t n, hx_dtype_t t, hx_op_t op, const char *what)
+{
+    prefix_check(out, first, n, t, op, size, 0, what);
 }
 
 static struct buffer in_buffer, out_buffer;
@@ -285,6 +292,34 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         element_check(out + i * e, contribution((int)(i / n), i, t, op), t, 0, what, i);
     for (size_t i = 0; !in_place && i < in_n; i++) /* the input is as it was */
         element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
+}
+
+static void scan_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int in_place)
+{
+    size_t e = hx_dtype_bytes(t);
+    unsigned char *in = buffer_get(&in_buffer, n * e), *out = buffer_get(&out_buffer, n * e);
+    int exclusive = coll == HX_COLL_EXSCAN, no_out = exclusive && rank == 0;
+    const void *from = in_place ? HX_IN_PLACE : in;
+    char what[128];
+    hx_status_t status;
+
+    snprintf(what, sizeof(what), "%s %s %s count %zu%s", hx_coll_name(coll), hx_dtype_name(t), hx_op_name(op), n,
+             in_place ? " in place" : "");
+    fill(in, rank, 0, n, t, op);
+    if (in_place)
+        fill(out, rank, 0, n, t, op);
+    calls++;
+    if (exclusive)
+        status = hx_exscan(from, no_out && !in_place ? NULL : out, n, t, op, world);
+    else
+        status = hx_scan(from, out, n, t, op, world);
+    if (status != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, n * e, what);
+    if (!no_out)
+        prefix_check(out, 0, n, t, op, exclusive ? rank : rank + 1, 1, what);
+    for (size_t i = 0; i < n; i++) /* what must stay as it was */
+        element_check(no_out && in_place ? out + i * e : in + i * e, contribution(rank, i, t, op), t, 0, what, i);
 }
 
 static hx_status_t rooted_run(enum hx_coll coll, void *in, void *out, hx_dtype_t t, hx_op_t op, size_t n, int root)
@@ -380,7 +415,9 @@ static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
 
     for (int in_place = 0; in_place < 2; in_place++)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
-            if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER)
+            if (hx_coll_is_scan((enum hx_coll)coll))
+                scan_call((enum hx_coll)coll, t, op, n, in_place);
+            else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER)
                 one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
     all_rooted_calls(t, op, n);
     barrier_call();
@@ -443,6 +480,8 @@ static void run_ahead(void)
             element_check(buf + k * sizeof(int32_t), contribution(i, k, HX_INT32, HX_SUM), HX_INT32, 0, "bcast ahead", k);
         if (i % 5 == 4)
             rooted_call(others[i / 5 % 3], HX_INT32, HX_SUM, n, root, 0);
+        if (i % 5 == 2)
+            scan_call(i % 2 ? HX_COLL_SCAN : HX_COLL_EXSCAN, HX_INT32, HX_SUM, n, i % 3 == 0);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

@@ -35,10 +35,10 @@ static int64_t contribution(int rank, size_t i)
     return (int64_t)(i * 31 + 7) * (rank + 1) + rank;
 }
 
-static int64_t total(size_t i)
+static int64_t total(size_t i, int ranks)
 {
     int64_t sum = 0;
-    for (int r = 0; r < RANKS; r++)
+    for (int r = 0; r < ranks; r++)
         sum += contribution(r, i);
     return sum;
 }
@@ -53,11 +53,11 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
 {
     switch (coll) {
     case HX_COLL_ALLGATHER: return contribution((int)(i / n), i % n);
-    case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->rank * n + i);
+    case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->rank * n + i, RANKS);
     case HX_COLL_BCAST: return contribution(root, i);
     case HX_COLL_GATHER: return contribution((int)(i / n), i % n);
     case HX_COLL_SCATTER: return contribution(root, (size_t)comm->rank * n + i);
-    default: return total(i);
+    default: return total(i, hx_coll_contributors(coll, RANKS, comm->rank));
     }
 }
 
@@ -65,7 +65,8 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
 {
     struct hx_kind kind = {coll, HX_INT64, HX_SUM, root, n};
     struct hx_bound *bound;
-    int no_out = coll == HX_COLL_BARRIER || ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
+    int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->rank == 0) ||
+                 ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
     size_t in_n = coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER ? n * RANKS : n;
     size_t out_n = no_out ? 0 : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? n * RANKS : n;
 
@@ -104,6 +105,8 @@ static void *rank_main(void *arg)
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
     env.gather = (char *)(uintptr_t)me->setting->names[HX_COLL_GATHER];
     env.scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_SCATTER];
+    env.scan = (char *)(uintptr_t)me->setting->names[HX_COLL_SCAN];
+    env.exscan = (char *)(uintptr_t)me->setting->names[HX_COLL_EXSCAN];
     env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];

@@ -51,6 +51,10 @@ sends allgather mesh 8 1 $((M * 7 / 8)) HX_INTER_ALLGATHER
 sends allgather rdh 8 3 $((M * 7 / 8)) HX_INTER_ALLGATHER
 sends allgather circulant 8 3 $((M * 7 / 8)) HX_INTER_ALLGATHER
 
+sends scan recursive_doubling 8 3 $((3 * M)) HX_INTER_SCAN
+sends exscan exclusive_dissemination 9 2 $((2 * M)) HX_INTER_EXSCAN # rank 0; the others send in a third and fourth round
+sends exscan chain 8 1 $M HX_INTER_EXSCAN
+
 says 'hier(nary,' 0 explain allreduce --shape 3,1,2 --size 1M
 says 'reduce_scatter_block' 2 explain allredcue --shape 2,2
 says '3,,2' 2 explain allreduce --shape 3,,2
@@ -71,5 +75,10 @@ says 'did you mean float32?' 2 explain allreduce --shape 2,2 --dtype flaot32
 says 'did you mean circulant?' 2 verify --algorithm circulent
 says 'nothing to verify' 2 verify allgather --algorithm mesh_single --shape 3x1
 says '18 passed, 0 failed' 0 verify allreduce --algorithm nary_sliced --shape 1 --shape 3 --shape 5
+says 'hier(nary,mesh,apply) x1' 0 explain scan --shape 3,1,2 --size 8 --set HX_INTER_SCAN=mesh --set HX_INTRA_SCAN=nary
+says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
+says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
+says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain
+says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
 says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
 exit $failed
