@@ -48,7 +48,7 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 {
-    if (coll == HX_COLL_GATHER || hx_coll_is_scan(coll))
+    if (coll == HX_COLL_GATHER || coll == HX_COLL_ALLTOALL || hx_coll_is_scan(coll))
         return coll;
     if (coll == HX_COLL_REDUCE)
         return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
@@ -83,7 +83,8 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
 {
     int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
     const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
-    const char *after = candidate->coll == HX_COLL_REDUCE_SCATTER ? "scatter" : one ? "-" : "gather";
+    int scatters = candidate->coll == HX_COLL_REDUCE_SCATTER || candidate->coll == HX_COLL_ALLTOALL;
+    const char *after = scatters ? "scatter" : one ? "-" : "gather";
     if (candidate->coll == HX_COLL_BARRIER) {
         before = "arrive";
         after = "release";
@@ -113,6 +114,8 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
 {
     unsigned scope = flat_scope(shape);
 
+    if (hx_coll_has_pairs(candidate->coll) && (candidate->lanes ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
+        return 0;
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
                !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
@@ -146,6 +149,7 @@ static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
     [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
     [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
+    [HX_COLL_ALLTOALL] = "ALLTOALL",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
@@ -163,6 +167,7 @@ static void forced_read(struct hx_planner *planner, const struct hx_env *env)
     FORCED(SCATTER, scatter);
     FORCED(SCAN, scan);
     FORCED(EXSCAN, exscan);
+    FORCED(ALLTOALL, alltoall);
 #undef FORCED
 }
 
@@ -252,7 +257,7 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
 {
     double fed = bytes / (planner->shape->nnodes * 65536.0);
     int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES;
-    int many = fed > most ? most : (int)fed;
+    int many = fed > most || hx_coll_has_pairs(coll) ? most : (int)fed; /* lanes of an all-to-all save a hop inside the node */
 
     lanes[0] = 1;
     if (!hx_candidate_takes_lanes(coll))

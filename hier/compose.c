@@ -8,40 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- lists of plan blocks ----------------------------------------------------------------------------------------- */
-
-struct lists { /* under construction: of one stage */
-    uint32_t *start, *items;
-    uint32_t n, nitems, capacity;
-    int failed;
-};
-
-static void lists_open(struct lists *l, int nblocks)
-{
-    *l = (struct lists){.start = calloc((size_t)nblocks + 1, sizeof(uint32_t))};
-    l->failed = !l->start;
-}
-
-static void lists_item(struct lists *l, int item)
-{
-    if (l->nitems == l->capacity) {
-        uint32_t capacity = l->capacity ? 2 * l->capacity : 16, *items = realloc(l->items, capacity * sizeof(*items));
-        if (!items) {
-            l->failed = 1;
-            return;
-        }
-        l->items = items;
-        l->capacity = capacity;
-    }
-    l->items[l->nitems++] = (uint32_t)item;
-}
-
-static void lists_block_end(struct lists *l)
-{
-    if (!l->failed)
-        l->start[++l->n] = l->nitems;
-}
-
 /* ---- the composer ------------------------------------------------------------------------------------------------- */
 
 static int covers_from(const struct composer *c, int lane, int node)
@@ -66,34 +32,41 @@ int hx_composer_carrier(const struct composer *c, int lane, int node)
 }
 
 /* The ranks of a node that lane covers, as plan blocks. */
-static void list_covered(struct composer *c, struct lists *l, int lane, int node)
+void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node)
 {
     for (int local = covers_from(c, lane, node); local < covers_from(c, lane + 1, node); local++)
-        lists_item(l, hx_shape_member(c->shape, node, local));
+        hx_lists_item(l, hx_shape_member(c->shape, node, local));
 }
 
 /* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
-static void list_carried(struct composer *c, struct lists *l, int local)
+static void list_carried(struct composer *c, struct hx_lists *l, int local)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++) {
         if (hx_composer_carrier(c, lane, c->node) != local)
             continue;
         if (!hx_coll_has_blocks(c->plan->coll))
-            lists_item(l, lane);
+            hx_lists_item(l, lane);
         for (int node = 0; hx_coll_has_blocks(c->plan->coll) && node < c->shape->nnodes; node++)
-            list_covered(c, l, lane, node);
+            hx_composer_covered(c, l, lane, node);
     }
 }
 
-static void lists_give(struct composer *c, struct lists *l, struct hx_stage *stage)
+/* Are they complete, and is there a stage to take them? Else they are gone. */
+int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage)
 {
-    if (l->failed || !stage) {
-        if (c->status == HX_SUCCESS)
-            c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
-        free(l->start);
-        free(l->items);
+    if (!l->failed && stage)
+        return 1;
+    if (c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    free(l->start);
+    free(l->items);
+    return 0;
+}
+
+static void lists_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage)
+{
+    if (!hx_composer_lists_are_good(c, l, stage))
         return;
-    }
     stage->list_start = l->start;
     stage->list = l->items;
 }
@@ -127,12 +100,12 @@ const int *hx_composer_node(const struct composer *c)
 static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
-    struct lists l;
+    struct hx_lists l;
 
-    lists_open(&l, c->n);
+    hx_lists_open(&l, c->n);
     for (int local = 0; local < c->n && !l.failed; local++) {
         list_carried(c, &l, local);
-        lists_block_end(&l);
+        hx_lists_block_end(&l);
     }
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
@@ -140,9 +113,11 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
     return stage;
 }
 
-static void intra_stage(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
+void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = node_stage(c, level, in, out);
+
+    hx_composer_rows(c, stage, 0);
     hx_composer_build(c, stage, algorithm->name, algorithm->build);
 }
 
@@ -163,12 +138,12 @@ static void fixed_stage(struct composer *c, int level, const char *name, void (*
 static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
-    struct lists l;
+    struct hx_lists l;
 
-    lists_open(&l, c->n);
+    hx_lists_open(&l, c->n);
     for (int local = 0; local < c->n && !l.failed; local++) {
-        lists_item(&l, hx_composer_node(c)[local]);
-        lists_block_end(&l);
+        hx_lists_item(&l, hx_composer_node(c)[local]);
+        hx_lists_block_end(&l);
     }
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
@@ -177,7 +152,7 @@ static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space i
 }
 
 /* A gather to, or scatter from, the carriers of my node. */
-static void holder_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
+void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
                          enum hx_space out)
 {
     struct hx_stage *stage = own_stage(c, level, in, out);
@@ -188,6 +163,7 @@ static void holder_stage(struct composer *c, int level, const char *name, void (
             holder[local] = covers_from(c, lane, c->node);
     if (!holder && c->status == HX_SUCCESS)
         c->status = hx_fail(HX_ERR_NOMEM, "no memory for the holders of %d blocks", c->n);
+    hx_composer_rows_all(c, stage);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
         if (c->candidate->lanes < c->n) { /* a member that neither hands over nor takes still lays out its slots and flags alike */
@@ -205,26 +181,27 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
 {
     int nodes = c->shape->nnodes, *members = malloc((size_t)nodes * sizeof(int));
     struct hx_stage *stage = NULL;
-    struct lists l;
+    struct hx_lists l;
 
     for (int node = 0; members && node < nodes; node++)
         members[node] = hx_shape_member(c->shape, node, hx_composer_carrier(c, lane, node));
     if (members)
         stage = hx_composer_stage(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
     free(members);
-    lists_open(&l, nodes);
+    hx_lists_open(&l, nodes);
     for (int node = 0; node < nodes && !l.failed; node++) {
         if (!hx_coll_has_blocks(c->plan->coll))
-            lists_item(&l, lane); /* the algorithm splits the lane's block; see hx_split */
+            hx_lists_item(&l, lane); /* the algorithm splits the lane's block; see hx_split */
         else
-            list_covered(c, &l, lane, node);
-        lists_block_end(&l);
+            hx_composer_covered(c, &l, lane, node);
+        hx_lists_block_end(&l);
     }
     lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
         stage->root = hx_coll_is_rooted(c->plan->coll) ? root_node(c) : 0;
     }
+    hx_composer_rows(c, stage, 1);
     hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);
 }
 
@@ -254,16 +231,22 @@ static void buffers_lay_out(struct composer *c)
     plan->out_nblocks = out_own ? 1 : plan->coll == HX_COLL_REDUCE || plan->coll == HX_COLL_GATHER ? of_root : all;
     if (plan->coll == HX_COLL_BARRIER || (plan->coll == HX_COLL_EXSCAN && c->rank == 0))
         plan->out_nblocks = 0;
+    if (hx_coll_has_pairs(plan->coll)) {
+        plan->nblocks = (uint64_t)all * all;
+        plan->in_block = (uint64_t)c->rank * all;
+        plan->out_block = (uint64_t)c->rank;
+        plan->out_stride = all;
+    }
 }
 
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
 
 static void compose_allreduce(struct composer *c)
 {
-    intra_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
+    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 static int by_number(const void *a, const void *b)
@@ -272,26 +255,32 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* WORK holds the blocks of the list. */
-static void work_take(struct composer *c, struct lists *l)
+/* The numbers of a list, ascending. Returns how many. */
+uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **numbers)
 {
     free(l->start);
     if (l->failed && c->status == HX_SUCCESS)
         c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
     if (l->nitems)
         qsort(l->items, l->nitems, sizeof(*l->items), by_number);
-    c->plan->work_blocks = l->items;
-    c->plan->nwork = l->nitems;
+    *numbers = l->items;
+    return l->nitems;
+}
+
+/* WORK holds the blocks of the list. */
+static void work_take(struct composer *c, struct hx_lists *l)
+{
+    c->plan->work[0].ncolumns = hx_composer_numbers(c, l, &c->plan->work[0].columns);
 }
 
 /* WORK holds all blocks of my lanes. */
-static void work_give(struct composer *c)
+void hx_composer_work(struct composer *c)
 {
-    struct lists l;
+    struct hx_lists l;
 
-    lists_open(&l, 1);
+    hx_lists_open(&l, 1);
     list_carried(c, &l, c->local);
-    lists_block_end(&l);
+    hx_lists_block_end(&l);
     work_take(c, &l);
 }
 
@@ -299,20 +288,20 @@ static void compose_reduce_scatter(struct composer *c)
 {
     int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
 
-    work_give(c);
-    intra_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
+    hx_composer_work(c);
+    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
-        holder_stage(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
 }
 
 static void compose_allgather(struct composer *c)
 {
     /* with a lane for everybody, everybody holds its own block and this only copies */
-    holder_stage(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
+    hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 /* The vector stands in OUT, of the root only at first. */
@@ -322,7 +311,7 @@ static void compose_bcast(struct composer *c)
         fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        intra_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 /* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
@@ -331,8 +320,8 @@ static void compose_reduce(struct composer *c)
     enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
 
     if (mine == HX_WORK)
-        work_give(c);
-    intra_stage(c, 0, c->candidate->first, HX_IN, mine);
+        hx_composer_work(c);
+    hx_composer_intra(c, 0, c->candidate->first, HX_IN, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
@@ -341,13 +330,13 @@ static void compose_reduce(struct composer *c)
 /* WORK of a leader, other than the root: the blocks of its node's ranks. */
 static void leader_work_give(struct composer *c)
 {
-    struct lists l;
+    struct hx_lists l;
 
     if (c->local != hx_composer_carrier(c, 0, c->node) || c->rank == c->candidate->root || c->n == 1)
         return;
-    lists_open(&l, 1);
-    list_covered(c, &l, 0, c->node);
-    lists_block_end(&l);
+    hx_lists_open(&l, 1);
+    hx_composer_covered(c, &l, 0, c->node);
+    hx_lists_block_end(&l);
     work_take(c, &l);
 }
 
@@ -390,7 +379,7 @@ static void compose_flat(struct composer *c)
     enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
     int scan = hx_coll_is_scan(c->plan->coll), *ranks = scan ? malloc((size_t)shape->nranks * sizeof(int)) : NULL;
     struct hx_stage *stage;
-    struct lists l;
+    struct hx_lists l;
 
     for (int i = 0; ranks && i < shape->nranks; i++)
         ranks[i] = i;
@@ -401,12 +390,13 @@ static void compose_flat(struct composer *c)
                               c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
     free(ranks);
     if (hx_coll_has_blocks(c->plan->coll)) {
-        lists_open(&l, shape->nranks);
+        hx_lists_open(&l, shape->nranks);
         for (int i = 0; i < shape->nranks && !l.failed; i++) {
-            lists_item(&l, shape->members[i]);
-            lists_block_end(&l);
+            hx_lists_item(&l, shape->members[i]);
+            hx_lists_block_end(&l);
         }
         lists_give(c, &l, stage);
+        hx_composer_rows(c, stage, 0);
     }
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
@@ -421,6 +411,7 @@ static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
     [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
     [HX_COLL_GATHER] = compose_gather,       [HX_COLL_SCATTER] = compose_scatter,
     [HX_COLL_SCAN] = hx_compose_scan,        [HX_COLL_EXSCAN] = hx_compose_exscan,
+    [HX_COLL_ALLTOALL] = hx_compose_alltoall,
 };
 
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)

@@ -60,8 +60,8 @@ static int carrier_prepare(struct composer *c)
 
     if (!carries || c->status != HX_SUCCESS)
         return carries;
-    if ((c->plan->work_blocks = calloc(1, sizeof(uint32_t)))) /* the vector is block 0 */
-        c->plan->nwork = 1;
+    if ((c->plan->work[0].columns = calloc(1, sizeof(uint32_t)))) /* the vector is block 0 */
+        c->plan->work[0].ncolumns = 1;
     else
         c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
     return carries;

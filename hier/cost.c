@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model: see cost.h. Formulas: the heads of the algorithms' files. */
 #include "cost.h"
+#include "inter/bruck.h"
 #include "inter/tree.h"
 #include <string.h>
 
@@ -106,6 +107,26 @@ static int scan_book(const char *name, int p, double *rounds, double *messages, 
     return 0;
 }
 
+static int alltoall_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+{
+    int bruck = !strcmp(name, "bruck"), in_rounds, in_messages;
+    long blocks;
+
+    if (bruck || !strcmp(name, "kbruck")) {
+        hx_bruck_count(p, bruck ? 2 : HX_KBRUCK_RADIX, &in_rounds, &in_messages, &blocks);
+        *rounds = in_rounds;
+        *messages = in_messages;
+        *vectors = (double)blocks / p;
+    } else if (!strcmp(name, "mesh") || !strcmp(name, "pairwise")) {
+        *rounds = name[0] == 'p' ? p - 1 : p > 1;
+        *messages = p - 1;
+        *vectors = (double)(p - 1) / p;
+    } else {
+        return -1;
+    }
+    return 0;
+}
+
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
 {
     const char *name = algorithm->name;
@@ -119,6 +140,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         return barrier_book(name, p, rounds, messages, vectors);
     if (hx_coll_is_scan(algorithm->coll))
         return scan_book(name, p, rounds, messages, vectors);
+    if (algorithm->coll == HX_COLL_ALLTOALL)
+        return alltoall_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
         *rounds = *messages = phases * others;
@@ -177,6 +200,11 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
         return 2 * (((int)ceil_log2(n) + 2) / 3) *
                (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
+    if (algorithm->coll == HX_COLL_ALLTOALL) /* all copy in, owners copy out or take from rings */
+        bytes *= (double)n / owners;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
+        return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p) +
+               (bytes * owners / n + bytes) / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
@@ -205,6 +233,13 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
                (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
 
+double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
+{
+    if (lanes == 0)
+        return bytes;
+    return bytes * (hx_coll_has_pairs(coll) ? shape->max_local : 1) / lanes; /* each rank has a vector of its own */
+}
+
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                           double bytes)
 {
@@ -226,7 +261,7 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
             cost.intra_us = vectors * bytes * RING_PASSES / params->intra_gb_s * 1e-3 * params->oversubscription;
         }
     } else {
-        double lane_bytes = bytes / lanes;
+        double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
         if (candidate->first)
             cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */
@@ -242,6 +277,8 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_REDUCE_SCATTER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
+        else if (candidate->coll == HX_COLL_ALLTOALL && lanes < shape->max_local) /* carriers copy in, all copy out */
+            cost.intra_us += params->intra_alpha_us + switches(params) + (lane_bytes + bytes) / params->intra_gb_s * 1e-3;
         if (hx_coll_is_scan(candidate->coll)) /* apply: a copy and a fold; keep and total: about the same again */
             cost.intra_us += params->intra_alpha_us + switches(params) +
                              (bytes / params->intra_gb_s + 2 * bytes / params->reduce_gb_s) * 1e-3 *

@@ -31,6 +31,9 @@ static inline double hx_cost_least_message(const struct hx_cost_params *params)
     return 16 * params->message_us * params->stream_gb_s * 1e3;
 }
 
+/* Bytes that pass along one lane of a node, for `bytes` of the collective's vector; without lanes, a rank's own. */
+double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes);
+
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 
 /* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */

@@ -86,7 +86,7 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
  * EFA, 240 KB over TCP); more where a message would be too long. */
 static uint64_t coarse_slices(const struct hx_planner *planner, const struct deciding *d, double bytes)
 {
-    double lane_bytes = bytes / (d->fullest->nlanes ? d->fullest->nlanes : 1);
+    double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
     uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / hx_cost_least_message(&planner->cost));
     uint64_t needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
 
@@ -107,6 +107,8 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
                               struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
+    double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
+    double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
     double slice = planner->forced_slice ? (double)planner->forced_slice : FINE_SLICE_BYTES;
     uint64_t coarse, per_coarse;
     struct deciding d;
@@ -122,7 +124,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
         size_t live = most_live_slots(&d, &sizes);
-        double left = bytes / (double)sizes.fine_slices;
+        double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
         if (live <= planner->live_bytes || left < FINE_SLICE_MIN_BYTES ||
             (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */

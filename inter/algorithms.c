@@ -94,5 +94,14 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "123-doubling: ceil(log2(p-1) + log2(4/3)) rounds of whole vectors, one sum each: small vectors", "Traeff, arXiv 2507.04785"},
     {"chain", HX_COLL_EXSCAN, hx_exscan_chain, ANYWHERE, 0,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
+
+    {"mesh", HX_COLL_ALLTOALL, hx_alltoall_mesh, ANYWHERE, 0,
+     "1 round, everybody to everybody, 32 exchanges under way", "Open MPI, MPICH"},
+    {"pairwise", HX_COLL_ALLTOALL, hx_alltoall_pairwise, ANYWHERE, 0,
+     "p-1 rounds, one exchange at a time: large blocks", "The Illustrated Collectives"},
+    {"bruck", HX_COLL_ALLTOALL, hx_alltoall_bruck, ANYWHERE, 0,
+     "ceil(log2 p) rounds of half the blocks: small blocks", "Bruck et al. 1997"},
+    {"kbruck", HX_COLL_ALLTOALL, hx_alltoall_kbruck, ANYWHERE, 0,
+     "ceil(log4 p) rounds of 3 messages, a quarter of the blocks each: small blocks", "Bruck et al. 1997"},
     {0},
 };

@@ -36,6 +36,11 @@ void hx_gather_binomial(struct hx_builder *b);
 void hx_scatter_flat(struct hx_builder *b);
 void hx_scatter_binomial(struct hx_builder *b);
 
+void hx_alltoall_mesh(struct hx_builder *b);
+void hx_alltoall_pairwise(struct hx_builder *b);
+void hx_alltoall_bruck(struct hx_builder *b);
+void hx_alltoall_kbruck(struct hx_builder *b);
+
 void hx_barrier_dissemination(struct hx_builder *b);
 void hx_barrier_mesh(struct hx_builder *b);
 void hx_barrier_tree(struct hx_builder *b);

@@ -11,4 +11,5 @@ hx_sources += inter/algorithms.c inter/algorithms.h inter/ring.h inter/mesh.h in
     inter/barrier_dissemination.c inter/barrier_mesh.c inter/barrier_tree.c inter/barrier_pairwise.c \
     inter/gather_flat.c inter/gather_binomial.c inter/scatter_flat.c inter/scatter_binomial.c \
     inter/prefix.h inter/scan_mesh.c inter/scan_recursive_doubling.c inter/scan_chain.c \
-    inter/exscan_mesh.c inter/exscan_recursive_doubling.c inter/exscan_exclusive_dissemination.c inter/exscan_chain.c
+    inter/exscan_mesh.c inter/exscan_recursive_doubling.c inter/exscan_exclusive_dissemination.c inter/exscan_chain.c \
+    inter/bruck.h inter/alltoall_mesh.c inter/alltoall_pairwise.c inter/alltoall_bruck.c

@@ -8,6 +8,8 @@
 #define HX_MESH_H
 #include "plan.h"
 
+#define HX_MESH_WINDOW 32 /* exchanges of an all-to-all under way at once */
+
 /* The row for what member q sends: rows stand in rank order, without this member's own. */
 static inline int hx_mesh_row(const struct hx_builder *b, int q)
 {

@@ -30,5 +30,7 @@ const struct hx_algorithm hx_intra_algorithms[] = {
      "1 hop, everybody adds up the slots of the lower ones", "shared-memory flag exchange"},
     {"nary", HX_COLL_EXSCAN, hx_exscan_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "1 hop, everybody adds up the slots of the lower ones", "shared-memory flag exchange"},
+    {"nary", HX_COLL_ALLTOALL, hx_alltoall_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "1 hop, everybody copies its block from each slot", "shared-memory flag exchange"},
     {0},
 };

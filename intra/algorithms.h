@@ -16,6 +16,8 @@ void hx_barrier_flag_tree(struct hx_builder *b);
 void hx_reduce_nary(struct hx_builder *b);
 void hx_reduce_nary_sliced(struct hx_builder *b);
 
+void hx_alltoall_nary(struct hx_builder *b);
+
 /* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
 void hx_gather_nary(struct hx_builder *b);
 void hx_scatter_nary(struct hx_builder *b);

@@ -195,8 +195,8 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
     return hx_engine_run(comm, bound, "hx_allreduce", in, out);
 }
 
-/* In place, a reduce-scatter's result and an all-gather's arriving blocks lie over input that later slices still read:
- * the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+/* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all lie over input that later
+ * slices still read: the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
 static hx_status_t aside_reserve(struct hx_comm *comm, const char *name, size_t bytes)
 {
     void *aside = bytes > comm->aside_bytes ? realloc(comm->aside, bytes) : comm->aside;
@@ -244,6 +244,25 @@ hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dty
     if ((status = aside_reserve(comm, name, bytes)) != HX_SUCCESS)
         return status;
     memcpy(comm->aside, (const char *)out + (size_t)comm->rank * bytes, bytes);
+    return call_run(comm, name, kind, comm->aside, out, bound);
+}
+
+hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm)
+{
+    static const char name[] = "hx_alltoall";
+    struct hx_kind kind = {HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count};
+    struct hx_bound *bound = call_known(comm, kind, in, out);
+    hx_status_t status;
+    size_t bytes;
+
+    if (!bound && ((status = call_check(comm, name, kind, in, out)) != HX_SUCCESS || count == 0))
+        return status;
+    if (in != HX_IN_PLACE)
+        return call_run(comm, name, kind, in, out, bound);
+    bytes = (size_t)comm->size * count * hx_dtype_bytes(dtype);
+    if ((status = aside_reserve(comm, name, bytes)) != HX_SUCCESS)
+        return status;
+    memcpy(comm->aside, out, bytes);
     return call_run(comm, name, kind, comm->aside, out, bound);
 }
 

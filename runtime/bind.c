@@ -70,11 +70,12 @@ static int lags(const struct hx_step *step)
 /* Does all that ever stands in a slot of this stage fit in the line of a flag? */
 static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
-    struct hx_span span = {0, 0};
+    struct hx_span span;
 
-    return bs->stage->uses_slot && bs->layout.nslices == 1 &&
-           hx_layout_spans(&bs->layout, HX_SLOT, 0, bs->stage->nblocks, 0, 0, &span, 1) == 1 &&
-           span.offset + span.bytes <= HX_INLINE_BYTES;
+    if (!bs->stage->uses_slot || bs->layout.nslices > 1)
+        return 0;
+    span = hx_layout_slot_span(&bs->layout);
+    return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;
 }
 
 static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int s, const struct hx_choice *choice,

@@ -40,11 +40,23 @@ static uint32_t wrap(uint32_t index, uint32_t n)
     return (uint32_t)(i < 0 ? i + (int64_t)n : i);
 }
 
+static int is_picked(const struct hx_builder *b, struct hx_ref ref)
+{
+    return b->stage->npicks && (int32_t)ref.block >= (int32_t)b->stage->nblocks;
+}
+
+static uint32_t first_block(const struct hx_builder *b, struct hx_ref ref)
+{
+    return is_picked(b, ref) ? ref.block : wrap(ref.block, b->stage->nblocks);
+}
+
 static void range_set(struct hx_builder *b, struct hx_step *step, struct hx_ref ref)
 {
-    if (ref.nblocks == 0 || ref.nblocks > b->stage->nblocks)
+    uint32_t most = is_picked(b, ref) ? b->stage->nblocks + b->stage->npicks - ref.block : hx_stage_columns(b->stage);
+
+    if (ref.nblocks == 0 || ref.nblocks > most)
         builder_fault(b, "a range of no blocks, or of more than there are");
-    step->block = wrap(ref.block, b->stage->nblocks);
+    step->block = first_block(b, ref);
     step->nblocks = ref.nblocks;
 }
 
@@ -64,7 +76,7 @@ static void operand_use(struct hx_builder *b, enum hx_space space, uint32_t end_
 
 static int same_range(const struct hx_builder *b, struct hx_ref x, struct hx_ref y)
 {
-    return x.nblocks == y.nblocks && wrap(x.block, b->stage->nblocks) == wrap(y.block, b->stage->nblocks);
+    return x.nblocks == y.nblocks && first_block(b, x) == first_block(b, y);
 }
 
 static uint32_t member_wrap(const struct hx_builder *b, int member)
@@ -81,8 +93,43 @@ void hx_split(struct hx_builder *b, int nblocks)
 int hx_block_is_empty(const struct hx_builder *b, int block)
 {
     const struct hx_stage *stage = b->stage;
-    uint32_t i = wrap((uint32_t)block, stage->nblocks);
-    return !stage->split && stage->list_start && stage->list_start[i] == stage->list_start[i + 1];
+    uint32_t i = wrap((uint32_t)block, stage->nblocks), columns = hx_stage_columns(stage), column = i % columns, row = i / columns;
+
+    if (stage->row_start && stage->row_start[row] == stage->row_start[row + 1])
+        return 1;
+    return !stage->split && stage->list_start && stage->list_start[column] == stage->list_start[column + 1];
+}
+
+struct hx_ref hx_pair(const struct hx_builder *b, enum hx_space space, int i, int j, int nblocks)
+{
+    uint32_t columns = hx_stage_columns(b->stage), rows = b->stage->nblocks / columns;
+
+    return hx_at(space, (int)(wrap((uint32_t)i, rows) * columns + wrap((uint32_t)j, columns)), nblocks);
+}
+
+int hx_pick(struct hx_builder *b, int i, int j, int row)
+{
+    struct hx_stage *stage = b->stage;
+
+    if (stage->npicks == b->picks_capacity) {
+        uint32_t capacity = b->picks_capacity ? 2 * b->picks_capacity : 16;
+        struct hx_pick *picks = realloc(stage->picks, capacity * sizeof(*picks));
+        if (!picks) {
+            if (b->status == HX_SUCCESS)
+                b->status = hx_fail(HX_ERR_NOMEM, "no memory for a plan of %u picks", capacity);
+            return 0;
+        }
+        stage->picks = picks;
+        b->picks_capacity = capacity;
+    }
+    stage->picks[stage->npicks] = (struct hx_pick){hx_pair(b, HX_SCRATCH, i, j, 1).block, (uint32_t)row};
+    operand_use(b, HX_SCRATCH, (uint32_t)row + 1);
+    return (int)stage->npicks++;
+}
+
+struct hx_ref hx_picked(const struct hx_builder *b, enum hx_space space, int first, int n)
+{
+    return hx_at(space, (int)b->stage->nblocks + first, n);
 }
 
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
@@ -169,10 +216,36 @@ void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int 
         builder_fault(b, "a reduce of fewer than two sources, or with its own contribution outside of them");
 }
 
+/* Transfers are numbered from 0; with a limit their handles begin anew after so many. */
+static void join_append(struct hx_builder *b, uint32_t first, uint32_t n)
+{
+    uint32_t handle = b->limit ? first % b->limit : first;
+
+    if (n == 0)
+        return;
+    if (b->limit && handle + n > b->limit) { /* all of them: those already joined do no harm */
+        handle = 0;
+        n = b->limit;
+    }
+    struct hx_step *step = step_append(b, HX_OP_JOIN);
+    step->handle = handle;
+    step->n = n;
+    if (first <= b->joined && first + n > b->joined)
+        b->joined = first + n < b->started ? first + n : b->started;
+    if (handle + n > b->stage->ntransfers)
+        builder_fault(b, "a join of a transfer that was not started");
+}
+
 static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, int member, struct hx_ref ref)
 {
+    uint32_t handle = b->limit ? b->started % b->limit : b->started;
+    if (b->limit && b->started >= b->joined + b->limit)
+        join_append(b, b->joined, 2);
     struct hx_step *step = step_append(b, op);
     range_set(b, step, ref);
+    b->started++;
+    if (handle == b->stage->ntransfers)
+        b->stage->ntransfers++;
     if (op == HX_OP_SEND)
         step->src = (uint8_t)ref.space;
     else
@@ -180,7 +253,7 @@ static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, i
     step->peer = member_wrap(b, member);
     step->row = ref.row;
     step->tag = (uint32_t)round;
-    step->handle = b->stage->ntransfers++;
+    step->handle = handle;
     operand_use(b, ref.space, ref.row + ref.nblocks);
     if (step->peer == (uint32_t)b->me)
         builder_fault(b, "a transfer to itself");
@@ -199,27 +272,21 @@ int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst)
     return transfer_append(b, HX_OP_RECV, round, member, dst);
 }
 
-static void join_append(struct hx_builder *b, uint32_t handle, uint32_t n)
-{
-    if (n == 0)
-        return;
-    struct hx_step *step = step_append(b, HX_OP_JOIN);
-    step->handle = handle;
-    step->n = n;
-    if (handle <= b->joined && handle + n > b->joined)
-        b->joined = handle + n;
-    if (handle + n > b->stage->ntransfers)
-        builder_fault(b, "a join of a transfer that was not started");
-}
-
 void hx_join(struct hx_builder *b, int handle)
 {
+    if (b->limit)
+        builder_fault(b, "a join of one transfer where their number is limited");
     join_append(b, (uint32_t)handle, 1);
+}
+
+void hx_limit(struct hx_builder *b, int n)
+{
+    b->limit = 2 * (uint32_t)n;
 }
 
 void hx_join_all(struct hx_builder *b)
 {
-    join_append(b, b->joined, b->stage->ntransfers - b->joined);
+    join_append(b, b->joined, b->started - b->joined);
 }
 
 static struct hx_step *flag_append(struct hx_builder *b, enum hx_opcode op, int flag, uint32_t first, uint32_t n)

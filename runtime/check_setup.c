@@ -171,7 +171,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     r->plan = plan;
     r->whole = *plan;
     r->whole.in_block = 0;
-    r->whole.in_nblocks = plan->nblocks;
+    r->whole.in_nblocks = (uint32_t)plan->nblocks;
     for (int i = 0; i < rank; i++)
         thread += threads_count(run->shape, of, i);
     if (of->in_place && (plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER)) /* IN is OUT's own block */
@@ -304,11 +304,10 @@ static void result_check(struct hx_check_run *run, int call, int rank)
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     const struct hx_plan *plan = r->plan;
     size_t n = hx_layout_space_bytes(plan, &of->sizes, HX_OUT);
-    size_t first = plan->partition == HX_PARTITION_PER_RANK ? plan->out_block * of->sizes.count : 0;
 
     for (size_t i = 0; i < n && !run->faulty; i++) {
         uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], r->out_base + i);
-        uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)(first + i);
+        uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)hx_layout_out_element(plan, &of->sizes, i);
         const struct hx_check_value *v = hx_check_value_at(store, value);
         uint64_t *expression = &run->expressions[call][element];
         int wanted = hx_coll_contributors(plan->coll, plan->p, rank), wrong = -1;

@@ -88,27 +88,18 @@ static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space 
     }
 }
 
-static int work_holds(const struct hx_plan *plan, uint32_t block)
-{
-    for (uint32_t i = 0; i < plan->nwork; i++)
-        if (plan->work_blocks[i] == block)
-            return 1;
-    return 0;
-}
-
 /* A plan block that the step's range names and WORK does not hold, or -1. */
 static int64_t work_missing(const struct hx_check_step *s)
 {
     const struct hx_stage *stage = s->stage->stage;
 
     for (uint32_t i = 0; i < s->step->nblocks; i++) {
-        uint32_t b = (s->step->block + i) % stage->nblocks;
-        uint32_t first = stage->split ? 0 : stage->list_start ? stage->list_start[b] : b;
-        uint32_t end = stage->split ? 1 : stage->list_start ? stage->list_start[b + 1] : b + 1;
-        for (uint32_t item = first; item < end; item++) {
-            uint32_t x = stage->list ? stage->list[item] : item;
-            if (!work_holds(s->r->plan, x))
-                return x;
+        uint32_t b = hx_layout_block(stage, s->step->block, i);
+        uint64_t items = stage->split ? 1 : hx_layout_items(stage, b);
+        for (uint64_t item = 0; item < items; item++) {
+            uint64_t x = hx_layout_item(s->r->plan, stage, stage->split ? 0 : b, item);
+            if (!hx_layout_work_holds(s->r->plan, x))
+                return (int64_t)x;
         }
     }
     return -1;
@@ -362,6 +353,13 @@ static int bank_free(struct hx_check_step *s)
     return 1;
 }
 
+static int range_is_there(const struct hx_stage *stage, const struct hx_step *step)
+{
+    if (step->nblocks == 0 || step->block < stage->nblocks)
+        return step->nblocks <= hx_stage_columns(stage);
+    return (uint64_t)step->block + step->nblocks <= (uint64_t)stage->nblocks + stage->npicks;
+}
+
 int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, struct hx_check_instance *instance)
 {
     struct hx_check_step s = {.run = run,
@@ -385,8 +383,9 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
         return 0;
     here(&s, &where);
     s.access.where = hx_check_where_new(&run->store, &where);
-    if (s.step->nblocks > s.stage->stage->nblocks || (s.step->nblocks && s.step->block >= s.stage->stage->nblocks))
-        hx_check_step_fault(&s, "there are only %u blocks", s.stage->stage->nblocks);
+    if (!range_is_there(s.stage->stage, s.step))
+        hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(s.stage->stage),
+                            s.stage->stage->npicks);
     else if (s.step->op == HX_OP_COPY || s.step->op == HX_OP_REDUCE)
         hx_check_data_run(&s);
     else if (s.step->op == HX_OP_SEND || s.step->op == HX_OP_RECV)

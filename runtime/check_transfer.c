@@ -131,6 +131,12 @@ static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
     t->match = hx_match_id((uint64_t)t->call, shared, t->slice, t->tag);
 }
 
+/* A handle is free again once its transfer has been joined. */
+static int under_way(const struct hx_check_step *s, uint32_t id)
+{
+    return id && id != HX_CHECK_NONE && !hx_check_transfer_at(&s->run->store, id)->join_clock;
+}
+
 void hx_check_transfer_run(struct hx_check_step *s)
 {
     const struct hx_stage *stage = s->stage->stage;
@@ -138,7 +144,7 @@ void hx_check_transfer_run(struct hx_check_step *s)
     struct hx_check_run *run = s->run;
     int sends = step->op == HX_OP_SEND, n, got;
 
-    if (step->handle >= stage->ntransfers || s->instance->transfers[step->handle]) {
+    if (step->handle >= stage->ntransfers || under_way(s, s->instance->transfers[step->handle])) {
         hx_check_step_fault(s, "handle %u is used twice, or beyond the stage's %u", step->handle, stage->ntransfers);
         return;
     }

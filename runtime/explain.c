@@ -3,6 +3,8 @@
 #include "explain.h"
 #include <string.h>
 
+#define OPERAND_BYTES 96
+
 static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot"};
 
 static const char *const op_names[HX_OPCODE_COUNT] = {
@@ -16,34 +18,71 @@ static const char *name_of(const char *const *names, unsigned i, unsigned n)
     return i < n ? names[i] : "?";
 }
 
-/* "out[2]", "out[6..1]" (wrapping), "scratch 3[2]" (row 3). */
-static const char *operand(const struct hx_stage *stage, const struct hx_step *step, unsigned space, uint32_t row,
-                           char text[64])
+/* "2", of a matrix "0>2". */
+static int block_name(const struct hx_stage *stage, uint32_t block, char *text, size_t capacity)
 {
-    const char *name = name_of(space_names, space, HX_SPACE_COUNT);
-    int n = space == HX_SCRATCH ? snprintf(text, 64, "%s %u", name, row) : snprintf(text, 64, "%s", name);
+    uint32_t columns = hx_stage_columns(stage);
 
-    if (step->nblocks == 1)
-        snprintf(text + n, 64 - (size_t)n, "[%u]", step->block);
-    else
-        snprintf(text + n, 64 - (size_t)n, "[%u..%u]", step->block,
-                 stage->nblocks ? (step->block + step->nblocks - 1) % stage->nblocks : 0);
+    if (!stage->nrows || !columns)
+        return snprintf(text, capacity, "%u", block);
+    return snprintf(text, capacity, "%u>%u", block / columns, block % columns);
+}
+
+/* "scratch 3[0>2] 5[1>3] ...": picks, each after its row. */
+static const char *picks_name(const struct hx_stage *stage, const struct hx_step *step, unsigned space, char text[OPERAND_BYTES])
+{
+    int n = snprintf(text, OPERAND_BYTES, "%s", name_of(space_names, space, HX_SPACE_COUNT));
+
+    for (uint32_t i = 0; i < step->nblocks; i++) {
+        uint32_t pick = step->block - stage->nblocks + i;
+        char block[32];
+        if (pick >= stage->npicks)
+            break;
+        if (n > OPERAND_BYTES - 36) {
+            snprintf(text + n, OPERAND_BYTES - (size_t)n, " ...");
+            break;
+        }
+        block_name(stage, stage->picks[pick].block, block, sizeof block);
+        n += space == HX_SCRATCH ? snprintf(text + n, OPERAND_BYTES - (size_t)n, " %u[%s]", stage->picks[pick].row, block)
+                                 : snprintf(text + n, OPERAND_BYTES - (size_t)n, " [%s]", block);
+    }
     return text;
 }
 
-static const char *run_of(uint32_t first, uint32_t n, char text[64])
+/* "out[2]", "out[6..1]" (wrapping), "in[1>0..2]" (of a matrix), "scratch 3[2]" (row 3). */
+static const char *operand(const struct hx_stage *stage, const struct hx_step *step, unsigned space, uint32_t row,
+                           char text[OPERAND_BYTES])
+{
+    const char *name = name_of(space_names, space, HX_SPACE_COUNT);
+    uint32_t columns = hx_stage_columns(stage);
+    char first[32];
+    int n;
+
+    if (step->block >= stage->nblocks)
+        return picks_name(stage, step, space, text);
+    n = space == HX_SCRATCH ? snprintf(text, OPERAND_BYTES, "%s %u", name, row) : snprintf(text, OPERAND_BYTES, "%s", name);
+    block_name(stage, step->block, first, sizeof first);
+    if (step->nblocks == 1)
+        snprintf(text + n, OPERAND_BYTES - (size_t)n, "[%s]", first);
+    else
+        snprintf(text + n, OPERAND_BYTES - (size_t)n, "[%s..%u]", first,
+                 columns ? hx_layout_block(stage, step->block, step->nblocks - 1) % columns : 0);
+    return text;
+}
+
+static const char *run_of(uint32_t first, uint32_t n, char text[OPERAND_BYTES])
 {
     if (n == 1)
-        snprintf(text, 64, "%u", first);
+        snprintf(text, OPERAND_BYTES, "%u", first);
     else
-        snprintf(text, 64, "%u..%u", first, first + n - 1);
+        snprintf(text, OPERAND_BYTES, "%u..%u", first, first + n - 1);
     return text;
 }
 
 int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, char *text, size_t capacity)
 {
     const char *op = name_of(op_names, step->op, HX_OPCODE_COUNT);
-    char dst[64], src[64], members[64], own[64] = "";
+    char dst[OPERAND_BYTES], src[OPERAND_BYTES], members[OPERAND_BYTES], own[64] = "";
 
     switch ((enum hx_opcode)step->op) {
     case HX_OP_COPY:
@@ -80,25 +119,37 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
     return snprintf(text, capacity, "opcode %u", step->op);
 }
 
+/* " 0{4 5} 1{6}": lists; without start each of one number, its own. */
+static void lists_explain(const uint32_t *start, const uint32_t *items, uint32_t n, FILE *file)
+{
+    for (uint32_t b = 0; b < n; b++) {
+        uint32_t first = start ? start[b] : b, end = start ? start[b + 1] : b + 1;
+        fprintf(file, " %u{", b);
+        for (uint32_t i = first; i < end; i++)
+            fprintf(file, "%s%u", i > first ? " " : "", items ? items[i] : i);
+        fprintf(file, "}");
+    }
+    fprintf(file, "\n");
+}
+
 static void blocks_explain(const struct hx_stage *stage, FILE *file)
 {
     if (stage->split) {
         fprintf(file, "    blocks: %u part%s of plan block %u\n", stage->nblocks, stage->nblocks == 1 ? "" : "s",
                 stage->list ? stage->list[0] : 0);
-        return;
-    }
-    if (!stage->list_start) {
+    } else if (stage->nrows && !stage->list_start && !stage->row_start) {
+        fprintf(file, "    blocks: from each of the %u ranks to each\n", stage->nrows);
+    } else if (stage->nrows) {
+        fprintf(file, "    blocks from ranks:");
+        lists_explain(stage->row_start, stage->rows, stage->nrows, file);
+        fprintf(file, "    blocks to ranks:");
+        lists_explain(stage->list_start, stage->list, hx_stage_columns(stage), file);
+    } else if (!stage->list_start) {
         fprintf(file, "    blocks: the %u plan blocks\n", stage->nblocks);
-        return;
+    } else {
+        fprintf(file, "    blocks:");
+        lists_explain(stage->list_start, stage->list, stage->nblocks, file);
     }
-    fprintf(file, "    blocks:");
-    for (uint32_t b = 0; b < stage->nblocks; b++) {
-        fprintf(file, " %u{", b);
-        for (uint32_t i = stage->list_start[b]; i < stage->list_start[b + 1]; i++)
-            fprintf(file, "%s%u", i > stage->list_start[b] ? " " : "", stage->list ? stage->list[i] : i);
-        fprintf(file, "}");
-    }
-    fprintf(file, "\n");
 }
 
 void hx_explain_plan(const struct hx_plan *plan, FILE *file)
@@ -109,7 +160,7 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
     fprintf(file, "%s %s, rank %d of %d", hx_coll_name(plan->coll), plan->name, plan->rank, plan->p);
     if (hx_coll_is_rooted(plan->coll))
         fprintf(file, ", root %d", plan->root);
-    fprintf(file, ": %u blocks, %d lanes, %d stages\n", plan->nblocks, plan->nlanes, plan->nstages);
+    fprintf(file, ": %llu blocks, %d lanes, %d stages\n", (unsigned long long)plan->nblocks, plan->nlanes, plan->nstages);
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
         fprintf(file, "  stage %d: level %d, %s %s, member %d of %d (ranks", s, stage->level,

@@ -72,9 +72,10 @@ typedef enum hx_op {
     HX_LXOR
 } hx_op_t;
 
-/* As `in`: the input is already in `out` (all-reduce, scans, reduce on the root), in this rank's block of `out` (all-gather, gather
- * on the root), or in the full vector at `out`, whose first recvcount elements receive the result (reduce-scatter). As `out`:
- * the root keeps its block in `in` (scatter). As MPI_IN_PLACE. */
+/* As `in`: the input is already in `out` (all-reduce, scans, reduce on the root), in this rank's block of `out` (all-gather,
+ * gather on the root), or in the full vector at `out`, whose first recvcount elements receive the result (reduce-scatter), or in
+ * `out`, each block where what it makes room for comes from (all-to-all). As `out`: the root keeps its block in `in` (scatter).
+ * As MPI_IN_PLACE. */
 #define HX_IN_PLACE ((void *)-1)
 
 typedef struct hx_comm hx_comm_t; /* a group of ranks with a private context */
@@ -148,6 +149,11 @@ HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtyp
  * out: count elements; on the root it may be HX_IN_PLACE: its own block then stays where it is. The root may return before
  * others have entered the call. Blocking. Errors as hx_bcast. */
 HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+
+/* Block r of out = this rank's block of rank r's in. in, out: size blocks of count elements each, block r being elements r*count ..
+ * (r+1)*count-1, for and from rank r. With HX_IN_PLACE as in, block r of out is sent to rank r and then holds what r sent. Buffers
+ * that overlap otherwise give undefined results. Blocking. Errors as hx_allgather. */
+HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
 /* out on rank r = in of the ranks 0 .. r combined with op in this order, elementwise; HX_AVG divides by r + 1. in, out: count
  * elements each; in may be HX_IN_PLACE. A rank may return before higher ranks have entered the call. Blocking. Errors as

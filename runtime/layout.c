@@ -27,7 +27,7 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static struct extent plan_block(const struct hx_plan *plan, uint64_t count, uint32_t x)
+static struct extent plan_block(const struct hx_plan *plan, uint64_t count, uint64_t x)
 {
     if (plan->partition == HX_PARTITION_PER_RANK)
         return (struct extent){x * count, count};
@@ -49,6 +49,86 @@ static uint32_t list_item(const struct hx_stage *stage, uint32_t i)
     return stage->list ? stage->list[i] : i;
 }
 
+/* ---- the matrix of an all-to-all: rows and columns are lists of ranks */
+
+static uint32_t row_start(const struct hx_stage *stage, uint32_t row)
+{
+    return stage->row_start ? stage->row_start[row] : row;
+}
+
+static uint32_t row_length(const struct hx_stage *stage, uint32_t row)
+{
+    return stage->nrows ? row_start(stage, row + 1) - row_start(stage, row) : 1;
+}
+
+static uint32_t longest_row(const struct hx_stage *stage)
+{
+    uint32_t longest = 0;
+
+    for (uint32_t row = 1; row < stage->nrows; row++)
+        longest = row_length(stage, row) > row_length(stage, longest) ? row : longest;
+    return longest;
+}
+
+struct items { /* the plan blocks of a stage block: those of nrows ranks from list item `row` on to ranks from `column` on */
+    uint32_t row, nrows, column, ncolumns;
+};
+
+static struct items items_of(const struct hx_stage *stage, uint32_t columns, uint32_t b)
+{
+    uint32_t row = stage->nrows ? b / columns : 0, column = stage->nrows ? b % columns : b;
+    uint32_t first = list_start(stage, column), end = list_start(stage, column + 1);
+
+    if (!stage->nrows)
+        return (struct items){0, 1, first, end - first};
+    return (struct items){row_start(stage, row), row_length(stage, row), first, end - first};
+}
+
+static inline uint64_t items_count(struct items items)
+{
+    return (uint64_t)items.nrows * items.ncolumns;
+}
+
+/* Number i of them: destination by destination. */
+static inline uint64_t items_at(const struct hx_plan *plan, const struct hx_stage *stage, struct items items, uint64_t i)
+{
+    uint32_t row;
+
+    if (!stage->nrows)
+        return list_item(stage, items.column + (uint32_t)i);
+    row = items.row + (uint32_t)(i % items.nrows);
+    return (uint64_t)(stage->rows ? stage->rows[row] : row) * (uint64_t)plan->p +
+           list_item(stage, items.column + (uint32_t)(i / items.nrows));
+}
+
+uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block)
+{
+    return items_count(items_of(stage, hx_stage_columns(stage), block));
+}
+
+uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage, uint32_t block, uint64_t i)
+{
+    return items_at(plan, stage, items_of(stage, hx_stage_columns(stage), block), i);
+}
+
+static inline int is_picked(const struct hx_stage *stage, uint32_t first)
+{
+    return first >= stage->nblocks;
+}
+
+uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i)
+{
+    uint32_t columns = stage->nblocks, end = stage->nblocks;
+
+    if (is_picked(stage, first))
+        return stage->picks[first - stage->nblocks + i].block;
+    if (stage->nrows) { /* the end of its row */
+        columns = hx_stage_columns(stage);
+        end = (first / columns + 1) * columns;
+    }
+    return first + i < end ? first + i : first + i - columns;
+}
+
 /* The longest that n plan blocks one after the other can be in one slice. */
 static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
 {
@@ -56,10 +136,12 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
     return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it, and room for each block's rounding, a line or an element. */
-static size_t slot_start(const struct hx_layout *layout, uint32_t b)
+/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding, a line or an
+ * element. column may be one more than there are: the end. */
+static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
-    uint32_t items = list_start(layout->stage, b), blocks = items < b ? items : b; /* blocks without items need none */
+    uint64_t items = (uint64_t)list_start(layout->stage, column) * row_length(layout->stage, row);
+    uint64_t blocks = items < column ? items : column; /* blocks without items need none */
     uint64_t elements = piece_max(layout, items);
 
     if (!layout->slot_lines)
@@ -70,9 +152,10 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t b)
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes)
 {
-    uint32_t longest = 1;
+    uint32_t longest = 1, row = longest_row(stage);
 
-    *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes};
+    *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
+                                 .columns = hx_stage_columns(stage)};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
     layout->per_coarse = layout->nslices / layout->coarse;
@@ -83,38 +166,47 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
         layout->slot_stride = layout->slot_lines ? layout->row_bytes : part_bytes;
         layout->slot_bytes = stage->uses_slot ? align_up(stage->nblocks * layout->slot_stride) : 0;
     } else {
-        for (uint32_t b = 0; stage->list_start && b < stage->nblocks; b++) {
+        for (uint32_t b = 0; stage->list_start && b < layout->columns; b++) {
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
-        layout->row_bytes = align_up(piece_max(layout, longest) * sizes->elem_bytes);
-        layout->slot_lines = piece_max(layout, list_start(stage, stage->nblocks)) * sizes->elem_bytes >=
-                             stage->nblocks * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
-        layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, stage->nblocks)) : 0;
+        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * row_length(stage, row)) * sizes->elem_bytes);
+        layout->slot_lines =
+            piece_max(layout, (uint64_t)list_start(stage, layout->columns) * row_length(stage, row)) * sizes->elem_bytes >=
+            layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
+        layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
 }
 
+/* ---- spaces that hold whole plan blocks */
+
+static uint64_t area_blocks(const struct hx_area *area)
+{
+    return (area->nrows ? area->nrows : 1) * (uint64_t)area->ncolumns;
+}
+
 size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space)
 {
-    uint32_t first = space == HX_IN ? plan->in_block : plan->out_block;
+    uint64_t first = space == HX_IN ? plan->in_block : plan->out_block;
     uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
 
     if (space == HX_WORK)
-        return plan->nwork * plan_block_max(plan, sizes->count) * sizes->elem_bytes;
+        return (area_blocks(&plan->work[0]) + area_blocks(&plan->work[1])) * plan_block_max(plan, sizes->count) * sizes->elem_bytes;
     if (n == 0)
         return 0;
     struct extent low = plan_block(plan, sizes->count, first), high = plan_block(plan, sizes->count, first + n - 1);
     return (high.start + high.length - low.start) * sizes->elem_bytes;
 }
 
-static uint32_t work_index(const struct hx_plan *plan, uint32_t x)
+/* The place of x in n ascending numbers, or of the first beyond it. */
+static uint32_t place_of(const uint32_t *numbers, uint32_t n, uint64_t x)
 {
-    uint32_t low = 0, high = plan->nwork;
+    uint32_t low = 0, high = n;
 
-    while (low < high) { /* work_blocks ascends */
+    while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (plan->work_blocks[middle] < x)
+        if (numbers[middle] < x)
             low = middle + 1;
         else
             high = middle;
@@ -122,16 +214,52 @@ static uint32_t work_index(const struct hx_plan *plan, uint32_t x)
     return low;
 }
 
+/* How many plan blocks stand in an area before x; -1: x is not in it. */
+static int64_t area_place(const struct hx_plan *plan, const struct hx_area *area, uint64_t x)
+{
+    uint64_t row = area->nrows ? x / (uint64_t)plan->p : 0, column = area->nrows ? x % (uint64_t)plan->p : x;
+    uint32_t i = place_of(area->rows, area->nrows, row), j = place_of(area->columns, area->ncolumns, column);
+
+    if (j == area->ncolumns || area->columns[j] != column || (area->nrows && (i == area->nrows || area->rows[i] != row)))
+        return -1;
+    return area->nrows ? (int64_t)j * area->nrows + i : j;
+}
+
+/* Likewise in WORK. */
+static int64_t work_place(const struct hx_plan *plan, uint64_t x)
+{
+    int64_t place = area_place(plan, &plan->work[0], x);
+
+    if (place < 0 && (place = area_place(plan, &plan->work[1], x)) >= 0)
+        place += (int64_t)area_blocks(&plan->work[0]);
+    return place;
+}
+
+int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x)
+{
+    return work_place(plan, x) >= 0;
+}
+
+uint64_t hx_layout_out_element(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t i)
+{
+    uint64_t first = plan->partition == HX_PARTITION_PER_RANK ? plan->out_block * sizes->count : 0;
+
+    return first + (plan->out_stride > 1 ? i / sizes->count * plan->out_stride * sizes->count + i % sizes->count : i);
+}
+
 /* Element position of extent e of plan block x in a space that holds whole plan blocks. */
-static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint32_t x, struct extent e)
+static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64_t x, struct extent e)
 {
     const struct hx_plan *plan = layout->plan;
 
     if (space == HX_IN)
         return e.start - (plan->in_block ? plan_block(plan, layout->count, plan->in_block).start : 0);
-    if (space == HX_OUT)
+    if (space == HX_OUT && plan->out_stride == 1)
         return e.start - (plan->out_block ? plan_block(plan, layout->count, plan->out_block).start : 0);
-    return work_index(plan, x) * plan_block_max(plan, layout->count) + e.start - plan_block(plan, layout->count, x).start;
+    e.start -= plan_block(plan, layout->count, x).start;
+    if (space == HX_OUT)
+        return (x - plan->out_block) / plan->out_stride * layout->count + e.start;
+    return (uint64_t)work_place(plan, x) * plan_block_max(plan, layout->count) + e.start;
 }
 
 struct span_list {
@@ -154,22 +282,22 @@ static void span_add(struct span_list *list, size_t offset, size_t bytes)
 }
 
 /* The coarse piece of plan block x that slice belongs to. */
-static struct extent coarse_piece(const struct hx_layout *layout, uint32_t x, uint64_t slice)
+static struct extent coarse_piece(const struct hx_layout *layout, uint64_t x, uint64_t slice)
 {
     return cut(plan_block(layout->plan, layout->count, x), slice / layout->per_coarse, layout->coarse);
 }
 
 /* Elements [start, start + length) of the items of LIST block b, one after the other, that slice covers. */
-static struct extent list_piece(const struct hx_layout *layout, uint32_t b, uint64_t slice)
+static struct extent list_piece(const struct hx_layout *layout, struct items items, uint64_t slice)
 {
-    const struct hx_stage *stage = layout->stage;
-    uint32_t first = list_start(stage, b), end = list_start(stage, b + 1);
+    const struct hx_plan *plan = layout->plan;
+    uint64_t n = items_count(items);
     struct extent whole = {0, 0};
 
-    if (first < end && layout->plan->partition == HX_PARTITION_PER_RANK) /* all of one length */
-        whole.length = (end - first) * coarse_piece(layout, list_item(stage, first), slice).length;
-    for (uint32_t i = first; i < end && layout->plan->partition != HX_PARTITION_PER_RANK; i++)
-        whole.length += coarse_piece(layout, list_item(stage, i), slice).length;
+    if (n && plan->partition == HX_PARTITION_PER_RANK) /* all of one length */
+        whole.length = n * coarse_piece(layout, items_at(plan, layout->stage, items, 0), slice).length;
+    for (uint64_t i = 0; i < n && plan->partition != HX_PARTITION_PER_RANK; i++)
+        whole.length += coarse_piece(layout, items_at(plan, layout->stage, items, i), slice).length;
     return cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
@@ -192,38 +320,49 @@ static void split_spans(const struct hx_layout *layout, enum hx_space space, uin
 static void list_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
 {
     const struct hx_stage *stage = layout->stage;
-    struct extent piece = list_piece(layout, b, slice);
-    uint32_t i = list_start(stage, b);
-    uint64_t end = piece.start + piece.length, at = 0, size = layout->elem_bytes; /* at: elements of the items before i */
+    struct items items = items_of(stage, layout->columns, b);
+    struct extent piece = list_piece(layout, items, slice);
+    uint64_t end = piece.start + piece.length, at = 0, i = 0, size = layout->elem_bytes; /* at: elements of the items before i */
 
     if (space == HX_SLOT) {
-        span_add(list, slot_start(layout, b), piece.length * size);
+        span_add(list, slot_start(layout, stage->nrows ? b / layout->columns : 0, stage->nrows ? b % layout->columns : b),
+                 piece.length * size);
         return;
     }
     if (piece.length && layout->plan->partition == HX_PARTITION_PER_RANK) { /* items of one length: go to the first at once */
-        uint64_t length = coarse_piece(layout, list_item(stage, i), slice).length;
-        i += (uint32_t)(piece.start / length);
-        at = piece.start / length * length;
+        uint64_t length = coarse_piece(layout, items_at(layout->plan, stage, items, 0), slice).length;
+        i = piece.start / length;
+        at = i * length;
     }
     for (; at < end; i++) {
-        struct extent item = coarse_piece(layout, list_item(stage, i), slice);
+        uint64_t x = items_at(layout->plan, stage, items, i);
+        struct extent item = coarse_piece(layout, x, slice);
         uint64_t low = at > piece.start ? at : piece.start, high = at + item.length < end ? at + item.length : end;
         if (low < high)
-            span_add(list, home(layout, space, list_item(stage, i), (struct extent){item.start + low - at, high - low}) * size,
-                     (high - low) * size);
+            span_add(list, home(layout, space, x, (struct extent){item.start + low - at, high - low}) * size, (high - low) * size);
         at += item.length;
     }
+}
+
+static uint64_t block_elements(const struct hx_layout *layout, uint32_t b, uint64_t slice)
+{
+    if (layout->stage->split)
+        return cut(split_piece(layout, slice), b, layout->stage->nblocks).length;
+    return list_piece(layout, items_of(layout->stage, layout->columns, b), slice).length;
 }
 
 int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
                     uint64_t slice, struct hx_span *spans, int capacity)
 {
     struct span_list list = {.spans = spans, .capacity = capacity};
+    const struct hx_stage *stage = layout->stage;
+    const struct hx_pick *picks = is_picked(stage, block) ? stage->picks + (block - stage->nblocks) : NULL;
 
     for (uint32_t i = 0; i < nblocks; i++) {
-        uint32_t b = block + i < layout->stage->nblocks ? block + i : block + i - layout->stage->nblocks;
+        uint32_t b = hx_layout_block(stage, block, i);
         if (space == HX_SCRATCH)
-            span_add(&list, (row + i) * layout->row_bytes, hx_layout_bytes(layout, b, 1, slice));
+            span_add(&list, (picks ? picks[i].row : row + i) * layout->row_bytes,
+                     block_elements(layout, b, slice) * layout->elem_bytes);
         else if (layout->stage->split)
             split_spans(layout, space, b, slice, &list);
         else
@@ -234,17 +373,36 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
 
 size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice)
 {
-    const struct hx_stage *stage = layout->stage;
     uint64_t elements = 0;
 
-    for (uint32_t i = 0; i < nblocks; i++) {
-        uint32_t b = block + i < stage->nblocks ? block + i : block + i - stage->nblocks;
-        elements += stage->split ? cut(split_piece(layout, slice), b, stage->nblocks).length : list_piece(layout, b, slice).length;
-    }
+    for (uint32_t i = 0; i < nblocks; i++)
+        elements += block_elements(layout, hx_layout_block(layout->stage, block, i), slice);
     return elements * layout->elem_bytes;
+}
+
+struct hx_span hx_layout_slot_span(const struct hx_layout *layout)
+{
+    uint32_t first = longest_row(layout->stage) * layout->columns;
+    struct hx_span span = {0, 0};
+
+    if (hx_layout_spans(layout, HX_SLOT, first, layout->columns, 0, 0, &span, 1) != 1)
+        span.bytes = 0;
+    return span;
 }
 
 int hx_layout_max_spans(const struct hx_stage *stage)
 {
-    return stage->list_start && !stage->split ? (int)stage->list_start[stage->nblocks] + 1 : (int)stage->nblocks + 1;
+    uint32_t columns = hx_stage_columns(stage), all = list_start(stage, columns), most = 0, column = 0;
+
+    if (stage->split)
+        return (int)stage->nblocks + 1;
+    for (uint32_t j = 0; stage->nrows && j < columns; j++)
+        column = list_start(stage, j + 1) - list_start(stage, j) > column ? list_start(stage, j + 1) - list_start(stage, j) : column;
+    for (uint32_t i = 0; stage->nrows && i < stage->nsteps; i++) {
+        uint32_t items = stage->steps[i].nblocks * column; /* of a row */
+        if (!is_picked(stage, stage->steps[i].block) && items > all)
+            items = all;
+        most = items > most ? items : most;
+    }
+    return (int)((stage->nrows ? most * row_length(stage, longest_row(stage)) : all) + 1);
 }

@@ -12,7 +12,7 @@
  * So m fine slices together are one coarse slice, whatever the lists are, and a slice can be smaller than one element per plan block.
  *
  * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows of
- * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice.
+ * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice, or those of one row.
  */
 #ifndef HX_LAYOUT_H
 #define HX_LAYOUT_H
@@ -33,6 +33,7 @@ struct hx_layout { /* of one stage in one call */
     size_t row_bytes;     /* room of one block of one slice */
     size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
     int slot_lines;       /* blocks in SLOT start on lines of their own */
+    uint32_t columns;     /* blocks of a row */
     size_t slot_stride;   /* SPLIT: from one block in SLOT to the next */
     size_t scratch_bytes; /* scratch_rows * row_bytes */
 };
@@ -54,6 +55,19 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
 
 /* Bytes of that range. */
 size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice);
+
+/* The span of a whole slot, 0 bytes if it is more than one: alike on all members. */
+struct hx_span hx_layout_slot_span(const struct hx_layout *layout);
+
+/* The plan blocks of a stage block, by their place in it. */
+uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block);
+uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage, uint32_t block, uint64_t i);
+/* The block that is number i of the range from `first` on. */
+uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i);
+/* Does WORK hold a plan block? */
+int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x);
+/* Which element of the vector is element i of OUT? */
+uint64_t hx_layout_out_element(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t i);
 
 /* The most spans any range of the stage can have. */
 int hx_layout_max_spans(const struct hx_stage *stage);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast",
-                                                       "reduce", "barrier", "gather", "scatter", "scan", "exscan"};
+                                                       "reduce", "barrier", "gather", "scatter", "scan", "exscan", "alltoall"};
 
 const char *hx_coll_name(enum hx_coll coll)
 {
@@ -37,6 +37,7 @@ struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages)
     plan->coll = coll;
     plan->p = p;
     plan->rank = rank;
+    plan->out_stride = 1;
     plan->references = 1;
     return plan;
 }
@@ -95,11 +96,17 @@ void hx_plan_release(struct hx_plan *plan)
         free(plan->stages[s].members);
         free(plan->stages[s].list_start);
         free(plan->stages[s].list);
+        free(plan->stages[s].row_start);
+        free(plan->stages[s].rows);
+        free(plan->stages[s].picks);
         free(plan->stages[s].holder);
         free(plan->stages[s].steps);
     }
     free(plan->stages);
-    free(plan->work_blocks);
+    for (int i = 0; i < 2; i++) {
+        free(plan->work[i].rows);
+        free(plan->work[i].columns);
+    }
     free(plan);
 }
 
@@ -114,14 +121,20 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member)
 
 size_t hx_plan_bytes(const struct hx_plan *plan)
 {
-    size_t bytes = sizeof(*plan) + plan->nwork * sizeof(uint32_t);
+    size_t bytes = sizeof(*plan);
 
+    for (int i = 0; i < 2; i++)
+        bytes += (plan->work[i].nrows + plan->work[i].ncolumns) * sizeof(uint32_t);
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
+        uint32_t columns = stage->nrows ? stage->nblocks / stage->nrows : stage->nblocks;
         bytes += sizeof(*stage) + (size_t)stage->n * sizeof(int) + stage->nsteps * sizeof(struct hx_step);
         bytes += stage->holder ? (size_t)stage->n * sizeof(int) : 0;
         if (stage->list_start)
-            bytes += (stage->nblocks + 1 + stage->list_start[stage->nblocks]) * sizeof(uint32_t);
+            bytes += (columns + 1 + stage->list_start[columns]) * sizeof(uint32_t);
+        if (stage->row_start)
+            bytes += (stage->nrows + 1 + (stage->rows ? stage->row_start[stage->nrows] : 0)) * sizeof(uint32_t);
+        bytes += stage->npicks * sizeof(struct hx_pick);
     }
     return bytes;
 }

@@ -12,6 +12,13 @@
  *   blocks of a stage:          lists of plan blocks (LIST), or equal parts of one plan block's slice (SPLIT)
  *
  * Blocks are named by index; a range of blocks wraps around at the stage's number of blocks. Nothing here knows pointers or sizes.
+ *
+ * An all-to-all has a block for each pair of ranks. They form a matrix that nobody writes down: plan block s*p + d goes from rank s to
+ * rank d, IN of rank r is row r, OUT is column r. A stage's blocks are a matrix too, (i, j) being number i*columns + j: every plan block
+ * from a rank of row i's list to one of column j's, destination by destination. So a stage lists p ranks twice, not p*p pairs; ranges run
+ * along a row and wrap around at its end, and a slot holds one row.
+ *
+ *   4 ranks on 2 nodes, a stage between the nodes, rows {0 1} {2 3}, columns {0} {2}:  block (0, 1) is 0->2 1->2, plan blocks 2 and 6
  */
 #ifndef HX_PLAN_H
 #define HX_PLAN_H
@@ -21,7 +28,7 @@
 
 enum hx_coll {
     HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
-    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_COUNT
+    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_ALLTOALL, HX_COLL_COUNT
 };
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
@@ -47,10 +54,17 @@ static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
     return coll == HX_COLL_SCAN ? rank + 1 : coll == HX_COLL_EXSCAN ? rank : hx_coll_reduces(coll) ? p : 1;
 }
 
-/* Its vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
+/* It has a block for each pair of ranks. */
+static inline int hx_coll_has_pairs(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLTOALL;
+}
+
+/* A rank's vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
 static inline int hx_coll_has_blocks(enum hx_coll coll)
 {
-    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
+    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER ||
+           hx_coll_has_pairs(coll);
 }
 
 enum hx_opcode {
@@ -65,13 +79,14 @@ enum hx_space {
     HX_NOWHERE,
     HX_IN,      /* the caller's input */
     HX_OUT,     /* the caller's output */
-    HX_WORK,    /* private, from stage to stage of one call: the blocks listed in plan->work_blocks, whole */
+    HX_WORK,    /* private, from stage to stage of one call: the blocks of plan->work, whole */
     HX_SCRATCH, /* private, of one slice of one stage: rows of one block each */
-    HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage */
+    HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage, or of one row */
     HX_SPACE_COUNT
 };
 
-/* One step. A range of blocks [block, block + nblocks) names the data; row says where in SCRATCH it stands. */
+/* One step. A range of blocks [block, block + nblocks) names the data; row says where in SCRATCH it stands. From block stage->nblocks on
+ * a range is of picks: any blocks, each with a row of its own. */
 struct hx_step {
     uint8_t op;       /* enum hx_opcode */
     uint8_t dst, src; /* enum hx_space */
@@ -82,7 +97,7 @@ struct hx_step {
     uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
     uint32_t tag;     /* SEND, RECV: round. PUBLISH, AWAIT: flag of the stage. REDUCE: position of own among the sources */
     union {
-        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers. JOIN: the first to wait for */
+        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, given anew after a join. JOIN: the first to wait for */
         uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
     };
 };
@@ -93,6 +108,13 @@ static inline uint32_t hx_step_dst_row(const struct hx_step *step)
 {
     return step->op == HX_OP_REDUCE ? step->dst_row : step->row;
 }
+
+struct hx_pick {
+    uint32_t block, row;
+};
+
+/* Members of a matrix stage: its blocks are numbered in 31 bits. */
+#define HX_MATRIX_MEMBERS 46340
 
 enum hx_scope { HX_SCOPE_INTRA = 1, HX_SCOPE_INTER = 2, HX_SCOPE_FLAT = 4 };
 
@@ -109,8 +131,13 @@ struct hx_stage {
     enum hx_space in, out;  /* where its input stands and its output goes */
     uint32_t nblocks;
     int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
-    uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b */
+    uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b. In a matrix [columns + 1], of ranks */
     uint32_t *list;
+    uint32_t nrows;         /* of the matrix; 0: none */
+    uint32_t *row_start;    /* [nrows + 1], NULL: row i is rank i's */
+    uint32_t *rows;         /* NULL: the ranks one after the other */
+    uint32_t npicks;
+    struct hx_pick *picks;
     int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot;
@@ -118,19 +145,30 @@ struct hx_stage {
     struct hx_step *steps;
 };
 
+static inline uint32_t hx_stage_columns(const struct hx_stage *stage)
+{
+    return stage->nrows ? stage->nblocks / stage->nrows : stage->nblocks;
+}
+
 enum hx_partition { HX_PARTITION_EVEN, HX_PARTITION_PER_RANK };
+
+/* Some plan blocks: those in these columns, ascending, of these rows likewise; without rows those that the columns name. */
+struct hx_area {
+    uint32_t nrows, ncolumns;
+    uint32_t *rows, *columns;
+};
 
 /* Immutable once built; shared by reference count. */
 struct hx_plan {
     enum hx_coll coll;
     char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
     int p, rank, root;           /* root: a rank, 0 where there is none */
-    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: block r has count elements */
-    uint32_t nblocks;
-    uint32_t in_block, in_nblocks;   /* IN holds these plan blocks (all, or this rank's own) */
-    uint32_t out_block, out_nblocks; /* OUT likewise */
-    uint32_t nwork;                  /* plan blocks held in WORK, in this order */
-    uint32_t *work_blocks;
+    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements */
+    uint64_t nblocks;
+    uint64_t in_block, out_block;      /* IN and OUT hold plan blocks from these on (all, or this rank's own, or its row, or column) */
+    uint32_t in_nblocks, out_nblocks;
+    uint32_t out_stride;               /* from one to the next in OUT: p for a column, else 1 */
+    struct hx_area work[2];            /* WORK holds these plan blocks, column by column */
     int nlanes;
     int nstages, nlevels;
     struct hx_stage *stages;
@@ -164,13 +202,15 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
  * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
  * Of a gather the root's out has all blocks, the others none; of a scatter the root's in.
  * A scan, after hx_split, leaves in out what members 0 .. me contribute, an exclusive one 0 .. me-1: member 0 has no out then.
+ * Of an all-to-all block (i, j), hx_pair, goes from member i to j; in has row me, out gets column me.
  * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
 struct hx_builder {
     int p, me, root;
     enum hx_space in, out;
     struct hx_stage *stage; /* under construction */
-    uint32_t capacity;
-    uint32_t joined;        /* transfers below this number have been joined */
+    uint32_t capacity, picks_capacity;
+    uint32_t started, joined; /* transfers; those below this number have been joined */
+    uint32_t limit;         /* of transfers under way, even; 0: none */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
 
@@ -190,6 +230,13 @@ static inline struct hx_ref hx_row(int row, int block, int nblocks)
     return (struct hx_ref){HX_SCRATCH, (uint32_t)block, (uint32_t)nblocks, (uint32_t)row};
 }
 
+/* The range of row i from column j on; both may be arithmetic on ranks. */
+struct hx_ref hx_pair(const struct hx_builder *b, enum hx_space space, int i, int j, int nblocks);
+/* Note one more block, which stands in this row of SCRATCH. Those noted one after the other make a range: n from `first` on, which is what
+ * the first hx_pick returned. */
+int hx_pick(struct hx_builder *b, int i, int j, int row);
+struct hx_ref hx_picked(const struct hx_builder *b, enum hx_space space, int first, int n);
+
 void hx_split(struct hx_builder *b, int nblocks);             /* cut the slice into equal blocks */
 int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold nothing, whatever the sizes */
 
@@ -207,6 +254,9 @@ int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* 
 int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
 void hx_join(struct hx_builder *b, int handle);
 void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
+/* For long lists, before any transfer: these come in pairs, of which at most n are under way at once. Before one more is started, the
+ * oldest is joined. */
+void hx_limit(struct hx_builder *b, int n);
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
 void hx_await(struct hx_builder *b, int flag, int member);

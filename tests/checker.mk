@@ -9,6 +9,11 @@ tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
 tests_inter_test_rounds_SOURCES = tests/inter/test_rounds.c tests/runtime/plans.h
 tests_inter_test_rounds_LDADD = $(HX_TEST_LIBS)
 EXTRA_DIST += \
+    tests/golden/alltoall_bruck.txt \
+    tests/golden/alltoall_kbruck.txt \
+    tests/golden/alltoall_mesh.txt \
+    tests/golden/alltoall_nary.txt \
+    tests/golden/alltoall_pairwise.txt \
     tests/golden/allgather_circulant.txt \
     tests/golden/allgather_mesh.txt \
     tests/golden/allgather_nary.txt \

@@ -22,6 +22,7 @@ enum bench_collective {
     BENCH_SCATTER,
     BENCH_SCAN,
     BENCH_EXSCAN,
+    BENCH_ALLTOALL,
     BENCH_COLLECTIVES
 };
 
@@ -41,7 +42,7 @@ static inline int bench_is_scan(enum bench_collective collective)
 static inline int bench_has_blocks(enum bench_collective collective)
 {
     return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
-           collective == BENCH_SCATTER;
+           collective == BENCH_SCATTER || collective == BENCH_ALLTOALL;
 }
 
 struct bench_options {

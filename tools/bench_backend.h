@@ -26,6 +26,7 @@ int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int 
 int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root);
 int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
 int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
+int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype);
 int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root);
 
 #endif

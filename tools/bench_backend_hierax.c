@@ -114,3 +114,8 @@ int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_o
 {
     return told("hx_exscan", hx_exscan(in, out, count, dtype, op, world), world);
 }
+
+int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    return told("hx_alltoall", hx_alltoall(in, out, count, dtype, world), world);
+}

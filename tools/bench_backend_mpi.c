@@ -157,3 +157,10 @@ int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_o
     in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
     return count_fits(count) ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD)) : -1;
 }
+
+int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Alltoall", MPI_Alltoall(in, (int)count, dtypes[dtype], out, (int)count,
+                                                                 dtypes[dtype], MPI_COMM_WORLD)) : -1;
+}

@@ -8,7 +8,8 @@
  *   latency  one message between nodes
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
  *
- * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n.
+ * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. All-to-all, S bytes on each rank:
+ * n S(N-1)/(N B_node), and S(n-1)/(n N) where dirty says f S(n-1)/n.
  */
 #include "bench.h"
 
@@ -27,6 +28,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
     const int whole =
         row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
+    const int pairs = row->collective == BENCH_ALLTOALL;
     const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
     row->bound_us = 0;
     row->bound_term = "-";
@@ -34,9 +36,9 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
     if (job->dirty_gbps > 0)
-        raise_to(row, (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / job->dirty_gbps / 1e3, "dirty");
+        raise_to(row, (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");
     if (nodes > 1)
         raise_to(row, o->alpha_us, "latency");
     if (o->node_gbps > 0)
-        raise_to(row, (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) / o->node_gbps / 1e3, "network");
+        raise_to(row, (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / o->node_gbps / 1e3, "network");
 }

@@ -244,7 +244,7 @@ static int agrees(double got, double expected, int averaged)
 /* Who contributed element i of a result that is not reduced; -1: it is. */
 static int source_of(enum bench_collective collective, size_t i, size_t count, int root)
 {
-    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER)
+    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER || collective == BENCH_ALLTOALL)
         return (int)(i / count);
     return collective == BENCH_BCAST || collective == BENCH_SCATTER ? root : -1;
 }
@@ -253,16 +253,18 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
     int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) ? 2 : 1;
-    size_t n = gathers ? count * (size_t)data.nranks : count;
+    int all_to_all = collective == BENCH_ALLTOALL;
+    size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
     int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
-    size_t first = scatters ? count * (size_t)rank : 0;
+    size_t first = scatters || all_to_all ? count * (size_t)rank : 0;
     int contributors = collective == BENCH_SCAN ? rank + 1 : collective == BENCH_EXSCAN ? rank : data.nranks;
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
             double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
             int source = source_of(collective, i, count, root);
-            double expected = source >= 0 ? (double)input(source, gathers ? i % count : first + i, call, part)
+            size_t element = (gathers ? 0 : first) + (gathers || all_to_all ? i % count : i); /* of its source's input */
+            double expected = source >= 0 ? (double)input(source, element, call, part)
                                           : reduced(first + i, call, part, contributors, bench_is_scan(collective));
             if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;

@@ -63,6 +63,7 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
     case BENCH_SCATTER:
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_ALLTOALL: return bench_alltoall(in, out, count, l->o->dtype);
     default: return bench_barrier();
     }
 }
@@ -216,9 +217,11 @@ static int loop_open(struct loop *l)
     const struct bench_row *row = l->row;
     const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
     l->in_count = l->out_count = row->count;
-    if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER)
+    if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER ||
+        row->collective == BENCH_ALLTOALL)
         l->in_count *= p;
-    if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER)
+    if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER ||
+        row->collective == BENCH_ALLTOALL)
         l->out_count *= p;
     if (row->collective == BENCH_BARRIER)
         l->in_count = l->out_count = 0;

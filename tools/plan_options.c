@@ -56,7 +56,7 @@ static const char doc[] =
     "and "
     "the most lanes\n"
     "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
-    "Collectives: allreduce, reduce_scatter_block, allgather, bcast, reduce, barrier, gather, scatter (list, verify, "
+    "Collectives: allreduce, reduce_scatter_block, allgather, bcast, reduce, barrier, gather, scatter, alltoall (list, verify, "
     "big: all where none is named).\n\n"
     "  coll_plan explain allreduce --shape 3,1,2 --size 1M\n"
     "  coll_plan explain allgather --shape 4x96 --size 64M --set HX_LANES=2\n"

@@ -209,6 +209,7 @@ static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *
     const char *own = hx_coll_is_rooted(coll)       ? "binomial"
                       : coll == HX_COLL_BARRIER ? "dissemination"
                       : hx_coll_is_scan(coll)   ? "recursive_doubling"
+                      : hx_coll_has_pairs(coll) ? "mesh"
                                                 : name;
     return hx_algorithm_find(coll, HX_SCOPE_INTER, own);
 }

@@ -23,6 +23,8 @@ static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_
         return hx_gather(in, out, COUNT, HX_FLOAT32, 0, comm);
     if (coll == HX_COLL_SCATTER)
         return hx_scatter(in, out, COUNT, HX_FLOAT32, 0, comm);
+    if (coll == HX_COLL_ALLTOALL)
+        return hx_alltoall(in, out, COUNT, HX_FLOAT32, comm);
     if (coll == HX_COLL_BARRIER)
         return hx_barrier(comm);
     if (coll == HX_COLL_SCAN)

@@ -53,6 +53,7 @@ static struct hx_candidate candidate_of(enum hx_coll coll, int lanes)
                    hx_coll_is_rooted(coll)   ? "binomial"
                    : coll == HX_COLL_BARRIER ? "dissemination"
                    : hx_coll_is_scan(coll)   ? "recursive_doubling"
+                   : hx_coll_has_pairs(coll) ? "pairwise"
                                              : "ring");
     if (first != HX_COLL_COUNT)
         c.first = find(first, HX_SCOPE_INTRA, "nary");
@@ -94,16 +95,55 @@ static void lists_hold_once(const struct hx_stage *stage, uint32_t nblocks, int 
     }
 }
 
+/* The plan blocks of an all-to-all's stage, counted by where they come from and go to. */
+static void pairs_count(const struct hx_plan *plan, const struct hx_stage *stage, int *held)
+{
+    for (uint32_t b = 0; b < stage->nblocks; b++)
+        for (uint64_t i = 0; i < hx_layout_items(stage, b); i++) {
+            uint64_t x = hx_layout_item(plan, stage, b, i);
+            assert_in_range(x, 0, plan->nblocks - 1);
+            held[x]++;
+        }
+}
+
+/* Inside a node an all-to-all's first stage holds all that its ranks send, the last all that they get. */
+static void pairs_intra_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage)
+{
+    int node = shape->node_of[plan->rank], *held = calloc(plan->nblocks, sizeof(*held));
+
+    pairs_count(plan, stage, held);
+    for (int x = 0; x < plan->p * plan->p; x++)
+        assert_int_equal(held[x], shape->node_of[stage->level == 0 ? x / plan->p : x % plan->p] == node);
+    free(held);
+}
+
+/* Row i and column i of a lane are of node i; all lanes of a node together carry every pair once. */
+static void pairs_lane_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage, int *carried)
+{
+    for (uint32_t b = 0; b < stage->nblocks; b++)
+        for (uint64_t i = 0; i < hx_layout_items(stage, b); i++) {
+            uint64_t x = hx_layout_item(plan, stage, b, i);
+            assert_int_equal(shape->node_of[x / (uint64_t)plan->p], b / (uint32_t)shape->nnodes);
+            assert_int_equal(shape->node_of[x % (uint64_t)plan->p], b % (uint32_t)shape->nnodes);
+        }
+    pairs_count(plan, stage, carried);
+}
+
 /* What a first or last stage inside a node must hold: all plan blocks, or the node's own. */
 static void intra_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage)
 {
-    int node = shape->node_of[plan->rank], *held = calloc(plan->nblocks, sizeof(*held));
+    int node = shape->node_of[plan->rank], *held;
     int own = stage->holder || plan->coll == HX_COLL_GATHER || plan->coll == HX_COLL_SCATTER;
 
     assert_int_equal(stage->n, hx_shape_node_size(shape, node));
     assert_int_equal(stage->me, shape->local_of[plan->rank]);
     for (int i = 0; i < stage->n; i++)
         assert_int_equal(stage->members[i], hx_shape_member(shape, node, i));
+    if (hx_coll_has_pairs(plan->coll)) {
+        pairs_intra_check(shape, plan, stage);
+        return;
+    }
+    held = calloc(plan->nblocks, sizeof(*held));
     lists_hold_once(stage, plan->nblocks, held);
     for (uint32_t x = 0; x < plan->nblocks; x++)
         assert_int_equal(held[x], own ? shape->node_of[x] == node : 1);
@@ -125,6 +165,10 @@ static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan,
         assert_int_equal(shape->node_of[stage->members[i]], i);
     if (hx_coll_is_rooted(plan->coll))
         assert_int_equal(stage->root, shape->node_of[plan->root]);
+    if (hx_coll_has_pairs(plan->coll)) {
+        pairs_lane_check(shape, plan, stage, carried);
+        return;
+    }
     if (!hx_coll_has_blocks(plan->coll)) {
         if (plan->coll == HX_COLL_ALLREDUCE)
             assert_true(stage->split);
@@ -141,8 +185,9 @@ static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan,
 static void composition_check(const struct hx_shape *shape, const struct hx_candidate *candidate)
 {
     for (int node = 0; node < shape->nnodes; node++) {
-        int *carried = calloc((size_t)shape->nranks + (size_t)candidate->lanes, sizeof(*carried));
-        uint32_t nblocks = 0;
+        size_t n = (size_t)shape->nranks, most = hx_coll_has_pairs(candidate->coll) ? n * n : n + (size_t)candidate->lanes;
+        int *carried = calloc(most, sizeof(*carried));
+        uint64_t nblocks = 0;
         for (int local = 0; local < hx_shape_node_size(shape, node); local++) {
             struct hx_plan *plan = hx_compose(shape, hx_shape_member(shape, node, local), candidate);
             assert_non_null(plan);
@@ -155,7 +200,7 @@ static void composition_check(const struct hx_shape *shape, const struct hx_cand
             }
             hx_plan_release(plan);
         }
-        for (uint32_t x = 0; x < nblocks; x++) /* on every node each lane, and each rank's block, has one carrier */
+        for (uint64_t x = 0; x < nblocks; x++) /* on every node each lane, and each rank's block, has one carrier */
             assert_int_equal(carried[x], 1);
         free(carried);
     }

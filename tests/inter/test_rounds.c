@@ -248,6 +248,48 @@ static struct expected scatter_flat(int p, int r)
     return (struct expected){1, messages, messages * SHARE};
 }
 
+/* ---- all-to-all */
+
+static struct expected alltoall_mesh(int p, int r)
+{
+    (void)r;
+    return (struct expected){1, (uint64_t)p - 1, ((uint64_t)p - 1) * SHARE};
+}
+
+static struct expected alltoall_pairwise(int p, int r)
+{
+    struct expected e = alltoall_mesh(p, r);
+
+    e.rounds = (uint32_t)p - 1;
+    return e;
+}
+
+/* A block that goes i further is sent once for each digit of i that is not 0. */
+static struct expected bruck(int p, int k)
+{
+    struct expected e = {0, 0, 0};
+
+    for (int weight = 1; weight < p; weight *= k, e.rounds++)
+        for (int digit = 1; digit < k && digit * weight < p; digit++)
+            e.messages++;
+    for (int i = 1; i < p; i++)
+        for (int rest = i; rest; rest /= k)
+            e.bytes += rest % k ? SHARE : 0;
+    return e;
+}
+
+static struct expected alltoall_bruck(int p, int r)
+{
+    (void)r;
+    return bruck(p, 2);
+}
+
+static struct expected alltoall_kbruck(int p, int r)
+{
+    (void)r;
+    return bruck(p, 4);
+}
+
 /* ---- barriers: a message is one token, here of p shares */
 
 static struct expected tokens(uint32_t rounds, uint64_t messages, int p)
@@ -352,6 +394,10 @@ static const struct row {
     {"binomial", HX_COLL_GATHER, gather_binomial},
     {"flat", HX_COLL_SCATTER, scatter_flat},
     {"binomial", HX_COLL_SCATTER, tree_scatter},
+    {"mesh", HX_COLL_ALLTOALL, alltoall_mesh},
+    {"pairwise", HX_COLL_ALLTOALL, alltoall_pairwise},
+    {"bruck", HX_COLL_ALLTOALL, alltoall_bruck},
+    {"kbruck", HX_COLL_ALLTOALL, alltoall_kbruck},
     {"dissemination", HX_COLL_BARRIER, barrier_dissemination},
     {"mesh", HX_COLL_BARRIER, barrier_mesh},
     {"tree", HX_COLL_BARRIER, barrier_tree},

@@ -39,6 +39,13 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
         (coll == HX_COLL_EXSCAN && rank == 0))
         plan->out_nblocks = 0;
     stage = hx_plan_add_stage(plan, 0, scope, members, p, rank);
+    if (hx_coll_has_pairs(coll)) {
+        plan->nblocks = (uint64_t)p * (uint64_t)p;
+        plan->in_block = (uint64_t)rank * (uint64_t)p;
+        plan->out_block = (uint64_t)rank;
+        plan->out_stride = stage->nrows = (uint32_t)p;
+        stage->nblocks = (uint32_t)(p * p);
+    }
     stage->root = root;
     stage->in = coll == HX_COLL_BCAST ? HX_OUT : HX_IN;
     stage->out = HX_OUT;

@@ -42,6 +42,12 @@ static void wrong_arguments(void)
     EXPECT(hx_allreduce(in, NULL, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "out is NULL and count is 3");
     EXPECT(hx_allgather(NULL, out, 1, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: in is NULL");
     EXPECT(hx_reduce_scatter_block(in, NULL, 1, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_reduce_scatter_block: out is NULL");
+    EXPECT(hx_alltoall(NULL, out, 1, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoall: in is NULL and count is 1");
+    EXPECT(hx_alltoall(in, NULL, 1, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoall: out is NULL and count is 1");
+    EXPECT(hx_alltoall(in, HX_IN_PLACE, 1, HX_INT32, world), HX_ERR_ARG, world, "only in may be");
+    EXPECT(hx_alltoall(in, out, 1, no_type, world), HX_ERR_ARG, world, "hx_alltoall: datatype 99");
+    EXPECT(hx_alltoall(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoall: count 2305");
+    EXPECT(hx_alltoall(in, out, 1, HX_INT32, NULL), HX_ERR_ARG, NULL, "hx_alltoall: the communicator is NULL");
     EXPECT(hx_allreduce(in, (void *)(uintptr_t)HX_IN_PLACE, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "only in may be");
     EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "datatype 99");
     EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "int8 (0)");
@@ -104,6 +110,7 @@ static void right_calls(void)
     EXPECT(hx_reduce_scatter_block(in, out, 1, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
     EXPECT(hx_bcast(in, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
     EXPECT(hx_reduce(in, out, 3, HX_INT32, HX_SUM, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoall(in, out, 1, HX_INT32, world), HX_SUCCESS, world, "");
     EXPECT(hx_gather(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
     EXPECT(hx_scatter(in, out, 3, HX_INT32, 0, world), HX_SUCCESS, world, "");
     EXPECT(hx_scan(in, out, 3, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
@@ -138,6 +145,7 @@ static void zero_counts(void)
     EXPECT(hx_allgather(NULL, NULL, 0, HX_BYTE, world), HX_SUCCESS, world, "");
     EXPECT(hx_scan(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
     EXPECT(hx_exscan(NULL, NULL, 0, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoall(NULL, NULL, 0, HX_BYTE, world), HX_SUCCESS, world, "");
 }
 
 static void still_works(void)

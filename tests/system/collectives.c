@@ -263,7 +263,8 @@ static struct buffer in_buffer, out_buffer;
 static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int in_place)
 {
     size_t e = hx_dtype_bytes(t), all = n * (size_t)size, mine = n * (size_t)rank;
-    size_t in_n = coll == HX_COLL_REDUCE_SCATTER ? all : n, out_n = coll == HX_COLL_ALLGATHER ? all : n;
+    int pairs = hx_coll_has_pairs(coll);
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER || pairs ? all : n, out_n = coll == HX_COLL_ALLGATHER || pairs ? all : n;
     unsigned char *in = buffer_get(&in_buffer, in_n * e);
     unsigned char *out = buffer_get(&out_buffer, (in_place && in_n > out_n ? in_n : out_n) * e);
     unsigned char *source = !in_place ? in : coll == HX_COLL_ALLGATHER ? out + mine * e : out;
@@ -278,6 +279,8 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         status = hx_allreduce(in_place ? HX_IN_PLACE : in, out, n, t, op, world);
     else if (coll == HX_COLL_REDUCE_SCATTER)
         status = hx_reduce_scatter_block(in_place ? HX_IN_PLACE : in, out, n, t, op, world);
+    else if (pairs)
+        status = hx_alltoall(in_place ? HX_IN_PLACE : in, out, n, t, world);
     else
         status = hx_allgather(in_place ? HX_IN_PLACE : in, out, n, t, world);
     calls++;
@@ -290,6 +293,8 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         reduced_check(out, mine, n, t, op, what);
     for (size_t i = 0; coll == HX_COLL_ALLGATHER && i < all; i++)
         element_check(out + i * e, contribution((int)(i / n), i, t, op), t, 0, what, i);
+    for (size_t i = 0; pairs && i < all; i++) /* block r was meant for this rank by rank r */
+        element_check(out + i * e, contribution((int)(i / n), mine + i % n, t, op), t, 0, what, i);
     for (size_t i = 0; !in_place && i < in_n; i++) /* the input is as it was */
         element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
 }

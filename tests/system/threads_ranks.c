@@ -57,6 +57,7 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
     case HX_COLL_BCAST: return contribution(root, i);
     case HX_COLL_GATHER: return contribution((int)(i / n), i % n);
     case HX_COLL_SCATTER: return contribution(root, (size_t)comm->rank * n + i);
+    case HX_COLL_ALLTOALL: return contribution((int)(i / n), (size_t)comm->rank * n + i % n);
     default: return total(i, hx_coll_contributors(coll, RANKS, comm->rank));
     }
 }
@@ -67,8 +68,9 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
     struct hx_bound *bound;
     int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->rank == 0) ||
                  ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
-    size_t in_n = coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER ? n * RANKS : n;
-    size_t out_n = no_out ? 0 : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? n * RANKS : n;
+    int pairs = hx_coll_has_pairs(coll);
+    size_t in_n = coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER || pairs ? n * RANKS : n;
+    size_t out_n = no_out ? 0 : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || pairs ? n * RANKS : n;
 
     for (size_t i = 0; i < in_n; i++)
         in[i] = contribution(comm->rank, i);
@@ -107,6 +109,7 @@ static void *rank_main(void *arg)
     env.scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_SCATTER];
     env.scan = (char *)(uintptr_t)me->setting->names[HX_COLL_SCAN];
     env.exscan = (char *)(uintptr_t)me->setting->names[HX_COLL_EXSCAN];
+    env.alltoall = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLTOALL];
     env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];

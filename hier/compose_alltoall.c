@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Composition of all-to-alls. Lane l takes what goes to the ranks that it covers, on all nodes: so all ranks of a node
+ * share the work, and one message between two nodes carries, per lane, what all ranks of the one send there.
+ *
+ *   2 nodes of 2 ranks, 2 lanes         rank 0 has          rank 1 has
+ *   intra all-to-all, in -> work        0>0 1>0  0>2 1>2    0>1 1>1  0>3 1>3       to those whom lane 0, 1 covers
+ *   inter all-to-all, work -> out       0>0 1>0  2>0 3>0    0>1 1>1  2>1 3>1       of two blocks each
+ *
+ * With fewer lanes than ranks a carrier gets what is meant for several, and hands it out (hx_scatter_nary).
+ * Source: the node-aware communication of Bienz, Gropp, Olson, JPDC 130 (2019).
+ */
+#include "composer.h"
+#include "intra/algorithms.h"
+#include "lists.h"
+#include "runtime/error.h"
+
+/* The rows of an all-to-all's stage: these lists. */
+static void rows_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage)
+{
+    if (!hx_composer_lists_are_good(c, l, stage))
+        return;
+    stage->nrows = l->n;
+    stage->nblocks = l->n * (uint32_t)stage->n;
+    stage->row_start = l->start;
+    stage->rows = l->items;
+}
+
+void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes)
+{
+    struct hx_lists l;
+
+    if (!hx_coll_has_pairs(c->plan->coll) || c->status != HX_SUCCESS)
+        return;
+    hx_lists_open(&l, stage->n);
+    for (int i = 0; i < stage->n && !l.failed; i++) {
+        for (int local = 0; of_nodes && local < hx_shape_node_size(c->shape, i); local++)
+            hx_lists_item(&l, hx_shape_member(c->shape, i, local));
+        if (!of_nodes)
+            hx_lists_item(&l, stage->members[i]);
+        hx_lists_block_end(&l);
+    }
+    rows_give(c, &l, stage);
+}
+
+void hx_composer_rows_all(struct composer *c, struct hx_stage *stage)
+{
+    struct hx_lists l;
+
+    if (!hx_coll_has_pairs(c->plan->coll) || c->status != HX_SUCCESS)
+        return;
+    hx_lists_open(&l, 1);
+    for (int rank = 0; rank < c->shape->nranks; rank++)
+        hx_lists_item(&l, rank);
+    hx_lists_block_end(&l);
+    rows_give(c, &l, stage);
+}
+
+/* The ranks of my node, or all others. */
+static void list_sources(struct composer *c, struct hx_lists *l, int mine)
+{
+    for (int rank = 0; rank < c->shape->nranks; rank++)
+        if ((c->shape->node_of[rank] == c->node) == mine)
+            hx_lists_item(l, rank);
+}
+
+/* WORK of an all-to-all: what my node's ranks send to those whom my lanes cover, on all nodes; and where I hand it out, what others send
+ * to those of my node. */
+static void pairs_work_give(struct composer *c, int hands_out)
+{
+    struct hx_area *sent = &c->plan->work[0], *received = &c->plan->work[1];
+    struct hx_lists l;
+
+    hx_composer_work(c);
+    if (!sent->ncolumns)
+        return;
+    hx_lists_open(&l, 1);
+    list_sources(c, &l, 1);
+    sent->nrows = hx_composer_numbers(c, &l, &sent->rows);
+    if (!hands_out)
+        return;
+    hx_lists_open(&l, 1);
+    list_sources(c, &l, 0);
+    received->nrows = hx_composer_numbers(c, &l, &received->rows);
+    hx_lists_open(&l, 1);
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (hx_composer_carrier(c, lane, c->node) == c->local)
+            hx_composer_covered(c, &l, lane, c->node);
+    received->ncolumns = hx_composer_numbers(c, &l, &received->columns);
+}
+
+void hx_compose_alltoall(struct composer *c)
+{
+    int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
+
+    if (c->n == 1) { /* all of its row goes out from where it stands */
+        hx_composer_lanes(c, 1, HX_IN, HX_OUT);
+        return;
+    }
+    pairs_work_give(c, few_lanes);
+    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_WORK);
+    hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
+    if (few_lanes)
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+}
