@@ -200,7 +200,7 @@ static hx_status_t forced_check(const struct hx_planner *planner)
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net)
 {
-    struct hx_node dimensions = {0};
+    struct hx_shared dimensions = {0};
     int sharing = env->nodes ? shape->nranks : shape->max_local; /* ranks that share rank 0's cores */
 
     memset(planner, 0, sizeof(*planner));
@@ -217,7 +217,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
         planner->cost.stream_gb_s = net->stream_gb_s;
         planner->cost.message_us = net->message_us;
     }
-    hx_node_dimension(&dimensions, shape->max_local, shape->nranks, job->llc_bytes);
+    hx_shared_dimension(&dimensions, job->max_local ? job->max_local : shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
     planner->live_bytes = dimensions.live_bytes;
     forced_read(planner, env);

@@ -438,7 +438,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     else
         composers[candidate->coll](&c);
     /* what has no root depends on every rank, unless it is a scan; engine.h says what rests on it, the checker proves it */
-    c.plan->awaits_all = !hx_coll_is_rooted(candidate->coll) && !hx_coll_is_scan(candidate->coll);
+    c.plan->awaits_all = hx_coll_awaits_all(candidate->coll);
     if (c.status == HX_SUCCESS)
         c.status = hx_plan_seal(c.plan);
     if (c.status != HX_SUCCESS) {

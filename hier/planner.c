@@ -303,4 +303,28 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
     return status;
 }
 
-const struct hx_planner_ops hx_planner_hier = {.open = planner_open, .choose = planner_choose, .close = planner_close};
+static hx_status_t planner_among(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan)
+{
+    const struct hx_algorithm *exchange = hx_algorithm_find(HX_COLL_ALLREDUCE, HX_SCOPE_FLAT, "recursive_doubling");
+    struct hx_stage *stage;
+    hx_status_t status;
+
+    if (!(*plan = hx_plan_new(HX_COLL_ALLREDUCE, shape->nranks, rank, 1)))
+        return hx_fail(HX_ERR_NOMEM, "no memory for a plan of %d ranks", n);
+    stage = hx_plan_add_stage(*plan, 0, HX_SCOPE_FLAT, members, n, me);
+    (*plan)->nblocks = (*plan)->in_nblocks = (*plan)->out_nblocks = 1;
+    status = HX_ERR_NOMEM;
+    if (stage) {
+        stage->in = HX_IN;
+        stage->out = HX_OUT;
+        status = hx_stage_build(*plan, stage, exchange->name, exchange->build);
+    }
+    if (status == HX_SUCCESS)
+        status = hx_plan_seal(*plan);
+    if (status != HX_SUCCESS)
+        hx_plan_release(*plan);
+    return status;
+}
+
+const struct hx_planner_ops hx_planner_hier = {
+    .open = planner_open, .choose = planner_choose, .among = planner_among, .close = planner_close};

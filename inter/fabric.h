@@ -4,7 +4,7 @@
  *
  *   net (endpoint)  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
  *
- * A tag is match << 12 | chunk number modulo 4096, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
+ * A tag is match << 6 | chunk number modulo 64, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
  * message of more than HX_EAGER_BYTES pays one credit of its edge per chunk. The receiver tells the sum of chunks it
  * has received, under a tag of its own, whenever half a grant has gone by; being a sum, it may be lost in a newer one
  * or arrive in any order.
@@ -20,7 +20,7 @@
 #include <rdma/fi_tagged.h>
 
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
-#define HX_CHUNK_BITS 12
+#define HX_CHUNK_BITS 6
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_MATCH_BITS) - 1) /* the one match id that messages may not use */
 #define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)

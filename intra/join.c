@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -192,36 +193,35 @@ static int guests_accept(int listener, const unsigned char *secret, int size, st
     return n;
 }
 
-static hx_status_t segment_create(struct hx_node *node, int size, int *memory)
+/* Every page that is never touched is free, so it has room for all contexts. */
+static hx_status_t segment_create(struct hx_shared *shared, int size)
 {
+    struct rlimit limit;
     void *base;
-    int fd = memfd_create("hierax", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-    if (fd < 0)
+    if ((shared->memory = memfd_create("hierax", MFD_CLOEXEC | MFD_ALLOW_SEALING)) < 0)
         return hx_fail(HX_ERR_NOMEM, "memfd_create is refused here (%s): Hierax needs it to share memory within a node",
                        strerror(errno));
-    if (ftruncate(fd, (off_t)node->bytes) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
-        (base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
-        hx_status_t status = hx_fail(HX_ERR_NOMEM, "cannot create a shared segment of %zu bytes: %s", node->bytes,
-                                     strerror(errno));
-        close(fd);
-        return status;
-    }
-    hx_node_map(node, base, size);
-    node->header->magic = HELLO_MAGIC;
-    for (int i = 0; i < node->n; i++)
-        atomic_store_explicit(&node->controls[i].waits_for, -1, memory_order_relaxed);
-    *memory = fd;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared->bytes) /* else a signal would tell */
+        return hx_fail(HX_ERR_NOMEM, "the shared segment spans %zu bytes, and the file size limit (ulimit -f) is %llu bytes",
+                       shared->bytes, (unsigned long long)limit.rlim_cur);
+    if (ftruncate(shared->memory, (off_t)shared->bytes) < 0 ||
+        fcntl(shared->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
+        (base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0)) == MAP_FAILED)
+        return hx_fail(HX_ERR_NOMEM, "cannot create a shared segment that spans %zu bytes: %s", shared->bytes, strerror(errno));
+    hx_shared_map(shared, base, size);
+    shared->header->magic = HELLO_MAGIC;
     return HX_SUCCESS;
 }
 
 static int welcome_send(const struct guest *guest, const struct welcome *welcome, int memory, const int *wake_fds)
 {
     size_t bytes = sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t);
+    int created = welcome->failure.status == HX_SUCCESS;
 
-    if (message_send(guest->socket, welcome, bytes, &memory, memory >= 0) < 0)
+    if (message_send(guest->socket, welcome, bytes, &memory, created) < 0)
         return -1;
-    for (int i = 0; memory >= 0 && i < welcome->n; i += FDS_PER_MESSAGE) {
+    for (int i = 0; created && i < welcome->n; i += FDS_PER_MESSAGE) {
         int count = welcome->n - i < FDS_PER_MESSAGE ? welcome->n - i : FDS_PER_MESSAGE;
         if (message_send(guest->socket, &i, sizeof(i), wake_fds + i, count) < 0)
             return -1;
@@ -231,12 +231,12 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
 
 /* Pass the segment, or why there is none, to every guest; then hear whether each could map it. One that could not has arrived too:
  * the others wait for it no longer, and read why. */
-static void guests_welcome(const struct guest *guests, struct welcome *welcome, int memory, int timeout_ms, struct hx_node *node)
+static void guests_welcome(const struct guest *guests, struct welcome *welcome, int timeout_ms, struct hx_shared *shared)
 {
-    for (welcome->me = 0; welcome->me < node->n; welcome->me++)
+    for (welcome->me = 0; welcome->me < shared->n; welcome->me++)
         if (guests[welcome->me].socket >= 0)
-            welcome_send(&guests[welcome->me], welcome, memory, node->wake_fds);
-    for (int i = 0; i < node->n && memory >= 0; i++) {
+            welcome_send(&guests[welcome->me], welcome, shared->memory, shared->wake_fds);
+    for (int i = 0; i < shared->n && welcome->failure.status == HX_SUCCESS; i++) {
         struct hx_failure answer = {0};
         int nfds = 0;
         if (guests[i].socket < 0)
@@ -247,47 +247,45 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         }
         if (answer.status == HX_SUCCESS)
             continue;
-        hx_node_fail(node, &answer);
-        atomic_fetch_add_explicit(&node->header->arrived, 1, memory_order_release); /* pairs with the acquire in startup.c */
+        hx_node_fail(shared, &answer);
+        atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release); /* pairs with the acquire in startup.c */
     }
 }
 
 static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank, int size,
-                             int timeout_ms, struct hx_node *node)
+                             int timeout_ms, struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
-    int n = guests ? 1 : 0, memory = -1;
+    int n = guests ? 1 : 0;
     hx_status_t status;
 
     if (guests) {
         guests[0] = (struct guest){rank, -1, wake_fd};
         n = guests_accept(listener, secret, size, guests);
     }
-    hx_node_dimension(node, n ? n : 1, size, job->llc_bytes);
+    hx_shared_dimension(shared, n ? n : 1, size, job->llc_bytes);
     struct welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
-    node->ranks = malloc((size_t)node->n * sizeof(int));
-    node->wake_fds = guests ? malloc((size_t)n * sizeof(int)) : NULL;
-    for (int i = 0; i < n && node->wake_fds; i++)
-        node->wake_fds[i] = guests[i].wake_fd;
-    if (!welcome || !node->ranks || !node->wake_fds) {
+    shared->ranks = malloc((size_t)shared->n * sizeof(int));
+    shared->wake_fds = guests ? malloc((size_t)n * sizeof(int)) : NULL;
+    for (int i = 0; i < n && shared->wake_fds; i++)
+        shared->wake_fds[i] = guests[i].wake_fd;
+    if (!welcome || !shared->ranks || !shared->wake_fds) {
         status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
         goto out;
     }
     for (int i = 0; i < n; i++) {
-        welcome->ranks[i] = node->ranks[i] = guests[i].rank;
+        welcome->ranks[i] = shared->ranks[i] = guests[i].rank;
         if (guests[i].rank == rank)
-            node->me = i;
+            shared->me = i;
     }
-    status = segment_create(node, size, &memory);
-    *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = node->bytes};
+    status = segment_create(shared, size);
+    *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
-    guests_welcome(guests, welcome, memory, timeout_ms, node);
+    guests_welcome(guests, welcome, timeout_ms, shared);
 out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
             close(guests[i].socket);
-    if (memory >= 0)
-        close(memory);
     free(guests);
     free(welcome);
     return status;
@@ -308,14 +306,14 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int ra
 }
 
 /* What the welcome says, and the descriptors that follow it. */
-static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node,
-                                   struct hx_failure *failure, int *memory)
+static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_shared *shared,
+                                   struct hx_failure *failure)
 {
     size_t capacity = sizeof(struct welcome) + (size_t)size * sizeof(int32_t);
     struct welcome *welcome = malloc(capacity);
     int nfds = 1;
     hx_status_t status = HX_SUCCESS;
-    ssize_t got = welcome ? message_receive(s, welcome, capacity, memory, &nfds, timeout_ms) : -1;
+    ssize_t got = welcome ? message_receive(s, welcome, capacity, &shared->memory, &nfds, timeout_ms) : -1;
 
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
@@ -327,22 +325,22 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
         status = (hx_status_t)failure->status;
         goto out;
     }
-    hx_node_dimension(node, welcome->n, size, job->llc_bytes);
-    node->me = welcome->me;
-    node->ranks = malloc((size_t)node->n * sizeof(int));
-    node->wake_fds = malloc((size_t)node->n * sizeof(int));
-    if (node->bytes != welcome->bytes || !node->ranks || !node->wake_fds) {
+    hx_shared_dimension(shared, welcome->n, size, job->llc_bytes);
+    shared->me = welcome->me;
+    shared->ranks = malloc((size_t)shared->n * sizeof(int));
+    shared->wake_fds = malloc((size_t)shared->n * sizeof(int));
+    if (shared->bytes != welcome->bytes || !shared->ranks || !shared->wake_fds) {
         status = hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected",
-                         (unsigned long long)welcome->bytes, node->bytes);
-        node->n = 0; /* what leave() closes */
+                         (unsigned long long)welcome->bytes, shared->bytes);
+        shared->n = 0; /* what leave() closes */
         goto out;
     }
-    memcpy(node->ranks, welcome->ranks, (size_t)node->n * sizeof(int));
-    for (int i = 0; i < node->n;) {
-        int start, count = node->n - i;
-        if (message_receive(s, &start, sizeof(start), node->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
+    memcpy(shared->ranks, welcome->ranks, (size_t)shared->n * sizeof(int));
+    for (int i = 0; i < shared->n;) {
+        int start, count = shared->n - i;
+        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
             status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
-            node->n = i;
+            shared->n = i;
             goto out;
         }
         i += count;
@@ -352,53 +350,60 @@ out:
     return status;
 }
 
-static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job, struct hx_node *node,
+static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job, struct hx_shared *shared,
                               struct hx_failure *failure)
 {
-    int memory = -1;
-    hx_status_t status = welcome_receive(s, size, timeout_ms, job, node, failure, &memory);
+    hx_status_t status = welcome_receive(s, size, timeout_ms, job, shared, failure);
 
     if (status == HX_SUCCESS) {
-        void *base = mmap(NULL, node->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+        void *base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0);
         if (base == MAP_FAILED)
-            status = hx_fail(HX_ERR_NOMEM, "cannot map the shared segment of %zu bytes: %s", node->bytes, strerror(errno));
+            status = hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment: %s", shared->head_bytes, strerror(errno));
         else
-            hx_node_map(node, base, size);
+            hx_shared_map(shared, base, size);
     }
     hx_failure_keep(failure, rank, status);
     message_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
-    if (memory >= 0)
-        close(memory);
     return status;
 }
 
 /* ---- both --------------------------------------------------------------------------------------------------------- */
 
-static void node_leave(struct hx_node *node)
+static void node_leave(struct hx_shared *shared)
 {
-    if (!node)
+    if (!shared)
         return;
-    for (int i = 0; node->wake_fds && i < node->n; i++)
-        close(node->wake_fds[i]);
-    if (node->base)
-        munmap(node->base, node->bytes);
-    free(node->ranks);
-    free(node->wake_fds);
-    free(node);
+    for (int i = 0; shared->wake_fds && i < shared->n; i++)
+        close(shared->wake_fds[i]);
+    for (int i = 0; shared->channels && i < HX_CONTEXTS; i++)
+        if (shared->channels[i])
+            munmap(shared->channels[i], shared->channel_bytes);
+    if (shared->base)
+        munmap(shared->base, shared->head_bytes);
+    if (shared->memory >= 0)
+        close(shared->memory);
+    free(shared->channels);
+    free(shared->ranks);
+    free(shared->wake_fds);
+    free(shared);
 }
 
-static struct hx_node *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
                                  const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;
     struct sockaddr_un name;
     socklen_t length = socket_name(&name, secret, env, rank, size);
-    struct hx_node *node = calloc(1, sizeof(*node));
+    struct hx_shared *shared = malloc(sizeof(*shared));
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
     hx_status_t status = HX_SUCCESS, fenced;
 
-    if (!node || wake_fd < 0)
+    if (shared)
+        *shared = (struct hx_shared){.memory = -1, .channels = calloc(HX_CONTEXTS, sizeof(*shared->channels))};
+    if (!shared || !shared->channels)
+        status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
+    else if (wake_fd < 0)
         status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
     if (status == HX_SUCCESS && (s = host_or_connect(&name, length, &hosting)) < 0)
         status = HX_ERR_NOMEM;
@@ -408,16 +413,16 @@ static struct hx_node *node_join(struct hx_boot *boot, const struct hx_env *env,
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
-        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, timeout_ms, node)
-                         : guest_node(s, rank, size, timeout_ms, job, node, failure);
+        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, timeout_ms, shared)
+                         : guest_node(s, rank, size, timeout_ms, job, shared, failure);
     hx_failure_keep(failure, rank, status);
     if (s >= 0)
         close(s);
-    if (wake_fd >= 0 && !(hosting && node && node->wake_fds))
+    if (wake_fd >= 0 && !(hosting && shared && shared->wake_fds))
         close(wake_fd); /* the host's own is in its list; a guest got a duplicate back */
     if (status == HX_SUCCESS)
-        return node;
-    node_leave(node);
+        return shared;
+    node_leave(shared);
     return NULL;
 }
 

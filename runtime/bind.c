@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first rank. */
+/* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first row. */
 static size_t slice_offset(const struct hx_node *node, const struct hx_bound_stage *bs, enum hx_space space,
                            unsigned parity, size_t place)
 {
@@ -78,12 +78,13 @@ static int slot_is_tiny(const struct hx_bound_stage *bs)
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;
 }
 
-static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int s, const struct hx_choice *choice,
+static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *bound, int s, const struct hx_choice *choice,
                               const struct hx_sizes *sizes)
 {
     struct hx_bound_stage *bs = &bound->stages[s];
     const struct hx_stage *stage = &bound->plan->stages[s];
-    const struct hx_node *node = comm->node;
+    const struct hx_node *node = &engine->node;
+    const struct hx_shape *shape = engine->comm->shape;
 
     hx_layout_init(&bs->layout, bound->plan, stage, sizes);
     bs->stage = stage;
@@ -91,16 +92,18 @@ static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int 
     bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
     bs->tiny_slot = slot_is_tiny(bs);
     bs->controls = calloc((size_t)stage->n, sizeof(*bs->controls));
+    bs->doorbells = calloc((size_t)stage->n, sizeof(*bs->doorbells));
     bs->slot_offsets = calloc((size_t)stage->n, sizeof(*bs->slot_offsets));
-    if (!bs->controls || !bs->slot_offsets)
+    if (!bs->controls || !bs->doorbells || !bs->slot_offsets)
         return HX_ERR_NOMEM;
     for (int i = 0; i < stage->n; i++) {
-        int rank = stage->members[i], local = comm->shape->local_of[rank];
-        if (comm->shape->node_of[rank] != comm->shape->node_of[comm->rank])
+        int local = shape->local_of[stage->members[i]];
+        if (shape->node_of[stage->members[i]] != shape->node_of[engine->comm->rank])
             continue;
-        bs->controls[i] = &node->controls[local];
-        bs->slot_offsets[i] = bs->tiny_slot ? (size_t)local * sizeof(struct hx_control)
-                                            : (size_t)(hx_node_bank(node, local, 0) - hx_node_bank(node, 0, 0));
+        size_t row = (size_t)node->rows[local];
+        bs->controls[i] = hx_node_control(node, local);
+        bs->doorbells[i] = hx_node_doorbell(node, local);
+        bs->slot_offsets[i] = row * (bs->tiny_slot ? sizeof(struct hx_control) : 2 * node->shared->bank_bytes);
     }
     if (!(bs->instances = calloc(bs->window, sizeof(*bs->instances))))
         return HX_ERR_NOMEM;
@@ -115,7 +118,7 @@ static hx_status_t stage_bind(struct hx_comm *comm, struct hx_bound *bound, int 
 }
 
 /* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
-static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
+static hx_status_t places_assign(const struct hx_node *node, struct hx_bound *bound)
 {
     size_t slots = 0;
     int channel = 0;
@@ -132,9 +135,9 @@ static hx_status_t places_assign(struct hx_comm *comm, struct hx_bound *bound)
         if (!bs->tiny_slot)
             slots += bs->window * bs->layout.slot_bytes;
     }
-    if (slots > comm->node->bank_bytes)
+    if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
-                       hx_coll_name(bound->plan->coll), slots, comm->node->bank_bytes);
+                       hx_coll_name(bound->plan->coll), slots, node->shared->bank_bytes);
     if (channel > HX_RING_CHANNELS || bound->plan->nflags > HX_NODE_FLAGS)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d ring channels and %u flags, there are %d and %d",
                        bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags,
@@ -156,6 +159,7 @@ void hx_bound_release(struct hx_bound *bound)
         }
         free(bs->instances);
         free(bs->controls);
+        free(bs->doorbells);
         free(bs->slot_offsets);
     }
     for (uint32_t i = 0; i < bound->nsteps; i++)
@@ -250,7 +254,7 @@ static void maxima_take(struct hx_bound *bound)
     }
 }
 
-static hx_status_t bound_fill(struct hx_comm *comm, struct hx_bound *bound, const struct hx_choice *choice)
+static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *choice)
 {
     struct hx_sizes sizes = {bound->kind.count, bound->elem_bytes, choice->fine_slices, choice->coarse_slices};
     hx_status_t status;
@@ -259,48 +263,52 @@ static hx_status_t bound_fill(struct hx_comm *comm, struct hx_bound *bound, cons
     bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
     status = bound->stages ? HX_SUCCESS : HX_ERR_NOMEM;
     for (int s = 0; status == HX_SUCCESS && s < bound->nstages; s++)
-        status = stage_bind(comm, bound, s, choice, &sizes);
+        status = stage_bind(engine, bound, s, choice, &sizes);
     if (status != HX_SUCCESS)
         return hx_fail(status, "no memory to bind plan %s", bound->plan->name);
-    if ((status = places_assign(comm, bound)) != HX_SUCCESS)
+    if ((status = places_assign(&engine->node, bound)) != HX_SUCCESS)
         return status;
     maxima_take(bound);
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
     bound->one_slice = sizes.fine_slices == 1;
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-    status = steps_bind(comm->node, bound);
-    return status == HX_SUCCESS ? memory_reserve(&comm->engine, bound) : status;
+    status = steps_bind(&engine->node, bound);
+    return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;
 }
 
-static hx_status_t bound_new(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **out)
+hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **out)
 {
-    uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(kind.dtype);
     struct hx_bound *bound = malloc(sizeof(*bound));
-    struct hx_choice choice = {0};
     hx_status_t status;
 
-    if (!bound)
+    if (!bound) {
+        hx_plan_release(choice->plan);
         return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
-    status = hx_registry.planner->choose(comm->planner, kind.coll, kind.root, kind.count, elem_bytes, &choice);
-    if (status != HX_SUCCESS) {
-        free(bound);
-        return status;
     }
-    *bound = (struct hx_bound){.kind = kind, .elem_bytes = elem_bytes, .plan = choice.plan,
-                               .nstages = choice.plan->nstages, .kernel = hx_reduce_kernel(kind.dtype, kind.op)};
-    if ((status = bound_fill(comm, bound, &choice)) != HX_SUCCESS) {
+    *bound = (struct hx_bound){.kind = kind, .elem_bytes = (uint32_t)hx_dtype_bytes(kind.dtype), .plan = choice->plan,
+                               .nstages = choice->plan->nstages, .kernel = hx_reduce_kernel(kind.dtype, kind.op)};
+    if ((status = bound_fill(engine, bound, choice)) != HX_SUCCESS) {
         hx_bound_release(bound);
         return status;
     }
-    comm->engine.plans_bound++;
+    engine->plans_bound++;
     *out = bound;
     return HX_SUCCESS;
 }
 
-hx_status_t hx_bind(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **bound)
+static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **out)
 {
-    struct hx_bound **set = hx_bound_set(&comm->engine, kind), *found = NULL;
+    struct hx_choice choice = {0};
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, kind.count,
+                                                     (uint32_t)hx_dtype_bytes(kind.dtype), &choice);
+
+    return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;
+}
+
+hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **bound)
+{
+    struct hx_bound **set = hx_bound_set(engine, kind), *found = NULL;
     hx_status_t status;
     int way = 0;
 
@@ -309,7 +317,7 @@ hx_status_t hx_bind(struct hx_comm *comm, struct hx_kind kind, struct hx_bound *
     if (hx_bound_fits(set[way], kind)) {
         found = set[way];
     } else {
-        if ((status = bound_new(comm, kind, &found)) != HX_SUCCESS)
+        if ((status = bound_new(engine, kind, &found)) != HX_SUCCESS)
             return status;
         hx_bound_release(set[way]);
     }

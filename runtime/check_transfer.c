@@ -128,7 +128,7 @@ static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
                             s->stage->stage->members[peer]);
     if (t->tag >= HX_MATCH_ROUNDS)
         hx_check_step_fault(s, "round %u: a match id tells only %d apart", t->tag, HX_MATCH_ROUNDS);
-    t->match = hx_match_id((uint64_t)t->call, shared, t->slice, t->tag);
+    t->match = hx_match_id(0, (uint64_t)t->call, shared, t->slice, t->tag);
 }
 
 /* A handle is free again once its transfer has been joined. */

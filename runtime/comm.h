@@ -14,15 +14,16 @@
 struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
+    int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
 };
 
 /* Sharing a segment with the ranks of this node. intra/join.c. */
 struct hx_node_ops {
     /* Find the ranks with which this one can share memory, and share it. Makes one fence of bootstrap, whatever fails. NULL where this
      * rank shares nothing: then *failure tells why, and the ranks that share without it know too. */
-    struct hx_node *(*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+    struct hx_shared *(*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
                             const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure);
-    void (*leave)(struct hx_node *node);
+    void (*leave)(struct hx_shared *shared);
 };
 extern const struct hx_node_ops hx_node_segment;
 
@@ -38,6 +39,9 @@ struct hx_planner_ops {
                         const struct hx_net_profile *net, struct hx_planner **planner);
     hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, uint64_t count, uint32_t elem_bytes,
                           struct hx_choice *choice);
+    /* An all-reduce by messages alone among the n given ones of the shape's ranks, of which this rank is number me. The caller's
+     * reference. Errors: HX_ERR_NOMEM. */
+    hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);
     void (*close)(struct hx_planner *planner);
 };
 extern const struct hx_planner_ops hx_planner_hier;
@@ -50,22 +54,56 @@ struct hx_registry {
 };
 extern const struct hx_registry hx_registry;
 
-struct hx_comm {
-    int rank, size;
-    struct hx_shape *shape;
+/* What all communicators of this process have in common. */
+struct hx_world {
+    int rank, size; /* in the job */
     struct hx_env *env;
     struct hx_job job;
-    struct hx_node *node;
+    struct hx_boot *boot;
+    struct hx_shared *shared;
     struct hx_net *net; /* NULL on a single node */
     struct hx_waiter waiter;
-    struct hx_engine engine;
+    struct hx_engine *active; /* engines with non-blocking calls under way */
+    struct hx_engine *groups; /* of the context in which groups are created; NULL until used */
+    struct hx_comm *comms;    /* all that are open, the world's first */
+    uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
+    uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
+};
+
+extern struct hx_world *hx_world; /* NULL: Hierax is not started */
+
+#define HX_CONCURRENT 3 /* contexts for the non-blocking calls of a communicator; those beyond wait for their turn */
+#define HX_COMM_CONTEXTS (1 + HX_CONCURRENT)
+
+struct hx_comm {
+    struct hx_world *world;
+    struct hx_comm *next; /* of the world's list */
+    int rank, size;
+    int *ranks; /* [size] in the job */
+    struct hx_shape *shape;
+    int local_n, local_me;   /* ranks on this node; my place among them */
+    int *local_ranks, *rows; /* [local_n] and their places in the segment */
     struct hx_planner *planner;
-    struct hx_boot *boot;
+    struct hx_engine engine;                  /* of blocking calls */
+    struct hx_engine *others[HX_CONCURRENT];  /* of non-blocking calls, in turn; NULL until used */
+    int contexts[HX_COMM_CONTEXTS];           /* of engine, then of others */
+    uint64_t first_calls[HX_COMM_CONTEXTS];   /* calls in them are counted from here */
+    uint64_t started;   /* non-blocking calls */
+    int requests;       /* not freed yet */
     void *aside;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
     size_t aside_bytes;
     hx_status_t failed; /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
 };
+
+/* A communicator of n ranks of the job, in this order; contexts and first_calls as all members agreed. */
+hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
+                         const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **comm);
+/* Release everything of it; no call is under way. */
+void hx_comm_release(struct hx_comm *comm);
+int hx_comm_is_open(const struct hx_comm *comm);
+/* Let comm tell this thread's last detail. Returns status. */
+hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status);
 
 /* A call has failed and ranks may be out of step now: every later call returns status, with the last detail. */
 hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status);

@@ -19,7 +19,7 @@ static const void **sources_collect(const struct hx_run *run, const struct hx_bo
                                     const struct hx_bound_step *step, const unsigned char *src, int own)
 {
     size_t row_bytes = step->plan_step->nblocks * bs->layout.row_bytes;
-    const void **sources = run->comm->engine.sources;
+    const void **sources = run->engine->sources;
 
     for (uint32_t i = 0; i < step->n; i++)
         sources[i] = src + (step->src.space == HX_SLOT ? bs->slot_offsets[i]
@@ -68,7 +68,7 @@ static void walk_advance(struct walk *w, size_t bytes)
 static struct walk walk_start(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
                               enum hx_space space, uint32_t row, int store)
 {
-    struct hx_engine *engine = &run->comm->engine;
+    struct hx_engine *engine = run->engine;
     struct walk w = {.spans = engine->spans[store]};
 
     w.n = hx_layout_spans(&instance->stage->layout, space, step->plan_step->block, step->plan_step->nblocks, row,

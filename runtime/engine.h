@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The engine runs bound plans. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline
+ * An engine runs bound plans, one call after the other, in one context. A communicator has one for its blocking calls and several for
+ * non-blocking ones. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline
  * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
@@ -18,13 +19,17 @@
 #include "transport.h"
 #include <stdint.h>
 
+struct hx_choice;
 struct hx_comm;
+struct hx_request;
+struct hx_world;
 
 /* A message under way. */
 struct hx_transfer {
     struct hx_net_op net; /* direction, peer, segments and done serve both kinds */
     struct hx_segment first_segments[2], *more_segments;
     int more_capacity;
+    int far;                  /* 1 + the rank with which the network connects it; 0: it goes through a ring, or is empty */
     struct hx_transfer *next; /* in its ring's queue */
     int segment;              /* ring: the segment reached, and how far */
     size_t within;
@@ -43,7 +48,7 @@ struct hx_bound_step {
     uint32_t peer, n, tag, handle;
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
     size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
-    struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the node's first rank */
+    struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */
     size_t bytes, elements;
     const struct hx_step *plan_step;
     /* of an only slice: */
@@ -66,11 +71,12 @@ struct hx_bound_stage {
     struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
     uint32_t nsteps;              /* with one slice nothing lags: steps that only serve the next window are left out */
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
+    struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
     size_t slot_offset;          /* in a bank */
-    size_t *slot_offsets;        /* [stage->n] from the slots of the node's first rank to those of each member */
+    size_t *slot_offsets;        /* [stage->n] from the slots of the segment's first row to those of each member */
     size_t scratch_offset;
     struct hx_instance *instances; /* [window] */
     uint64_t started, finished;    /* slices */
@@ -84,6 +90,11 @@ struct hx_kind {
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
 };
+
+static inline struct hx_kind hx_kind_barrier(void)
+{
+    return (struct hx_kind){HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1}; /* a token */
+}
 
 /* A plan bound to a kind of call. */
 struct hx_bound {
@@ -108,10 +119,25 @@ struct hx_bound {
 struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order */
     struct hx_transfer *head, *tail;
     uint64_t number; /* chunks moved so far */
-    int peer, channel, sending, active;
+    int peer, channel, sending, opened, active;
+};
+
+struct hx_run { /* a call under way */
+    struct hx_engine *engine;
+    const char *name;
+    struct hx_bound *bound;
+    uint64_t epoch;   /* call << HX_SLICE_BITS */
+    unsigned parity;
+    hx_status_t status;
+    const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
+    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the channel */
 };
 
 struct hx_engine {
+    struct hx_comm *comm;
+    struct hx_node node;     /* its channel */
+    int context;
+    uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* rooted calls since the last one that awaited all */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
@@ -125,13 +151,21 @@ struct hx_engine {
     int *active;             /* indices of queues with transfers */
     int nactive;
     unsigned net_looks;
+    uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes;
+    /* non-blocking calls: */
+    struct hx_run run;       /* that of the first */
+    enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
+    int clears;              /* run is the barrier that is due before the first */
+    struct hx_request *first, *last;
+    struct hx_engine *next_active;
 };
 
 #define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
-hx_status_t hx_engine_open(struct hx_comm *comm);
-void hx_engine_close(struct hx_comm *comm);
+/* Calls are counted from first_call on. */
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call);
+void hx_engine_close(struct hx_engine *engine);
 
 static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
 {
@@ -154,26 +188,27 @@ static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx
 }
 
 /* Find or bind a plan for a kind of call whose type, operation and count are right. */
-hx_status_t hx_bind(struct hx_comm *comm, struct hx_kind kind, struct hx_bound **bound);
+hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **bound);
+
+/* Bind this plan, not from or for the cache. Takes the caller's reference to the plan, also when it fails. */
+hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **bound);
 
 /* Run one collective to its end. Blocking. name: of the public function, for messages. */
-hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const char *name, const void *in, void *out);
+hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+
+/* The same in parts, for a call that does not block: engine->run. Advance returns nonzero when the call is to be ended: it is complete, or
+ * has failed. */
+void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+int hx_run_advance(struct hx_engine *engine);
+hx_status_t hx_run_end(struct hx_run *run);
+
+/* Let all non-blocking calls of this process move that can. */
+void hx_requests_progress(struct hx_world *world);
 
 /* Is a barrier due before the next rooted call? The same on all ranks. */
-int hx_engine_is_far_ahead(const struct hx_comm *comm);
+int hx_engine_is_far_ahead(const struct hx_engine *engine);
 
 /* ---- inside the engine */
-
-struct hx_run {
-    struct hx_comm *comm;
-    const char *name;
-    struct hx_bound *bound;
-    uint64_t epoch;   /* call << HX_SLICE_BITS */
-    unsigned parity;
-    hx_status_t status;
-    const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
-    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the segment */
-};
 
 void hx_bound_release(struct hx_bound *bound);
 /* Addresses of a step for one slice. */
@@ -190,7 +225,7 @@ void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const 
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
-int hx_transfer_progress(struct hx_comm *comm); /* rings only; nonzero when something moved */
+int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
 void hx_transfer_cancel_all(struct hx_run *run);
 
 /* ctx: a struct hx_run that has waited for long. */

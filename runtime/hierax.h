@@ -8,7 +8,7 @@
  *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
  *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
  *  - Meanings follow the MPI standard where it has the operation.
- *  - One communicator is driven by one thread at a time.
+ *  - Hierax is called by one thread at a time.
  */
 #ifndef HIERAX_H
 #define HIERAX_H
@@ -78,7 +78,10 @@ typedef enum hx_op {
  * As MPI_IN_PLACE. */
 #define HX_IN_PLACE ((void *)-1)
 
-typedef struct hx_comm hx_comm_t; /* a group of ranks with a private context */
+#define HX_UNDEFINED (-32766) /* a color: in no new communicator */
+
+typedef struct hx_comm hx_comm_t;       /* a group of ranks with a private context */
+typedef struct hx_request hx_request_t; /* a call that has been started, or made ready */
 
 /* How this process reaches the other ranks before Hierax connects them. Every callback returns 0 on success and is
  * called from the thread inside hx_init_with; keys and values are text without white space. */
@@ -112,6 +115,21 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 
 /* The number of ranks in comm; -1 if comm is NULL. */
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
+
+/* Make communicators of the ranks of comm with the same color (>= 0), ordered by key, then by rank in comm. *out: that of this rank,
+ * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: too many communicators), and
+ * those of hx_allreduce. */
+HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
+
+/* Make a communicator of the same ranks. Blocking, collective. Errors as hx_comm_split. */
+HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
+
+/* Make a communicator of the n given ranks of comm, which alone call this, all with the same list: rank i of *out is ranks[i]. A rank
+ * that creates several groups with others creates them in the same order as these. Blocking. Errors as hx_comm_split. */
+HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
+
+/* Release comm, which is not the world's and has no requests left. Blocking, collective. */
+HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Return when every rank of comm has entered the call. Blocking. */
 HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
@@ -179,6 +197,71 @@ typedef struct hx_plan_info {
  * HX_ERR_NOMEM. */
 HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    int root, hx_plan_info_t *info);
+
+/* ---- calls that do not block, and calls made ready ---------------------------------------------------------------
+ * hx_i<name> starts the call <name> and returns; *request is then for hx_test or hx_wait, one of which must be called until the call is
+ * complete; that releases the request. hx_<name>_init only makes the call ready, for hx_start, again and again; it is released by
+ * hx_request_free. The buffers must not be touched from the start of a call until it is complete.
+ *
+ * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order; they may complete in any. Any number may be
+ * under way, with blocking calls between them. They move whenever the process calls Hierax. Errors as <name>, at once or from
+ * hx_test and hx_wait. */
+HX_PUBLIC hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                    hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ireduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
+                                               hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iallgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                    hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                   hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ibcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ireduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_PUBLIC hx_status_t hx_igather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iscatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                  hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                               hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iexscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                 hx_request_t **request);
+
+HX_PUBLIC hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_allreduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                        hx_request_t **request);
+HX_PUBLIC hx_status_t hx_reduce_scatter_block_init(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
+                                                   hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_allgather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                        hx_request_t **request);
+HX_PUBLIC hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                       hx_request_t **request);
+HX_PUBLIC hx_status_t hx_bcast_init(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_reduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                                     hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_gather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                     hx_request_t **request);
+HX_PUBLIC hx_status_t hx_scatter_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                      hx_request_t **request);
+HX_PUBLIC hx_status_t hx_scan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                   hx_request_t **request);
+HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                     hx_request_t **request);
+
+/* Start a call made ready by hx_<name>_init. Errors: HX_ERR_STATE when it is active. */
+HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
+
+/* Let calls move; *done = 1 when this one is complete (a request of hx_i<name> is released then), else 0. Does not block. */
+HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
+
+/* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. */
+HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
+
+/* As hx_wait for each of n; those released become NULL in the list, and NULLs are passed over. Returns the first error. Blocking. */
+HX_PUBLIC hx_status_t hx_waitall(int n, hx_request_t **requests);
+
+/* Release a request of hx_<name>_init. Errors: HX_ERR_STATE when it is active. */
+HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);

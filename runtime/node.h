@@ -2,7 +2,12 @@
 /*
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
- *   header | job table | controls [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *   segment   header | job table | doorbells [n] | channels [HX_CONTEXTS]
+ *   channel   controls [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *
+ * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after the other. A
+ * channel belongs to a context, whose number is the same on all nodes; communicators without common ranks may have the same
+ * contexts, since every rank has rows of its own in each channel. What no call touches costs no memory.
  *
  * Every line has one writer, except a bell. Nothing is ever reset: epochs only grow, so calls need no exit barrier.
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
@@ -22,6 +27,7 @@
 #define HX_INLINE_BYTES 56
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
+#define HX_CONTEXTS 1024 /* what match ids tell apart */
 #define HX_ADDRESS_BYTES 256
 
 struct hx_flag {
@@ -33,13 +39,16 @@ _Static_assert(sizeof(struct hx_flag) == HX_LINE_BYTES, "a flag fills its line")
 
 enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 
-struct hx_control { /* of one rank; written by it alone, but for bell */
-    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this rank */
+struct hx_doorbell { /* of one process; written by it alone, but for bell */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered;  /* the last call this rank has entered */
-    _Atomic uint64_t left;                             /* and left */
-    _Atomic int32_t waits_for;                         /* rank on another node that it has long waited for, or -1 */
-    struct hx_flag flags[2][HX_NODE_FLAGS];            /* by parity of the call */
+};
+
+struct hx_control { /* of one rank in one channel; written by it alone */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* the last call this rank has entered */
+    _Atomic uint64_t left;                            /* and left */
+    _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
+    struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
 };
 
 struct hx_ring_entry {
@@ -77,43 +86,69 @@ struct hx_job_entry { /* of one rank of the job, written by itself or by this no
     unsigned char address[HX_ADDRESS_BYTES];
 };
 
-struct hx_node { /* this process's view */
+struct hx_shared { /* the segment, as this process sees it */
     int n, me;          /* ranks on the node; my place among them */
     int *ranks;         /* [n] their ranks in the job, ascending */
     int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
-    void *base;
-    size_t bytes;
+    int memory;         /* descriptor of the segment, -1: none */
+    void *base;         /* what comes before the channels */
     struct hx_node_header *header;
-    struct hx_job_entry *table; /* [ranks of the job] */
-    struct hx_control *controls;
-    unsigned char *rings, *slots;
+    struct hx_job_entry *table;    /* [ranks of the job] */
+    struct hx_doorbell *doorbells; /* [n] */
+    void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
+    size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
     size_t live_bytes;                   /* of a bank: what all ranks can use and stay within half of the last-level cache */
 };
 
+struct hx_node { /* a channel, as a communicator's calls see it */
+    struct hx_shared *shared;
+    int n, me;        /* the communicator's ranks on this node; my place among them */
+    const int *ranks; /* [n] their ranks in the communicator, ascending */
+    const int *rows;  /* [n] their places in the segment */
+    void *base;
+    struct hx_control *controls; /* by row, like rings and slots */
+    unsigned char *rings, *slots;
+};
+
+static inline struct hx_control *hx_node_control(const struct hx_node *node, int member)
+{
+    return &node->controls[node->rows[member]];
+}
+
+static inline struct hx_doorbell *hx_node_doorbell(const struct hx_node *node, int member)
+{
+    return &node->shared->doorbells[node->rows[member]];
+}
+
 static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int channel)
 {
-    size_t index = ((size_t)from * (size_t)node->n + (size_t)to) * HX_RING_CHANNELS + (size_t)channel;
-    return (struct hx_ring *)(node->rings + index * node->ring_bytes);
+    size_t pair = (size_t)node->rows[from] * (size_t)node->shared->n + (size_t)node->rows[to];
+    return (struct hx_ring *)(node->rings + (pair * HX_RING_CHANNELS + (size_t)channel) * node->shared->ring_bytes);
 }
 
 static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, struct hx_ring *ring, uint64_t number)
 {
-    size_t stride = sizeof(struct hx_ring_entry) + node->ring_chunk_bytes;
+    size_t stride = sizeof(struct hx_ring_entry) + node->shared->ring_chunk_bytes;
     return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
 }
 
-static inline unsigned char *hx_node_bank(const struct hx_node *node, int member, unsigned parity)
+/* The slots of the rank in this row, for calls of this parity. */
+static inline unsigned char *hx_node_bank(const struct hx_node *node, int row, unsigned parity)
 {
-    return node->slots + (2 * (size_t)member + parity) * node->bank_bytes;
+    return node->slots + (2 * (size_t)row + parity) * node->shared->bank_bytes;
 }
 
 /* Sizes of the parts for n ranks; bank_bytes and ring_chunk_bytes chosen from the cache share of a rank. */
-void hx_node_dimension(struct hx_node *node, int n, int job_ranks, size_t llc_bytes);
+void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes);
+/* Point the view's members into base, which holds shared->head_bytes. */
+void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks);
 /* Tell the node that a rank of it cannot start, unless another has told so before. */
-void hx_node_fail(struct hx_node *node, const struct hx_failure *failure);
-/* Point the view's members into base, which holds node->bytes. */
-void hx_node_map(struct hx_node *node, void *base, int job_ranks);
+void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
+/* Map the channel of a context, unless it is. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_shared_channel(struct hx_shared *shared, int context);
+/* The channel of a context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks, const int *rows);
 
 #endif

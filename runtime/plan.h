@@ -43,6 +43,12 @@ static inline int hx_coll_is_scan(enum hx_coll coll)
     return coll == HX_COLL_SCAN || coll == HX_COLL_EXSCAN;
 }
 
+/* When it ends on one rank, every rank has entered it. */
+static inline int hx_coll_awaits_all(enum hx_coll coll)
+{
+    return !hx_coll_is_rooted(coll) && !hx_coll_is_scan(coll);
+}
+
 static inline int hx_coll_reduces(enum hx_coll coll)
 {
     return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE || hx_coll_is_scan(coll);
@@ -179,15 +185,18 @@ struct hx_plan {
 
 /* ---- match ids ------------------------------------------------------------------------------------------------- */
 
-/* How many calls, stages shared by two ranks, slices and rounds a match id tells apart: far more than are under way at once, but for
- * stages, whose number is limited. */
-enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 16, HX_MATCH_ROUNDS = 65536 };
+/* How many contexts, calls of one, stages shared by two ranks, slices and rounds a match id tells apart: far more than are under way
+ * at once, but for contexts and stages, whose numbers are limited. */
+enum { HX_MATCH_CONTEXTS = 1024, HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 16, HX_MATCH_ROUNDS = 4096 };
 
 /* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. */
-static inline uint64_t hx_match_id(uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
+static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
 {
-    return (((call % HX_MATCH_CALLS) * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_MATCH_SLICES + slice % HX_MATCH_SLICES) *
-               HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
+    uint64_t id = (uint64_t)context * HX_MATCH_CALLS + call % HX_MATCH_CALLS;
+
+    id = id * HX_MATCH_STAGES + shared % HX_MATCH_STAGES;
+    id = id * HX_MATCH_SLICES + slice % HX_MATCH_SLICES;
+    return id * HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
 }
 
 /* The number of an INTER stage among those that this rank shares with a member: alike on both sides, whatever other lanes each carries.

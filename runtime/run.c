@@ -44,26 +44,26 @@ static inline int flags_reached(const struct hx_run *run, struct hx_instance *in
     return 1;
 }
 
-static __attribute__((noinline)) void members_wake(const struct hx_node *node, struct hx_control **control,
-                                                   struct hx_control **end)
+static __attribute__((noinline)) void members_wake(const struct hx_shared *shared, struct hx_doorbell **bell,
+                                                   struct hx_doorbell **end)
 {
-    for (; control < end; control++)
-        hx_wake(node, *control);
+    for (; bell < end; bell++)
+        hx_wake(shared, *bell);
 }
 
 static inline void flag_publish(const struct hx_run *run, const struct hx_instance *instance,
                                 const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;
-    struct hx_control **control = bs->controls + step->peer, **end = control + step->n;
+    struct hx_doorbell **bell = bs->doorbells + step->peer, **end = bell + step->n;
 
     /* release pairs with the acquire in flags_reached */
     atomic_store_explicit(flag_epoch(run, bs->controls[bs->me], step), run->epoch + instance->slice + 1,
                           memory_order_release);
     hx_wake_fence();
-    for (; control < end; control++) {
-        if (hx_sleeps(*control)) {
-            members_wake(run->comm->node, control, end);
+    for (; bell < end; bell++) {
+        if (hx_sleeps(*bell)) {
+            members_wake(run->engine->node.shared, bell, end);
             return;
         }
     }
@@ -121,23 +121,26 @@ static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, c
 
     if (bs->steps)
         return &bs->steps[instance->pc];
-    hx_bind_step(run->comm->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
+    hx_bind_step(&run->engine->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
     return storage;
 }
 
-/* Let rings and network move. Returns nonzero when something moved. */
+/* Let rings, network and other calls move. Returns nonzero when something moved. */
 static int world_progress(struct hx_run *run)
 {
-    struct hx_comm *comm = run->comm;
-    int moved = comm->engine.nactive ? hx_transfer_progress(comm) : 0;
+    struct hx_engine *engine = run->engine;
+    struct hx_world *world = engine->comm->world;
+    int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
-    if (comm->net && (ours || comm->engine.net_looks++ % NET_LOOK_EVERY == 0)) {
-        int events = hx_registry.net->progress(comm->net);
+    if (world->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
+        int events = hx_registry.net->progress(world->net);
         if (events < 0)
             run->status = (hx_status_t)-events;
         moved |= events;
     }
+    if (world->active)
+        hx_requests_progress(world);
     return moved;
 }
 
@@ -146,19 +149,21 @@ static int world_progress(struct hx_run *run)
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
+    const struct hx_world *world = run->engine->comm->world;
 
-    if (run->comm->net || run->comm->engine.nactive)
+    if (world->net || run->engine->nactive || world->active)
         world_progress(run);
     return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS;
 }
 
 static int wait_for(struct hx_run *run, int (*look)(void *))
 {
-    struct hx_comm *comm = run->comm;
-    hx_status_t status = hx_wait_until(&comm->waiter, look, hx_stall_tell, run, comm->env->timeout);
+    struct hx_engine *engine = run->engine;
+    struct hx_world *world = engine->comm->world;
+    hx_status_t status = hx_wait_until(&world->waiter, look, hx_stall_tell, run, world->env->timeout);
 
     if (status == HX_SUCCESS)
-        atomic_store_explicit(&comm->node->controls[comm->node->me].waits_for, -1, memory_order_relaxed);
+        atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->waits_for, 0, memory_order_relaxed);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;
@@ -227,15 +232,22 @@ static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
     return (int)issued;
 }
 
-static int progress_look(void *ctx)
+static int stages_advance(struct hx_run *run)
 {
-    struct hx_run *run = ctx;
-    int issued = world_progress(run);
+    int issued = 0;
 
     /* later stages first: they free slots */
     for (int s = run->bound->nstages - 1; s >= 0 && run->status == HX_SUCCESS; s--)
         issued |= stage_advance(run, &run->bound->stages[s]);
-    return issued || run->status != HX_SUCCESS;
+    return issued;
+}
+
+static int progress_look(void *ctx)
+{
+    struct hx_run *run = ctx;
+    int moved = world_progress(run);
+
+    return stages_advance(run) || moved || run->status != HX_SUCCESS;
 }
 
 static int all_finished(const struct hx_bound *bound)
@@ -246,11 +258,16 @@ static int all_finished(const struct hx_bound *bound)
     return 1;
 }
 
-static void run_progress(struct hx_run *run)
+static void stages_begin(struct hx_run *run)
 {
     for (int s = 0; s < run->bound->nstages; s++)
         run->bound->stages[s].started = run->bound->stages[s].finished = 0;
     run->waits = NULL;
+}
+
+static void run_progress(struct hx_run *run)
+{
+    stages_begin(run);
     while (run->status == HX_SUCCESS && !all_finished(run->bound))
         if (!wait_for(run, progress_look))
             return;
@@ -258,108 +275,151 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-int hx_engine_is_far_ahead(const struct hx_comm *comm)
+int hx_engine_is_far_ahead(const struct hx_engine *engine)
 {
-    return comm->net && comm->engine.ahead >= HX_CALLS_AHEAD;
+    return engine->comm->world->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
 /* Have all ranks of this node left the call before the last, whose slots are now written anew? */
-static int slots_free_look(void *ctx)
+static int slots_are_free(const struct hx_engine *engine)
 {
-    struct hx_run *run = ctx;
-    const struct hx_node *node = run->comm->node;
+    const struct hx_node *node = &engine->node;
 
-    world_progress(run);
     for (int i = 0; i < node->n; i++) {
-        /* acquire pairs with the release in hx_engine_run: what i read then, it has read */
-        uint64_t left = atomic_load_explicit(&node->controls[i].left, memory_order_acquire);
-        if (i != node->me && left + 2 < run->comm->engine.call)
-            return run->status != HX_SUCCESS;
+        /* acquire pairs with the release in hx_run_end: what i read then, it has read */
+        uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire);
+        if (i != node->me && left + 2 < engine->call)
+            return 0;
     }
     return 1;
 }
 
-static int slots_await(struct hx_run *run)
+static int slots_look(void *ctx)
 {
-    run->waits = NULL;
-    return wait_for(run, slots_free_look);
+    struct hx_run *run = ctx;
+
+    world_progress(run);
+    return slots_are_free(run->engine) || run->status != HX_SUCCESS;
 }
 
 /* A call that awaited nobody has ended here: others may wait for just that. */
-static void rooted_leave(const struct hx_run *run)
+static void rooted_leave(struct hx_engine *engine)
 {
-    const struct hx_node *node = run->comm->node;
+    const struct hx_node *node = &engine->node;
 
-    run->comm->engine.ahead++;
+    engine->ahead++;
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
-        hx_wake(node, &node->controls[i]);
+        hx_wake(node->shared, hx_node_doorbell(node, i));
 }
 
 static void average(const struct hx_run *run)
 {
     const struct hx_kind *kind = &run->bound->kind;
+    const struct hx_comm *comm = run->engine->comm;
+    int contributors = hx_coll_contributors(kind->coll, comm->size, comm->rank);
 
-    int contributors = hx_coll_contributors(kind->coll, run->comm->size, run->comm->rank);
-
-    if (contributors && (kind->coll != HX_COLL_REDUCE || run->comm->rank == kind->root))
+    if (contributors && (kind->coll != HX_COLL_REDUCE || comm->rank == kind->root))
         hx_scale_inverse(run->base[HX_OUT], kind->count, kind->dtype, contributors);
 }
 
-hx_status_t hx_engine_run(struct hx_comm *comm, struct hx_bound *bound, const char *name, const void *in, void *out)
+/* Enter a call. Returns 0 when its slots may not be written yet. */
+static inline int run_enter(struct hx_run *run, struct hx_engine *engine, struct hx_bound *bound, const char *name,
+                            const void *in, void *out)
 {
-    struct hx_engine *engine = &comm->engine;
-    struct hx_control *mine = &comm->node->controls[comm->node->me];
     uint64_t call = ++engine->call;
+
+    run->engine = engine;
+    run->name = name;
+    run->bound = bound;
+    run->epoch = call << HX_SLICE_BITS;
+    run->parity = call & 1;
+    run->status = HX_SUCCESS;
+    run->waits = NULL;
+    run->base[HX_IN] = (unsigned char *)(uintptr_t)in;
+    run->base[HX_OUT] = out;
+    run->base[HX_WORK] = engine->memory;
+    run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
+    run->base[HX_SLOT] = engine->node.base;
+    atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->entered, call, memory_order_relaxed);
+    return !engine->ahead || !bound->writes_slot || slots_are_free(engine);
+}
+
+hx_status_t hx_run_end(struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+
+    if (run->status != HX_SUCCESS) {
+        hx_transfer_cancel_all(run);
+        return hx_comm_break(engine->comm, run->status);
+    }
+    /* pairs with the acquire in slots_are_free */
+    atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->left, engine->call, memory_order_release);
+    if (run->bound->plan->awaits_all)
+        engine->ahead = 0;
+    else
+        rooted_leave(engine);
+    if (run->bound->kind.op == HX_AVG)
+        average(run);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
+{
     struct hx_run run;
 
-    run.comm = comm;
-    run.name = name;
-    run.bound = bound;
-    run.epoch = call << HX_SLICE_BITS;
-    run.parity = call & 1;
-    run.status = HX_SUCCESS;
-    run.base[HX_IN] = (unsigned char *)(uintptr_t)in;
-    run.base[HX_OUT] = out;
-    run.base[HX_WORK] = engine->memory;
-    run.base[HX_SCRATCH] = engine->memory + bound->work_bytes;
-    run.base[HX_SLOT] = comm->node->base;
-    atomic_store_explicit(&mine->entered, call, memory_order_relaxed);
-    if (!engine->ahead || !bound->writes_slot || slots_await(&run)) {
+    if (run_enter(&run, engine, bound, name, in, out) || wait_for(&run, slots_look)) {
         if (bound->one_slice)
             run_inline(&run);
         else
             run_progress(&run);
     }
-    if (run.status != HX_SUCCESS) {
-        hx_transfer_cancel_all(&run);
-        return hx_comm_break(comm, run.status);
-    }
-    atomic_store_explicit(&mine->left, call, memory_order_release); /* pairs with the acquire in slots_free_look */
-    if (bound->plan->awaits_all)
-        engine->ahead = 0;
-    else
-        rooted_leave(&run);
-    if (bound->kind.op == HX_AVG)
-        average(&run);
+    return hx_run_end(&run);
+}
+
+void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
+{
+    engine->running = run_enter(&engine->run, engine, bound, name, in, out) ? HX_RUNS : HX_AWAITS_SLOTS;
+    stages_begin(&engine->run);
+}
+
+int hx_run_advance(struct hx_engine *engine)
+{
+    struct hx_run *run = &engine->run;
+
+    if (engine->running == HX_AWAITS_SLOTS && !slots_are_free(engine))
+        return 0;
+    engine->running = HX_RUNS;
+    do {
+        if (all_finished(run->bound))
+            return 1;
+        if (engine->nactive)
+            hx_transfer_progress(engine);
+    } while (stages_advance(run) && run->status == HX_SUCCESS);
+    return run->status != HX_SUCCESS;
+}
+
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)
+{
+    size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
+    hx_status_t status;
+
+    engine->comm = comm;
+    engine->context = context;
+    engine->call = engine->first_call = first_call;
+    status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me, comm->local_ranks,
+                          comm->rows);
+    if (status != HX_SUCCESS)
+        return status;
+    engine->queues = calloc(queues, sizeof(*engine->queues));
+    engine->active = malloc(queues * sizeof(int));
+    if (!engine->queues || !engine->active)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
     return HX_SUCCESS;
 }
 
-hx_status_t hx_engine_open(struct hx_comm *comm)
+void hx_engine_close(struct hx_engine *engine)
 {
-    size_t queues = (size_t)comm->node->n * HX_RING_CHANNELS * 2;
-
-    comm->engine.queues = calloc(queues, sizeof(*comm->engine.queues));
-    comm->engine.active = malloc(queues * sizeof(int));
-    if (!comm->engine.queues || !comm->engine.active)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->node->n);
-    return HX_SUCCESS;
-}
-
-void hx_engine_close(struct hx_comm *comm)
-{
-    struct hx_engine *engine = &comm->engine;
-
     for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
         hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
     for (int i = 0; i < 3; i++)
@@ -368,5 +428,6 @@ void hx_engine_close(struct hx_comm *comm)
     free(engine->sources);
     free(engine->queues);
     free(engine->active);
+    free(engine->pairs);
     memset(engine, 0, sizeof(*engine));
 }

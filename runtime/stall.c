@@ -18,16 +18,13 @@ static void text_rank(struct text *t, int rank)
 /* The rank on another node for which the first unfinished transfer of this rank waits, or -1. */
 static int remote_awaited(const struct hx_run *run)
 {
-    const struct hx_comm *comm = run->comm;
-
     for (int s = 0; s < run->bound->nstages; s++) {
         const struct hx_bound_stage *bs = &run->bound->stages[s];
         for (unsigned w = 0; w < bs->window; w++) {
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 const struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (t->net.segments && t->net.done == 0 && t->net.direction == HX_NET_RECV &&
-                    comm->shape->node_of[t->net.peer] != comm->shape->node_of[comm->rank])
-                    return t->net.peer;
+                if (t->far && t->net.done == 0 && t->net.direction == HX_NET_RECV)
+                    return t->far - 1;
             }
         }
     }
@@ -37,28 +34,30 @@ static int remote_awaited(const struct hx_run *run)
 void hx_stall_tell(void *ctx)
 {
     const struct hx_run *run = ctx;
-    struct hx_node *node = run->comm->node;
-    atomic_store_explicit(&node->controls[node->me].waits_for, remote_awaited(run), memory_order_relaxed);
+    const struct hx_node *node = &run->engine->node;
+
+    atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 
 hx_status_t hx_stall_fail(const struct hx_run *run)
 {
-    const struct hx_comm *comm = run->comm;
-    const struct hx_node *node = comm->node;
+    const struct hx_engine *engine = run->engine;
+    const struct hx_node *node = &engine->node;
     char missing[256] = "", far[128] = "";
     struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
     const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
     int awaited = remote_awaited(run);
 
     for (int i = 0; i < node->n; i++) {
-        int remote = i == node->me ? awaited : (int)atomic_load_explicit(&node->controls[i].waits_for, memory_order_relaxed);
-        if (atomic_load_explicit(&node->controls[i].entered, memory_order_relaxed) < comm->engine.call)
+        struct hx_control *control = hx_node_control(node, i);
+        int remote = i == node->me ? awaited : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
+        if (atomic_load_explicit(&control->entered, memory_order_relaxed) < engine->call)
             text_rank(&t, node->ranks[i]);
         else if (remote >= 0)
             text_rank(&u, remote);
     }
     return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->name,
-                          (unsigned long long)comm->engine.call, stage, comm->env->timeout,
+                          (unsigned long long)(engine->call - engine->first_call), stage, engine->comm->world->env->timeout,
                           t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
                           missing, u.items ? "; no message came from rank on another node: " : "", far);
 }

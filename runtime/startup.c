@@ -78,32 +78,32 @@ static hx_status_t job_get(struct hx_boot *boot, struct hx_env *env, struct hx_j
 /* ---- fence 3: who is where ---------------------------------------------------------------------------------------- */
 
 /* A moment for others of this node. Returns 0 once HX_TIMEOUT is over. */
-static int nap(const struct hx_comm *comm, double *slept)
+static int nap(const struct hx_world *world, double *slept)
 {
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    return comm->env->timeout <= 0 || (*slept += 1.5e-4) <= comm->env->timeout;
+    return world->env->timeout <= 0 || (*slept += 1.5e-4) <= world->env->timeout;
 }
 
-static hx_status_t node_arrive(struct hx_comm *comm, const struct hx_place *place)
+static hx_status_t node_arrive(struct hx_world *world, const struct hx_place *place)
 {
-    struct hx_node_header *header = comm->node->header;
+    struct hx_node_header *header = world->shared->header;
     double slept = 0;
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
     /* release pairs with the acquire below: masks and addresses of all are there */
     atomic_fetch_add_explicit(&header->arrived, 1, memory_order_release);
-    while (atomic_load_explicit(&header->arrived, memory_order_acquire) < (uint32_t)comm->node->n)
-        if (!nap(comm, &slept))
+    while (atomic_load_explicit(&header->arrived, memory_order_acquire) < (uint32_t)world->shared->n)
+        if (!nap(world, &slept))
             return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
-                           atomic_load(&header->arrived), comm->node->n, comm->env->timeout);
+                           atomic_load(&header->arrived), world->shared->n, world->env->timeout);
     return HX_SUCCESS;
 }
 
 /* One node's value: count, then for each rank its number, its address's length, its address. */
-static hx_status_t node_put(struct hx_comm *comm)
+static hx_status_t node_put(struct hx_world *world)
 {
-    const struct hx_node *node = comm->node;
+    const struct hx_shared *node = world->shared;
     size_t bytes = sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
@@ -120,25 +120,25 @@ static hx_status_t node_put(struct hx_comm *comm)
         memcpy(at + sizeof(head), entry->address, entry->address_bytes);
         at += sizeof(head) + entry->address_bytes;
     }
-    snprintf(key, sizeof(key), "node.%d", comm->rank);
-    hx_status_t status = hx_boot_put(comm->boot, key, value, (size_t)(at - value));
+    snprintf(key, sizeof(key), "node.%d", world->rank);
+    hx_status_t status = hx_boot_put(world->boot, key, value, (size_t)(at - value));
     free(value);
     return status;
 }
 
 /* The value of a node of which a rank has failed: count 0, and the failure. */
-static hx_status_t failure_put(struct hx_comm *comm, const struct hx_failure *failure)
+static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure)
 {
     unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
     char key[32];
 
     memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
-    snprintf(key, sizeof(key), "node.%d", comm->rank);
-    return hx_boot_put(comm->boot, key, value, sizeof(value));
+    snprintf(key, sizeof(key), "node.%d", world->rank);
+    return hx_boot_put(world->boot, key, value, sizeof(value));
 }
 
 /* Enter one node's value into the table as node `id`. */
-static int node_enter(struct hx_comm *comm, const unsigned char *value, size_t bytes, int id, int leader)
+static int node_enter(struct hx_world *world, const unsigned char *value, size_t bytes, int id, int leader)
 {
     const unsigned char *at = value, *end = value + bytes;
     int32_t n, head[2];
@@ -152,36 +152,36 @@ static int node_enter(struct hx_comm *comm, const unsigned char *value, size_t b
             return -1;
         memcpy(head, at, sizeof(head));
         at += sizeof(head);
-        if (head[0] < leader || head[0] >= comm->size || head[1] < 0 || head[1] > HX_ADDRESS_BYTES || end - at < head[1] ||
-            comm->node->table[head[0]].node)
+        if (head[0] < leader || head[0] >= world->size || head[1] < 0 || head[1] > HX_ADDRESS_BYTES || end - at < head[1] ||
+            world->shared->table[head[0]].node)
             return -1;
-        struct hx_job_entry *entry = &comm->node->table[head[0]];
+        struct hx_job_entry *entry = &world->shared->table[head[0]];
         entry->node = id + 1; /* 0: nobody has named this rank yet */
         entry->address_bytes = (uint32_t)head[1];
         memcpy(entry->address, at, (size_t)head[1]);
         at += head[1];
     }
-    return comm->node->table[leader].node ? 0 : -1;
+    return world->shared->table[leader].node ? 0 : -1;
 }
 
-static hx_status_t nodes_get(struct hx_comm *comm, struct hx_failure *failure)
+static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
 {
     int nodes = 0;
 
-    for (int rank = 0; rank < comm->size; rank++) {
+    for (int rank = 0; rank < world->size; rank++) {
         void *value = NULL;
         size_t bytes;
         char key[32];
         hx_status_t status;
-        if (comm->node->table[rank].node)
+        if (world->shared->table[rank].node)
             continue;
         snprintf(key, sizeof(key), "node.%d", rank);
-        if ((status = hx_boot_get(comm->boot, key, &value, &bytes)) != HX_SUCCESS)
+        if ((status = hx_boot_get(world->boot, key, &value, &bytes)) != HX_SUCCESS)
             return status;
         if (bytes == sizeof(int32_t) + sizeof(*failure) && !memcmp(value, &(int32_t){0}, sizeof(int32_t))) {
             memcpy(failure, (char *)value + sizeof(int32_t), sizeof(*failure));
             status = (hx_status_t)failure->status;
-        } else if (node_enter(comm, value, bytes, nodes++, rank) < 0) {
+        } else if (node_enter(world, value, bytes, nodes++, rank) < 0) {
             status = hx_fail(HX_ERR_BOOTSTRAP, "the node of rank %d sent an address table that is not valid", rank);
         }
         free(value);
@@ -192,32 +192,32 @@ static hx_status_t nodes_get(struct hx_comm *comm, struct hx_failure *failure)
 }
 
 /* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
-static hx_status_t networks_agree(const struct hx_comm *comm)
+static hx_status_t networks_agree(const struct hx_world *world)
 {
-    const struct hx_job_entry *table = comm->node->table;
+    const struct hx_job_entry *table = world->shared->table;
     hx_status_t status = HX_SUCCESS;
 
-    for (int rank = 1; status == HX_SUCCESS && comm->net && rank < comm->size; rank++)
+    for (int rank = 1; status == HX_SUCCESS && world->net && rank < world->size; rank++)
         status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
                                         table[0].address_bytes);
     return status;
 }
 
 /* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. */
-static void table_complete(struct hx_comm *comm, hx_status_t fenced, struct hx_failure *failure)
+static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
-    struct hx_node_header *header = comm->node->header;
+    struct hx_node_header *header = world->shared->header;
     double slept = 0;
     int state;
 
-    if (comm->node->me == 0) {
-        hx_failure_keep(failure, comm->rank, fenced);
+    if (world->shared->me == 0) {
+        hx_failure_keep(failure, world->rank, fenced);
         if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, comm->rank, nodes_get(comm, failure));
+            hx_failure_keep(failure, world->rank, nodes_get(world, failure));
         if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, comm->rank, networks_agree(comm));
+            hx_failure_keep(failure, world->rank, networks_agree(world));
         if (failure->status != HX_SUCCESS)
-            hx_node_fail(comm->node, failure);
+            hx_node_fail(world->shared, failure);
         /* release pairs with the acquire below */
         atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
         return;
@@ -225,94 +225,83 @@ static void table_complete(struct hx_comm *comm, hx_status_t fenced, struct hx_f
     if (failure->status != HX_SUCCESS || fenced != HX_SUCCESS)
         return;
     while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0)
-        if (!nap(comm, &slept)) {
+        if (!nap(world, &slept)) {
             hx_fail(HX_ERR_TIMEOUT, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)",
-                    comm->node->ranks[0], comm->env->timeout);
-            hx_failure_keep(failure, comm->rank, HX_ERR_TIMEOUT);
+                    world->shared->ranks[0], world->env->timeout);
+            hx_failure_keep(failure, world->rank, HX_ERR_TIMEOUT);
             return;
         }
     if (state < 0)
         *failure = header->failure;
 }
 
-static hx_status_t peers_connect(struct hx_comm *comm)
+static hx_status_t peers_connect(struct hx_world *world)
 {
-    for (int rank = 0; rank < comm->size; rank++) {
-        const struct hx_job_entry *entry = &comm->node->table[rank];
+    for (int rank = 0; rank < world->size; rank++) {
+        const struct hx_job_entry *entry = &world->shared->table[rank];
         hx_status_t status;
-        if (comm->shape->node_of[rank] == comm->shape->node_of[comm->rank])
+        if (world->shared->table[rank].node == world->shared->table[world->rank].node)
             continue;
-        if ((status = hx_registry.net->connect(comm->net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
+        if ((status = hx_registry.net->connect(world->net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
             return status;
     }
     return HX_SUCCESS;
 }
 
 /* What this rank opens on its own, before the others hear of it. */
-static hx_status_t own_open(struct hx_comm *comm)
+static hx_status_t own_open(struct hx_world *world)
 {
-    struct hx_job_entry *mine = &comm->node->table[comm->rank];
+    struct hx_job_entry *mine = &world->shared->table[world->rank];
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = hx_engine_open(comm);
+    hx_status_t status = hx_shared_channel(world->shared, 0); /* that of the world communicator's blocking calls */
 
-    if (status != HX_SUCCESS || comm->node->n == comm->size)
+    if (status != HX_SUCCESS || world->shared->n == world->size)
         return status;
-    status = hx_registry.net->open(comm->env, comm->rank, comm->size, comm->node->me, &comm->net);
+    status = hx_registry.net->open(world->env, world->rank, world->size, world->shared->me, &world->net);
     if (status == HX_SUCCESS)
-        status = hx_registry.net->address(comm->net, mine->address, &bytes);
+        status = hx_registry.net->address(world->net, mine->address, &bytes);
     mine->address_bytes = (uint32_t)bytes;
     return status;
 }
 
 /* Fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
-static hx_status_t world_exchange(struct hx_comm *comm, const struct hx_place *place, struct hx_failure *failure)
+static hx_status_t world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure)
 {
     hx_status_t fenced;
 
-    if (comm->node) {
+    if (world->shared) {
         if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, comm->rank, own_open(comm));
+            hx_failure_keep(failure, world->rank, own_open(world));
         if (failure->status != HX_SUCCESS)
-            hx_node_fail(comm->node, failure);
-        hx_failure_keep(failure, comm->rank, node_arrive(comm, place));
+            hx_node_fail(world->shared, failure);
+        hx_failure_keep(failure, world->rank, node_arrive(world, place));
         if (failure->status == HX_SUCCESS)
-            *failure = comm->node->header->failure;
+            *failure = world->shared->header->failure;
     }
-    if (failure->status == HX_SUCCESS && comm->node->me == 0)
-        hx_failure_keep(failure, comm->rank, node_put(comm));
-    if (failure->status != HX_SUCCESS && (!comm->node || comm->node->me == 0))
-        failure_put(comm, failure);
-    fenced = hx_boot_fence(comm->boot);
-    if (comm->node)
-        table_complete(comm, fenced, failure);
+    if (failure->status == HX_SUCCESS && world->shared->me == 0)
+        hx_failure_keep(failure, world->rank, node_put(world));
+    if (failure->status != HX_SUCCESS && (!world->shared || world->shared->me == 0))
+        failure_put(world, failure);
+    fenced = hx_boot_fence(world->boot);
+    if (world->shared)
+        table_complete(world, fenced, failure);
     return fenced;
-}
-
-static hx_status_t shape_find(struct hx_comm *comm)
-{
-    int *nodes = malloc((size_t)comm->size * sizeof(int));
-
-    for (int i = 0; nodes && i < comm->size; i++)
-        nodes[i] = comm->node->table[i].node;
-    comm->shape = nodes ? hx_shape_from_nodes(nodes, comm->size) : NULL;
-    free(nodes);
-    return comm->shape ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", comm->size);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* Ranks that share this machine's cores, per usable core. */
-static double ranks_per_cpu(const struct hx_comm *comm, const struct hx_place *place)
+static double ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
 {
-    double cpus = 0, emulated = comm->env->nodes ? comm->size / place->usable_cpus : 0;
+    double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
-        cpus += __builtin_popcountll(atomic_load_explicit(&comm->node->header->cpus[i], memory_order_relaxed));
+        cpus += __builtin_popcountll(atomic_load_explicit(&world->shared->header->cpus[i], memory_order_relaxed));
     if (cpus < 1)
         cpus = place->usable_cpus;
     if (place->quota_cpus > 0 && place->quota_cpus < cpus)
         cpus = place->quota_cpus;
-    return comm->node->n / cpus > emulated ? comm->node->n / cpus : emulated;
+    return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
 }
 
 static hx_status_t place_find(struct hx_place *place)
@@ -328,133 +317,149 @@ static hx_status_t place_find(struct hx_place *place)
     return HX_SUCCESS;
 }
 
-static void world_log(const struct hx_comm *comm, double per_cpu)
+static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
 {
+    const struct hx_shared *shared = world->shared;
     char shape[256];
 
-    if (comm->rank != 0)
+    if (world->rank != 0)
         return;
     hx_shape_format(comm->shape, shape, sizeof(shape));
-    hx_info("%d ranks on %d nodes (%s), bootstrap %s, %.2f ranks per usable core, kernels %s", comm->size,
-            comm->shape->nnodes, shape, hx_boot_name(comm->boot), per_cpu, hx_reduce_isa());
-    hx_info("shared segment %.1f MiB (touched as used): %d ranks, 2 banks of %zu KiB of slots each, rings of %d x %zu bytes",
-            (double)comm->node->bytes / 1048576, comm->node->n, comm->node->bank_bytes / 1024, HX_RING_ENTRIES,
-            comm->node->ring_chunk_bytes);
-    if (comm->net)
-        hx_info("network: %s", hx_registry.net->describe(comm->net));
+    hx_info("%d ranks on %d nodes (%s), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
+            comm->shape->nnodes, shape, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
+    hx_info("shared segment of %d ranks: %.1f MiB for each context, touched as used: 2 banks of %zu KiB of slots per rank, "
+            "rings of %d x %zu bytes", shared->n, (double)shared->channel_bytes / 1048576, shared->bank_bytes / 1024,
+            HX_RING_ENTRIES, shared->ring_chunk_bytes);
+    if (world->net)
+        hx_info("network: %s", hx_registry.net->describe(world->net));
 }
 
 /* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
-static hx_status_t world_meet(struct hx_comm *comm, struct hx_place *place, struct hx_failure *failure)
+static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
 {
     unsigned char secret[HX_SECRET_BYTES];
     struct hx_failure unjoined = {0};
     hx_status_t status = HX_SUCCESS, fenced;
 
-    hx_failure_keep(failure, comm->rank, place_find(place));
-    if (comm->rank == 0)
-        status = job_put(comm->boot, comm->env, place);
-    if (status == HX_SUCCESS && (fenced = hx_boot_fence(comm->boot)) != HX_SUCCESS)
+    hx_failure_keep(failure, world->rank, place_find(place));
+    if (world->rank == 0)
+        status = job_put(world->boot, world->env, place);
+    if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
         return fenced;
     if (status == HX_SUCCESS)
-        status = job_get(comm->boot, comm->env, &comm->job, secret);
+        status = job_get(world->boot, world->env, &world->job, secret);
     if (status != HX_SUCCESS) {
-        hx_boot_abort(comm->boot, hx_last_detail());
+        hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
-    if (comm->env->nodes > comm->size)
-        hx_failure_keep(failure, comm->rank,
+    if (world->env->nodes > world->size)
+        hx_failure_keep(failure, world->rank,
                         hx_fail(HX_ERR_ENV, "HX_NODES=%lld: there are only %d ranks; choose 1 to %d, or 0 for the real nodes",
-                                (long long)comm->env->nodes, comm->size, comm->size));
-    comm->node = hx_registry.node->join(comm->boot, comm->env, &comm->job, secret, &unjoined);
-    if (!comm->node && failure->status == HX_SUCCESS)
+                                (long long)world->env->nodes, world->size, world->size));
+    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, secret, &unjoined);
+    if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
-    return world_exchange(comm, place, failure);
+    return world_exchange(world, place, failure);
 }
 
 /* A failure that this rank has logged already, or another's. */
-static hx_status_t failure_tell(const struct hx_comm *comm, struct hx_failure *failure)
+static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure *failure)
 {
     failure->text[sizeof(failure->text) - 1] = 0;
-    if (failure->rank != comm->rank)
+    if (failure->rank != world->rank)
         return hx_fail((hx_status_t)failure->status, "rank %d cannot start: %s", failure->rank, failure->text);
     hx_recall(failure->text);
     return (hx_status_t)failure->status;
 }
 
-/* All that follows from what the ranks have told. */
-static hx_status_t world_build(struct hx_comm *comm, const struct hx_place *place)
+static int largest_node(const struct hx_world *world)
 {
-    struct hx_net_profile profile;
-    hx_status_t status = shape_find(comm);
-    double per_cpu;
+    const struct hx_job_entry *table = world->shared->table;
+    int *ranks = calloc((size_t)world->size + 2, sizeof(int)), most = 0; /* by node, from 1 on */
 
-    if (status != HX_SUCCESS || (comm->net && (status = peers_connect(comm)) != HX_SUCCESS))
+    for (int rank = 0; ranks && rank < world->size; rank++)
+        most = ++ranks[table[rank].node] > most ? ranks[table[rank].node] : most;
+    free(ranks);
+    return most;
+}
+
+/* All that follows from what the ranks have told. */
+static hx_status_t world_build(struct hx_world *world, const struct hx_place *place)
+{
+    static const int contexts[HX_COMM_CONTEXTS] = {0, 1, 2, 3};
+    static const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
+    double per_cpu = ranks_per_cpu(world, place);
+    struct hx_comm *comm;
+    hx_status_t status;
+
+    if ((world->job.max_local = largest_node(world)) == 0)
+        return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
+    if (world->net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
-    per_cpu = ranks_per_cpu(comm, place);
-    hx_waiter_init(&comm->waiter, comm->node, per_cpu, (int)comm->env->spin);
-    comm->waiter.net = comm->net;
-    comm->waiter.net_ops = hx_registry.net;
-    world_log(comm, per_cpu);
-    if (comm->net)
-        hx_registry.net->profile(comm->net, &profile);
-    return hx_registry.planner->open(comm->env, comm->shape, comm->rank, &comm->job, comm->net ? &profile : NULL, &comm->planner);
+    hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);
+    world->waiter.net = world->net;
+    world->waiter.net_ops = hx_registry.net;
+    if ((status = hx_comm_make(world, NULL, world->size, contexts, first_calls, &comm)) != HX_SUCCESS)
+        return status;
+    world_log(world, comm, per_cpu);
+    return HX_SUCCESS;
 }
 
 /* *met: whether all ranks have come to the last fence, so that they can part in order. */
-static hx_status_t world_start(struct hx_comm *comm, const hx_config_t *config, struct hx_failure *failure, int *met)
+static hx_status_t world_start(struct hx_world *world, const hx_config_t *config, struct hx_failure *failure, int *met)
 {
     struct hx_place place;
-    hx_status_t status = hx_boot_open(comm->env, config ? config->bootstrap : NULL, &comm->boot);
+    hx_status_t status = hx_boot_open(world->env, config ? config->bootstrap : NULL, &world->boot);
 
     if (status != HX_SUCCESS)
         return status;
-    comm->rank = failure->rank = hx_boot_rank(comm->boot);
-    comm->size = hx_boot_size(comm->boot);
-    hx_log_configure((enum hx_log_level)comm->env->log, comm->rank);
-    status = world_meet(comm, &place, failure);
+    world->rank = failure->rank = hx_boot_rank(world->boot);
+    world->size = hx_boot_size(world->boot);
+    hx_log_configure((enum hx_log_level)world->env->log, world->rank);
+    status = world_meet(world, &place, failure);
     *met = status == HX_SUCCESS;
     if (failure->status != HX_SUCCESS)
-        return failure_tell(comm, failure);
-    return status == HX_SUCCESS ? world_build(comm, &place) : status;
+        return failure_tell(world, failure);
+    return status == HX_SUCCESS ? world_build(world, &place) : status;
 }
 
-hx_status_t hx_world_open(const hx_config_t *config, struct hx_comm **world)
+hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
 {
-    struct hx_comm *comm = calloc(1, sizeof(*comm));
+    struct hx_world *world = calloc(1, sizeof(*world));
     struct hx_failure failure = {0};
     hx_status_t status;
     int met = 0;
 
-    if (!comm || !(comm->env = calloc(1, sizeof(*comm->env)))) {
-        free(comm);
+    if (!world || !(world->env = calloc(1, sizeof(*world->env)))) {
+        free(world);
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
-    comm->rank = -1;
-    hx_failure_keep(&failure, comm->rank, hx_env_load(comm->env, config ? config->settings : NULL));
-    hx_log_configure((enum hx_log_level)comm->env->log, -1);
-    if ((status = world_start(comm, config, &failure, &met)) != HX_SUCCESS) {
-        hx_world_close(comm, met);
+    world->rank = -1;
+    hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
+    hx_log_configure((enum hx_log_level)world->env->log, -1);
+    if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
+        hx_world_close(world, met);
         return status;
     }
-    *world = comm;
+    *out = world;
     return HX_SUCCESS;
 }
 
-void hx_world_close(struct hx_comm *comm, int orderly)
+void hx_world_close(struct hx_world *world, int orderly)
 {
-    if (comm->net)
-        hx_registry.net->close(comm->net, orderly);
-    if (comm->node && comm->engine.queues)
-        hx_engine_close(comm);
-    if (comm->planner)
-        hx_registry.planner->close(comm->planner);
-    hx_registry.node->leave(comm->node);
-    if (comm->boot)
-        hx_boot_close(comm->boot, orderly);
-    hx_shape_free(comm->shape);
-    free(comm->aside);
-    hx_env_release(comm->env);
-    free(comm->env);
-    free(comm);
+    struct hx_comm *comm;
+
+    if (world->net)
+        hx_registry.net->close(world->net, orderly);
+    if (world->groups)
+        hx_engine_close(world->groups);
+    free(world->groups);
+    while ((comm = world->comms))
+        hx_comm_release(comm);
+    hx_registry.node->leave(world->shared);
+    if (world->boot)
+        hx_boot_close(world->boot, orderly);
+    hx_env_release(world->env);
+    free(world->env);
+    free(world);
 }

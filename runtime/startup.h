@@ -4,7 +4,7 @@
 #define HX_STARTUP_H
 #include "comm.h"
 
-hx_status_t hx_world_open(const hx_config_t *config, struct hx_comm **world);
-void hx_world_close(struct hx_comm *world, int orderly);
+hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
+void hx_world_close(struct hx_world *world, int orderly);
 
 #endif

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hx_ring_queue *queue_of(struct hx_comm *comm, int peer, int channel, int sending)
+static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int channel, int sending)
 {
-    return &comm->engine.queues[((size_t)peer * HX_RING_CHANNELS + (size_t)channel) * 2 + (size_t)sending];
+    return &engine->queues[((size_t)peer * HX_RING_CHANNELS + (size_t)channel) * 2 + (size_t)sending];
 }
 
 /* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
@@ -32,9 +32,9 @@ static void segments_move(struct hx_transfer *t, unsigned char *chunk, size_t n,
 }
 
 /* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
-static int ring_move(struct hx_comm *comm, struct hx_ring_queue *q, struct hx_transfer *t)
+static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
 {
-    struct hx_node *node = comm->node;
+    const struct hx_node *node = &engine->node;
     struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
                                       : hx_node_ring(node, q->peer, node->me, q->channel);
     int moved = 0;
@@ -42,7 +42,7 @@ static int ring_move(struct hx_comm *comm, struct hx_ring_queue *q, struct hx_tr
     while (t->net.completed_bytes < t->net.total_bytes) {
         struct hx_ring_entry *entry = hx_ring_entry(node, ring, q->number);
         size_t left = t->net.total_bytes - t->net.completed_bytes;
-        size_t n = left < node->ring_chunk_bytes ? left : node->ring_chunk_bytes;
+        size_t n = left < node->shared->ring_chunk_bytes ? left : node->shared->ring_chunk_bytes;
         if (q->sending) {
             /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
             if (q->number - atomic_load_explicit(&ring->taken, memory_order_acquire) >= HX_RING_ENTRIES)
@@ -61,19 +61,19 @@ static int ring_move(struct hx_comm *comm, struct hx_ring_queue *q, struct hx_tr
     }
     if (moved) {
         hx_wake_fence();
-        hx_wake(node, &node->controls[q->peer]);
+        hx_wake(node->shared, hx_node_doorbell(node, q->peer));
     }
     return moved;
 }
 
 /* Returns the number of chunks moved. */
-static int queue_progress(struct hx_comm *comm, struct hx_ring_queue *q)
+static int queue_progress(const struct hx_engine *engine, struct hx_ring_queue *q)
 {
     int moved = 0;
 
     while (q->head) {
         struct hx_transfer *t = q->head;
-        moved += ring_move(comm, q, t);
+        moved += ring_move(engine, q, t);
         if (t->net.completed_bytes < t->net.total_bytes)
             break;
         t->net.done = 1;
@@ -82,14 +82,13 @@ static int queue_progress(struct hx_comm *comm, struct hx_ring_queue *q)
     return moved;
 }
 
-int hx_transfer_progress(struct hx_comm *comm)
+int hx_transfer_progress(struct hx_engine *engine)
 {
-    struct hx_engine *engine = &comm->engine;
     int moved = 0;
 
     for (int i = 0; i < engine->nactive;) {
         struct hx_ring_queue *q = &engine->queues[engine->active[i]];
-        moved += queue_progress(comm, q);
+        moved += queue_progress(engine, q);
         if (q->head) {
             i++;
         } else {
@@ -100,15 +99,26 @@ int hx_transfer_progress(struct hx_comm *comm)
     return moved;
 }
 
-static void ring_start(struct hx_comm *comm, struct hx_transfer *t, int peer, int channel)
+/* Whoever had this context before has received all that was sent (hx_comm_free): the count of chunks goes on from there. */
+static void queue_open(const struct hx_node *node, struct hx_ring_queue *q)
 {
-    struct hx_engine *engine = &comm->engine;
+    const struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
+                                            : hx_node_ring(node, q->peer, node->me, q->channel);
+
+    q->number = atomic_load_explicit(&ring->taken, memory_order_acquire);
+    q->opened = 1;
+}
+
+static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int channel)
+{
     int sending = t->net.direction == HX_NET_SEND;
-    struct hx_ring_queue *q = queue_of(comm, peer, channel, sending);
+    struct hx_ring_queue *q = queue_of(engine, peer, channel, sending);
 
     q->peer = peer;
     q->channel = channel;
     q->sending = sending;
+    if (!q->opened)
+        queue_open(&engine->node, q);
     t->next = NULL;
     t->segment = 0;
     t->within = 0;
@@ -122,7 +132,7 @@ static void ring_start(struct hx_comm *comm, struct hx_transfer *t, int peer, in
         return;
     }
     q->head = q->tail = t;
-    queue_progress(comm, q);
+    queue_progress(engine, q);
     if (q->head && !q->active) {
         q->active = 1;
         engine->active[engine->nactive++] = (int)(q - engine->queues);
@@ -142,9 +152,9 @@ static int segments_set(struct hx_run *run, const struct hx_instance *instance, 
     if (step->contiguous) {
         segments[0] = (struct hx_segment){base, step->bytes};
     } else {
-        struct hx_span *spans = run->comm->engine.spans[0];
+        struct hx_span *spans = run->engine->spans[0];
         n = hx_layout_spans(&instance->stage->layout, operand->space, plan_step->block, plan_step->nblocks, plan_step->row,
-                            instance->slice, spans, run->comm->engine.span_capacity);
+                            instance->slice, spans, run->engine->span_capacity);
         if (n > 2) {
             if (n > t->more_capacity) {
                 struct hx_segment *more = realloc(t->more_segments, (size_t)n * sizeof(*more));
@@ -172,9 +182,11 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
 {
     const struct hx_bound_stage *bs = instance->stage;
     struct hx_transfer *t = &instance->transfers[step->handle];
-    struct hx_comm *comm = run->comm;
+    struct hx_engine *engine = run->engine;
+    int rank = bs->stage->members[step->peer];
     const struct hx_control *here = bs->controls[step->peer];
 
+    t->far = 0;
     t->net.done = step->bytes == 0; /* an empty piece is skipped on both sides */
     if (step->bytes == 0)
         return;
@@ -183,36 +195,38 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
         return;
     }
     t->net.direction = step->op == HX_OP_SEND ? HX_NET_SEND : HX_NET_RECV;
-    t->net.peer = bs->stage->members[step->peer];
+    t->net.peer = engine->comm->ranks[rank];
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
     if (here) {
-        ring_start(comm, t, (int)(here - comm->node->controls), bs->channel + (int)(instance->slice % bs->window));
+        ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
         return;
     }
-    t->net.match = hx_match_id(comm->engine.call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);
-    hx_registry.net->post(comm->net, &t->net);
+    uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
+    t->net.match = hx_match_id(engine->context, pair ? (*pair)++ : engine->call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);
+    t->far = 1 + rank;
+    hx_registry.net->post(engine->comm->world->net, &t->net);
 }
 
 void hx_transfer_cancel_all(struct hx_run *run)
 {
+    struct hx_engine *engine = run->engine;
+
     for (int s = 0; s < run->bound->nstages; s++) {
         struct hx_bound_stage *bs = &run->bound->stages[s];
         for (unsigned w = 0; w < bs->window; w++) {
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 struct hx_transfer *t = &bs->instances[w].transfers[i];
-                int peer_is_local = t->net.segments && run->comm->shape->node_of[t->net.peer] ==
-                                                           run->comm->shape->node_of[run->comm->rank];
-                if (t->net.segments && !t->net.done && !peer_is_local)
-                    hx_registry.net->cancel(run->comm->net, &t->net);
+                if (t->far && !t->net.done)
+                    hx_registry.net->cancel(engine->comm->world->net, &t->net);
                 t->net.done = 1;
             }
         }
     }
-    for (int i = 0; i < run->comm->engine.nactive; i++) {
-        struct hx_ring_queue *q = &run->comm->engine.queues[run->comm->engine.active[i]];
+    for (int i = 0; i < engine->nactive; i++) {
+        struct hx_ring_queue *q = &engine->queues[engine->active[i]];
         q->head = NULL;
         q->active = 0;
     }
-    run->comm->engine.nactive = 0;
+    engine->nactive = 0;
 }

@@ -34,7 +34,7 @@ struct hx_net_op {
     void *state;
 };
 
-#define HX_MATCH_BITS 36 /* the transport adds 12 bits of chunk number: 48 in all */
+#define HX_MATCH_BITS 42 /* the transport adds 6 bits of chunk number: 48 in all, which is what some providers have */
 
 struct hx_net_counters {
     uint64_t messages_sent, messages_received; /* hx_net_op completed */

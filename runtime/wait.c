@@ -27,39 +27,39 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks)
+void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks)
 {
-    *w = (struct hx_waiter){.node = node};
+    *w = (struct hx_waiter){.shared = shared};
     w->spin_min = looks >= 0 ? looks : ranks_per_cpu <= SPIN_MIN_RANKS ? SPIN_MIN : 0;
     w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
 }
 
-void hx_wake_sleeper(const struct hx_node *node, struct hx_control *control)
+void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell)
 {
-    uint32_t how = atomic_load_explicit(&control->sleeping, memory_order_relaxed);
+    uint32_t how = atomic_load_explicit(&bell->sleeping, memory_order_relaxed);
 
     if (how == HX_AWAKE)
         return;
-    atomic_fetch_add_explicit(&control->bell, 1, memory_order_release);
+    atomic_fetch_add_explicit(&bell->bell, 1, memory_order_release);
     if (how == HX_IN_FUTEX) {
-        syscall(SYS_futex, &control->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        syscall(SYS_futex, &bell->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     } else {
         const uint64_t one = 1;
-        ssize_t written = write(node->wake_fds[control - node->controls], &one, sizeof(one));
+        ssize_t written = write(shared->wake_fds[bell - shared->doorbells], &one, sizeof(one));
         (void)written; /* EAGAIN: the counter is full, so its owner wakes anyway */
     }
 }
 
-static void block_in_futex(struct hx_control *me, uint32_t bell, uint64_t ns)
+static void block_in_futex(struct hx_doorbell *me, uint32_t rings, uint64_t ns)
 {
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    syscall(SYS_futex, &me->bell, FUTEX_WAIT, bell, &t, NULL, 0);
+    syscall(SYS_futex, &me->bell, FUTEX_WAIT, rings, &t, NULL, 0);
 }
 
 static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 {
-    struct pollfd fds[2] = {{.fd = w->node->wake_fds[w->node->me], .events = POLLIN}, {.fd = net_fd, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = w->shared->wake_fds[w->shared->me], .events = POLLIN}, {.fd = net_fd, .events = POLLIN}};
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 
     if (ppoll(fds, net_fd >= 0 ? 2 : 1, &t, NULL) > 0 && (fds[0].revents & POLLIN)) {
@@ -72,9 +72,9 @@ static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 /* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */
 static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint64_t ns)
 {
-    struct hx_control *me = &w->node->controls[w->node->me];
-    int polls = w->net && w->node->wake_fds, net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
-    uint32_t bell = atomic_load_explicit(&me->bell, memory_order_acquire);
+    struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
+    int polls = w->net && w->shared->wake_fds, net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
+    uint32_t rings = atomic_load_explicit(&me->bell, memory_order_acquire);
 
     atomic_store_explicit(&me->sleeping, polls ? HX_IN_POLL : HX_IN_FUTEX, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* F2, pairs with F1 in hx_wake_fence */
@@ -84,7 +84,7 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
         if (polls)
             block_in_poll(w, net_fd, ns);
         else
-            block_in_futex(me, bell, ns);
+            block_in_futex(me, rings, ns);
     }
     atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);
     return found;

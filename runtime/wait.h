@@ -19,7 +19,7 @@
 #include "transport.h"
 
 struct hx_waiter {
-    struct hx_node *node;
+    struct hx_shared *shared;
     const struct hx_net_ops *net_ops;
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
@@ -27,30 +27,30 @@ struct hx_waiter {
 };
 
 /* looks: HX_SPIN, -1 for adaptive. */
-void hx_waiter_init(struct hx_waiter *w, struct hx_node *node, double ranks_per_cpu, int looks);
+void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks);
 
 /* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a
  * detail. slow(ctx) is called, if not NULL, about ten times a second while asleep. */
 hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
 
 /* The slow part of hx_wake. */
-void hx_wake_sleeper(const struct hx_node *node, struct hx_control *control);
+void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell);
 
 static inline void hx_wake_fence(void)
 {
     atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in hx_wait_until */
 }
 
-static inline int hx_sleeps(const struct hx_control *control)
+static inline int hx_sleeps(const struct hx_doorbell *bell)
 {
-    return atomic_load_explicit(&control->sleeping, memory_order_relaxed) != HX_AWAKE;
+    return atomic_load_explicit(&bell->sleeping, memory_order_relaxed) != HX_AWAKE;
 }
 
-/* Wake the owner of control if it sleeps. The caller has issued hx_wake_fence() after its last store. */
-static inline void hx_wake(const struct hx_node *node, struct hx_control *control)
+/* Wake the owner of bell if it sleeps. The caller has issued hx_wake_fence() after its last store. */
+static inline void hx_wake(const struct hx_shared *shared, struct hx_doorbell *bell)
 {
-    if (hx_sleeps(control))
-        hx_wake_sleeper(node, control);
+    if (hx_sleeps(bell))
+        hx_wake_sleeper(shared, bell);
 }
 
 static inline void hx_pause(void)

@@ -50,10 +50,10 @@ int main(int argc, char **argv)
     count = coll == HX_COLL_BARRIER ? 1 : COUNT; /* a token */
     bytes = coll == HX_COLL_BARRIER ? 1 : sizeof(float);
     float *in = calloc((size_t)comm->size * COUNT, sizeof(float)), *out = calloc((size_t)comm->size * COUNT, sizeof(float));
-    hx_registry.net->counters(comm->net, &before);
+    hx_registry.net->counters(comm->world->net, &before);
     if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
         return 1;
-    hx_registry.net->counters(comm->net, &after); 
+    hx_registry.net->counters(comm->world->net, &after); 
     if (hx_registry.planner->choose(comm->planner, coll, 0, count, bytes, &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {count, bytes, choice.fine_slices, choice.coarse_slices};

@@ -138,20 +138,21 @@ static void play_maps(void)
 {
     struct hx_net_counters counters = {0};
     char line[512], path[256];
-    unsigned long inode;
+    unsigned long inode, told = 0;
     FILE *maps = fopen("/proc/self/maps", "r");
 
     for (size_t n = 1; n <= 300000; n = n * 7 + 1)
         check(sum(n), "allreduce");
     while (maps && fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%*s %*s %*s %*s %lu %255s", &inode, path) == 2 && !strncmp(path, "/memfd:", 7))
-            printf("rank %d node %d memfd %lu %s\n", rank, world->shape->node_of[rank], inode, path);
+        if (sscanf(line, "%*s %*s %*s %*s %lu %255s", &inode, path) == 2 && !strncmp(path, "/memfd:", 7) &&
+            inode != told) /* a segment is mapped in parts */
+            printf("rank %d node %d memfd %lu %s\n", rank, world->shape->node_of[rank], told = inode, path);
     if (maps)
         fclose(maps);
-    if (world->net)
-        hx_registry.net->counters(world->net, &counters);
+    if (world->world->net)
+        hx_registry.net->counters(world->world->net, &counters);
     printf("rank %d node %d shares with %d: ring %" PRIu64 " messages, network %" PRIu64 " sent %" PRIu64 " received\n", rank,
-           world->shape->node_of[rank], world->node->n, world->engine.ring_messages, counters.messages_sent,
+           world->shape->node_of[rank], world->local_n, world->engine.ring_messages, counters.messages_sent,
            counters.messages_received);
 }
 
@@ -185,7 +186,7 @@ static void play_choices(void)
             check(hx_registry.planner->choose(world->planner, (enum hx_coll)coll, 0, n, 4, &choice), "choose");
             printf("%d %s %" PRIu64 ": %s slices %" PRIu64 " %" PRIu64 " windows %u %u timeout %g\n", rank, hx_coll_name((enum hx_coll)coll),
                    n, choice.plan->name, choice.fine_slices, choice.coarse_slices, choice.window_fine, choice.window_coarse,
-                   world->env->timeout);
+                   world->world->env->timeout);
             hx_plan_release(choice.plan);
         }
     for (size_t n = 1; n <= 300000; n = n * 9 + 1)

@@ -15,6 +15,6 @@ measure() {
 
 measure || fail "-n 8 --nodes 2: exit $?"
 [ -n "$kib" ] && [ "$kib" -lt 16000 ] || fail "$kib KiB of Pss, expected less than 16000"
-grep -Eq 'info: shared segment [0-9.]+ MiB' "$tmp/err" || fail "the segment's size is not in the log at info level"
+grep -Eq 'info: shared segment of [0-9]+ ranks: [0-9.]+ MiB' "$tmp/err" || fail "the segment's size is not in the log at info level"
 measure HX_PROVIDER='tcp;ofi_rxm' || echo "tcp;ofi_rxm: not measured"
 finish

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
-noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls
+noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
+    tests/system/comms
 tests_system_collectives_SOURCES = tests/system/collectives.c
 tests_system_collectives_LDADD = libhierax_internal.la
 tests_system_actor_SOURCES = tests/system/actor.c
 tests_system_actor_LDADD = libhierax_internal.la
 tests_system_badcalls_SOURCES = tests/system/badcalls.c
 tests_system_badcalls_LDADD = libhierax_internal.la
+
+tests_system_comms_SOURCES = tests/system/comms.c
+tests_system_comms_LDADD = libhierax_internal.la
 
 check_programs_list += tests/system/threads_ranks
 tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c

@@ -4,7 +4,7 @@
  * other: flags, slots, rings, sleep and wake. Every algorithm that serves within a node, whole and in many slices, collectives mixed.
  */
 #include "hier/planner.h"
-#include "runtime/comm.h"
+#include "runtime/call.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct setting {
 struct rank {
     int rank;
     const struct setting *setting;
-    void *segment;
+    const struct hx_shared *segment; /* mapped once for all */
     char failure[256];
 };
 
@@ -76,8 +76,8 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
         in[i] = contribution(comm->rank, i);
     if (coll == HX_COLL_BCAST)
         memcpy(out, in, n * sizeof(*out));
-    if (hx_bind(comm, kind, &bound) != HX_SUCCESS ||
-        hx_engine_run(comm, bound, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out) != HX_SUCCESS) {
+    if (hx_bind(&comm->engine, kind, &bound) != HX_SUCCESS ||
+        hx_engine_run(&comm->engine, bound, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out) != HX_SUCCESS) {
         failed(me, hx_coll_name(coll), n);
         return;
     }
@@ -91,13 +91,45 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
     }
 }
 
+/* More all-reduces under way than there are engines, with blocking calls between them, waited for from the last to the first. */
+static void calls_overlap(struct rank *me, struct hx_comm *comm, size_t round)
+{
+    enum { CALLS = 2 * HX_CONCURRENT + 1 };
+    static const size_t n = 3000;
+    int64_t *in = malloc(n * sizeof(*in)), *out = malloc(CALLS * n * sizeof(*out));
+    hx_request_t *requests[CALLS] = {0};
+    int good = in && out;
+
+    for (size_t i = 0; good && i < n; i++)
+        in[i] = contribution(comm->rank, i);
+    for (int c = 0; good && c < CALLS; c++) {
+        struct hx_kind kind = {HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1};
+        struct hx_call call = {.name = "overlap", .comm = comm, .kind = kind, .in = in, .out = out + (size_t)c * n};
+        good = hx_request_new(&call, 0, &requests[c]) == HX_SUCCESS;
+        if (c == CALLS / 2)
+            call_run(me, comm, HX_COLL_BARRIER, 1, 0, in, out);
+    }
+    for (int c = CALLS - 1; good && c >= 0; c--) {
+        good = hx_wait(requests[c]) == HX_SUCCESS;
+        for (size_t i = 0; good && i < (c % 2 ? n : round + 1); i++)
+            good = out[(size_t)c * n + i] == total(i, RANKS);
+    }
+    if (!good)
+        failed(me, "overlapping calls", n);
+    free(in);
+    free(out);
+}
+
 static void *rank_main(void *arg)
 {
     struct rank *me = arg;
-    int ranks[RANKS] = {0, 1, 2}, nodes[RANKS] = {0};
-    struct hx_node node = {.me = me->rank, .ranks = ranks};
+    int ranks[RANKS] = {0, 1, 2};
+    static const int contexts[HX_COMM_CONTEXTS] = {0, 1, 2, 3};
+    static const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
+    struct hx_shared shared = *me->segment;
     struct hx_env env = {.timeout = 60, .slice = me->setting->slice};
-    struct hx_comm comm = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .node = &node};
+    struct hx_world world = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .shared = &shared};
+    struct hx_comm *comm = NULL;
     static const enum hx_coll rooted[5] = {HX_COLL_BCAST, HX_COLL_BCAST, HX_COLL_SCATTER, HX_COLL_REDUCE, HX_COLL_GATHER};
     size_t most = counts[COUNTS - 1] * RANKS;
     int64_t *in = malloc(most * sizeof(*in)), *out = malloc(most * sizeof(*out));
@@ -113,23 +145,20 @@ static void *rank_main(void *arg)
     env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
-    hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
-    hx_node_map(&node, me->segment, RANKS);
-    hx_waiter_init(&comm.waiter, &node, 1.5, me->setting->spin);
-    comm.shape = hx_shape_from_nodes(nodes, RANKS);
-    if (!in || !out || !comm.shape || hx_planner_hier.open(&env, comm.shape, me->rank, &job, 0, &comm.planner) != HX_SUCCESS ||
-        hx_engine_open(&comm) != HX_SUCCESS) {
+    shared.me = me->rank;
+    shared.ranks = ranks;
+    hx_waiter_init(&world.waiter, &shared, 1.5, me->setting->spin);
+    if (!in || !out || hx_comm_make(&world, NULL, RANKS, contexts, first_calls, &comm) != HX_SUCCESS) {
         failed(me, "start", 0);
     } else {
         for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
-            call_run(me, &comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], 0, in, out);
+            call_run(me, comm, (enum hx_coll)(i % HX_COLL_COUNT), counts[i % COUNTS], 0, in, out);
         for (size_t i = 0; i < 2 * ROUNDS * COUNTS * RANKS && !me->failure[0]; i++) /* some run ahead */
-            call_run(me, &comm, rooted[i % 5], counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
-        hx_engine_close(&comm);
+            call_run(me, comm, rooted[i % 5], counts[i % COUNTS], (int)(i / COUNTS % RANKS), in, out);
+        for (size_t i = 0; i < ROUNDS && !me->failure[0]; i++)
+            calls_overlap(me, comm, i);
+        hx_comm_release(comm);
     }
-    if (comm.planner)
-        hx_planner_hier.close(comm.planner);
-    hx_shape_free(comm.shape);
     free(in);
     free(out);
     return NULL;
@@ -138,20 +167,21 @@ static void *rank_main(void *arg)
 /* Run all collectives under one setting. Returns the number of ranks that failed. */
 static int setting_run(const struct setting *setting)
 {
-    struct hx_node node = {0};
+    struct hx_shared segment = {.channels = calloc(HX_CONTEXTS, sizeof(void *))};
     struct rank ranks[RANKS] = {0};
     pthread_t threads[RANKS];
     int failures = 0;
 
-    hx_node_dimension(&node, RANKS, RANKS, job.llc_bytes);
-    void *segment = mmap(NULL, node.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (segment == MAP_FAILED)
+    hx_shared_dimension(&segment, RANKS, RANKS, job.llc_bytes);
+    size_t bytes = segment.head_bytes + HX_COMM_CONTEXTS * segment.channel_bytes;
+    char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED || !segment.channels)
         return RANKS;
-    hx_node_map(&node, segment, RANKS);
-    for (int r = 0; r < RANKS; r++)
-        atomic_store_explicit(&node.controls[r].waits_for, -1, memory_order_relaxed);
+    hx_shared_map(&segment, base, RANKS);
+    for (int c = 0; c < HX_COMM_CONTEXTS; c++)
+        segment.channels[c] = base + segment.head_bytes + (size_t)c * segment.channel_bytes;
     for (int r = 0; r < RANKS; r++) {
-        ranks[r] = (struct rank){.rank = r, .setting = setting, .segment = segment};
+        ranks[r] = (struct rank){.rank = r, .setting = setting, .segment = &segment};
         if (pthread_create(&threads[r], NULL, rank_main, &ranks[r]))
             exit(1);
     }
@@ -163,7 +193,8 @@ static int setting_run(const struct setting *setting)
                 (long long)setting->slice, ranks[r].failure);
         failures++;
     }
-    munmap(segment, node.bytes);
+    munmap(base, bytes);
+    free(segment.channels);
     return failures;
 }
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls: what the public functions have in common. */
+#include "call.h"
+#include "explain.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arguments ----------------------------------------------------------------------------------------------- */
+
+/* What does not depend on the buffers: element type, operation, root, and bytes that fit an address space. */
+static hx_status_t kind_check(struct hx_comm *comm, const char *name, struct hx_kind kind)
+{
+    size_t elem_bytes = hx_dtype_bytes(kind.dtype), blocks = hx_coll_has_blocks(kind.coll) ? (size_t)comm->size : 1;
+    size_t bytes;
+
+    if (!elem_bytes)
+        hx_fail(HX_ERR_ARG, "%s: datatype %d is none; choose %s (%d) to %s (%d)", name, (int)kind.dtype,
+                hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name(HX_BYTE), HX_BYTE);
+    else if (hx_coll_reduces(kind.coll) && !hx_op_name(kind.op))
+        hx_fail(HX_ERR_ARG, "%s: operation %d is none; choose %s (%d) to %s (%d)", name, (int)kind.op,
+                hx_op_name(HX_SUM), HX_SUM, hx_op_name(HX_LXOR), HX_LXOR);
+    else if (hx_coll_reduces(kind.coll) && !hx_reduce_kernel(kind.dtype, kind.op))
+        hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(kind.op),
+                hx_dtype_name(kind.dtype));
+    else if (kind.root < 0 || kind.root >= comm->size)
+        hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, kind.root, comm->size - 1);
+    else if (__builtin_mul_overflow(kind.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
+        hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
+                (size_t)kind.count, elem_bytes, blocks > 1 ? " per rank" : "");
+    else
+        return HX_SUCCESS;
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+hx_status_t hx_call_check(const struct hx_call *call)
+{
+    struct hx_comm *comm = call->comm;
+    const char *name = call->name;
+    struct hx_kind kind = call->kind;
+    const void *in = call->needed[0], *out = call->needed[1];
+    hx_status_t status;
+
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
+    if (!hx_comm_is_open(comm))
+        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
+    if (comm->failed)
+        return comm->failed; /* its detail tells why */
+    if ((status = kind_check(comm, name, kind)) != HX_SUCCESS || kind.count == 0)
+        return status;
+    if (!in || !out)
+        hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
+                kind.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)kind.count);
+    else if (out == HX_IN_PLACE && hx_coll_is_rooted(kind.coll) && kind.coll != HX_COLL_BCAST && comm->rank != kind.root)
+        hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
+                kind.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, kind.root);
+    else if (out == HX_IN_PLACE)
+        hx_fail(HX_ERR_ARG, "%s: %s", name,
+                kind.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
+                : kind.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
+                                               : "out is HX_IN_PLACE; only in may be");
+    else
+        return HX_SUCCESS;
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------- */
+
+void hx_call_alone(const struct hx_call *call, const void *in, void *out)
+{
+    const struct hx_kind *kind = &call->kind;
+
+    if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN)
+        return;
+    if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN)
+        hx_reduce_kernel(kind->dtype, kind->op)(out, &in, 1, kind->count);
+    else if (in != out)
+        memcpy(out, in, kind->count * hx_dtype_bytes(kind->dtype));
+}
+
+void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out)
+{
+    if (call->aside == HX_ASIDE_IN)
+        *in = memcpy(memory, call->aside_from, call->aside_bytes);
+    else if (call->aside == HX_ASIDE_OUT)
+        *out = memory;
+}
+
+void hx_call_settle(const struct hx_call *call, const void *memory)
+{
+    if (call->aside == HX_ASIDE_OUT && call->aside_to)
+        memcpy(call->aside_to, memory, call->aside_bytes);
+}
+
+static hx_status_t aside_reserve(const struct hx_call *call)
+{
+    struct hx_comm *comm = call->comm;
+    size_t bytes = call->aside == HX_ASIDE_NOTHING ? 0 : call->aside_bytes;
+    void *aside = bytes > comm->aside_bytes ? realloc(comm->aside, bytes) : comm->aside;
+
+    if (!aside && bytes) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
+        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
+    }
+    comm->aside = aside;
+    comm->aside_bytes = bytes > comm->aside_bytes ? bytes : comm->aside_bytes;
+    return HX_SUCCESS;
+}
+
+/* bound: by hx_call_known, or NULL. */
+static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
+{
+    struct hx_comm *comm = call->comm;
+    const void *in = call->in;
+    void *out = call->out;
+    unsigned char token = 0;
+    hx_status_t status = aside_reserve(call);
+
+    if (status != HX_SUCCESS)
+        return status;
+    hx_call_aside(call, comm->aside, &in, &out);
+    if (call->kind.coll == HX_COLL_BARRIER)
+        in = out = &token;
+    if (comm->size == 1) {
+        hx_call_alone(call, in, out);
+    } else {
+        if (!bound && (status = hx_bind(&comm->engine, call->kind, &bound)) != HX_SUCCESS)
+            return hx_comm_break(comm, status);
+        if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
+            return status;
+    }
+    hx_call_settle(call, comm->aside);
+    return HX_SUCCESS;
+}
+
+static hx_status_t call_block(const struct hx_call *call)
+{
+    struct hx_bound *bound = hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+    hx_status_t status;
+
+    if (!bound && ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0))
+        return status;
+    if (!hx_coll_awaits_all(call->kind.coll) && hx_engine_is_far_ahead(&call->comm->engine)) {
+        if ((status = hx_barrier(call->comm)) != HX_SUCCESS)
+            return status;
+        bound = NULL; /* to bind a barrier may have released it */
+    }
+    return call_run(call, bound);
+}
+
+hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
+{
+    hx_status_t status;
+
+    if (mode == HX_BLOCKING)
+        return call_block(call);
+    if (!request)
+        return hx_fail(HX_ERR_ARG, "%s: request is NULL", call->name);
+    *request = NULL;
+    if ((status = hx_call_check(call)) != HX_SUCCESS)
+        return status;
+    return hx_request_new(call, mode == HX_PERSISTENT, request);
+}
+
+/* ---- what a call does ------------------------------------------------------------------------------------------- */
+
+static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
+{
+    const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
+    struct hx_plan_stats stats;
+    struct hx_bound *bound;
+    hx_status_t status = hx_bind(&comm->engine, kind, &bound);
+
+    if (status != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
+    hx_plan_count(bound->plan, comm->shape, &bound->sizes, &stats);
+    snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
+    snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
+    info->rounds = stats.rounds + stats.awaits;
+    info->network_bytes = stats.inter_bytes_sent;
+    info->shared_bytes = stats.bytes_sent - stats.inter_bytes_sent + stats.slot_bytes_written;
+    return HX_SUCCESS;
+}
+
+static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
+{
+    char choices[256] = "";
+
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
+    hx_fail(HX_ERR_ARG, "hx_plan_info: collective \"%.64s\" is none; choose one of%s", collective, choices);
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                         hx_plan_info_t *info)
+{
+    struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
+    hx_status_t status;
+
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "hx_plan_info: the communicator is NULL");
+    if (!collective || !info) {
+        hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
+        return hx_comm_fail(comm, HX_ERR_ARG);
+    }
+    if (hx_coll_parse(collective, &kind.coll) < 0)
+        return coll_unknown(comm, collective);
+    *info = (hx_plan_info_t){0};
+    if (kind.coll == HX_COLL_BARRIER)
+        kind = hx_kind_barrier();
+    if (!hx_coll_reduces(kind.coll))
+        kind.op = HX_SUM;
+    if (!hx_coll_is_rooted(kind.coll))
+        kind.root = 0;
+    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
+    return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, kind, info);
+}

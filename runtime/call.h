@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls as the public functions make them, and requests: calls that do not block, or that are made again and again.
+ *
+ * A communicator's non-blocking calls take its other engines in turn, in the order in which they are started, which is the same on all
+ * ranks; each engine runs its calls one after the other. They move when any function of Hierax is called.
+ */
+#ifndef HX_CALL_H
+#define HX_CALL_H
+#include "comm.h"
+
+/* One call of one rank. */
+struct hx_call {
+    const char *name; /* of the public function */
+    struct hx_comm *comm;
+    struct hx_kind kind;
+    const void *in;        /* as the engine gets them, but where aside says otherwise */
+    void *out;
+    const void *needed[2]; /* what the caller gave, of which this rank must have both: maybe one buffer twice */
+    /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input that later
+     * slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+    enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_OUT } aside;
+    size_t aside_bytes;
+    const void *aside_from; /* HX_ASIDE_IN: what is put there before */
+    void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
+};
+
+enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
+
+struct hx_request {
+    struct hx_call call;
+    int persistent;
+    enum hx_request_state state;
+    hx_status_t status; /* once done */
+    void *aside;
+    unsigned char token;
+    struct hx_request *next; /* of its engine, in order */
+};
+
+/* How a public function is meant. */
+enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
+
+/* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
+hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+
+/* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
+static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
+{
+    if (!hx_world || !comm || comm->failed || !in || !out || out == HX_IN_PLACE)
+        return NULL;
+    return hx_bound_find(&comm->engine, kind);
+}
+
+/* HX_SUCCESS, or what is wrong with it, told to the communicator. */
+hx_status_t hx_call_check(const struct hx_call *call);
+/* The only rank's result is its input. */
+void hx_call_alone(const struct hx_call *call, const void *in, void *out);
+/* Put aside: before the call, memory as aside_bytes says; and afterwards. */
+void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);
+void hx_call_settle(const struct hx_call *call, const void *memory);
+
+hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
+/* The communicator has failed: all that it has started ends with its error. */
+void hx_requests_fail(struct hx_comm *comm);
+/* Requests of comm that are under way. */
+int hx_requests_active(const struct hx_comm *comm);
+
+#endif

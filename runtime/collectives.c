@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The collectives of hierax.h: how the arguments of each make a call. Each has three forms: it blocks, it does not
+ * (hx_i...), or it is made ready to be started many times (hx_..._init). */
+#include "call.h"
+#include <stdint.h>
+
+/* The idx-th block at base, which may be anything yet. */
+static void *block_at(const void *base, int idx, size_t count, hx_dtype_t dtype)
+{
+    return (void *)((uintptr_t)base + (uintptr_t)idx * count * hx_dtype_bytes(dtype));
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------------- */
+
+static struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                     hx_op_t op, hx_comm_t *comm)
+{
+    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count},
+                            .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
+}
+
+static struct hx_call reduce_scatter_block_call(const char *name, const void *in, void *out, size_t recvcount,
+                                                hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount},
+                           .in = in, .out = out, .needed = {in, out}};
+
+    if (in == HX_IN_PLACE) {
+        call.in = call.aside_to = out;
+        call.aside = HX_ASIDE_OUT;
+        call.aside_bytes = recvcount * hx_dtype_bytes(dtype);
+    }
+    return call;
+}
+
+static struct hx_call allgather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                     hx_comm_t *comm)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count}, .in = in,
+                           .out = out, .needed = {in, out}};
+
+    if (in == HX_IN_PLACE) {
+        call.aside = HX_ASIDE_IN;
+        call.aside_bytes = count * hx_dtype_bytes(dtype);
+        call.aside_from = block_at(out, hx_rank(comm), count, dtype);
+    }
+    return call;
+}
+
+static struct hx_call alltoall_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                    hx_comm_t *comm)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count}, .in = in,
+                           .out = out, .needed = {in, out}};
+
+    if (in == HX_IN_PLACE) {
+        call.aside = HX_ASIDE_IN;
+        call.aside_bytes = (size_t)hx_size(comm) * count * hx_dtype_bytes(dtype);
+        call.aside_from = out;
+    }
+    return call;
+}
+
+static struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_BCAST, dtype, HX_SUM, root, count}, .in = buf,
+                            .out = buf, .needed = {buf, buf}};
+}
+
+/* Only the root has an out. */
+static struct hx_call reduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                  hx_op_t op, int root, hx_comm_t *comm)
+{
+    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_REDUCE, dtype, op, root, count},
+                            .in = in == HX_IN_PLACE ? out : in, .out = out,
+                            .needed = {in, hx_rank(comm) == root ? out : in}};
+}
+
+/* Only the root has an out. */
+static struct hx_call gather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, int root,
+                                  hx_comm_t *comm)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_GATHER, dtype, HX_SUM, root, count}, .in = in,
+                           .out = out, .needed = {in, hx_rank(comm) == root ? out : in}};
+
+    if (in == HX_IN_PLACE)
+        call.in = block_at(out, root, count, dtype);
+    return call;
+}
+
+/* Only the root has an in. */
+static struct hx_call scatter_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                   int root, hx_comm_t *comm)
+{
+    int is_root = hx_rank(comm) == root;
+    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_SCATTER, dtype, HX_SUM, root, count}, .in = in,
+                           .out = out};
+
+    call.needed[0] = is_root ? in : out;
+    call.needed[1] = is_root && (in == HX_IN_PLACE || out == HX_IN_PLACE) ? in : out;
+    if (out == HX_IN_PLACE) { /* the root's block goes where nobody looks */
+        call.aside = HX_ASIDE_OUT;
+        call.aside_bytes = count * hx_dtype_bytes(dtype);
+    }
+    return call;
+}
+
+static struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                hx_comm_t *comm)
+{
+    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_SCAN, dtype, op, 0, count},
+                            .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
+}
+
+/* Rank 0 has an out only in place. */
+static struct hx_call exscan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+                                  hx_op_t op, hx_comm_t *comm)
+{
+    int no_out = hx_rank(comm) == 0 && in != HX_IN_PLACE;
+
+    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_EXSCAN, dtype, op, 0, count},
+                            .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, no_out ? in : out}};
+}
+
+static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
+{
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_barrier(), .needed = {name, name}};
+}
+
+/* ---- public functions ---------------------------------------------------------------------------------------- */
+
+#define LIST(...) __VA_ARGS__
+
+/* hx_i<name> and hx_<name>_init, with the parameters of <name>_call and a request. */
+#define NONBLOCKING_FORMS(name, parameters, arguments)                                                                 \
+    hx_status_t hx_i##name(LIST parameters, hx_comm_t *comm, hx_request_t **request)                                   \
+    {                                                                                                                  \
+        struct hx_call call = name##_call("hx_i" #name, LIST arguments, comm);                                         \
+        return hx_call_make(&call, HX_NONBLOCKING, request);                                                           \
+    }                                                                                                                  \
+    hx_status_t hx_##name##_init(LIST parameters, hx_comm_t *comm, hx_request_t **request)                             \
+    {                                                                                                                  \
+        struct hx_call call = name##_call("hx_" #name "_init", LIST arguments, comm);                                  \
+        return hx_call_make(&call, HX_PERSISTENT, request);                                                            \
+    }
+
+#define ALL_FORMS(name, parameters, arguments)                                                                         \
+    hx_status_t hx_##name(LIST parameters, hx_comm_t *comm)                                                            \
+    {                                                                                                                  \
+        struct hx_call call = name##_call("hx_" #name, LIST arguments, comm);                                          \
+        return hx_call_make(&call, HX_BLOCKING, NULL);                                                                 \
+    }                                                                                                                  \
+    NONBLOCKING_FORMS(name, parameters, arguments)
+
+/* The call whose every instruction counts: no struct hx_call where the plan is bound. */
+hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
+{
+    struct hx_kind kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count};
+    struct hx_bound *bound = hx_call_known(comm, kind, in, out);
+
+    if (bound)
+        return hx_engine_run(&comm->engine, bound, "hx_allreduce", in == HX_IN_PLACE ? out : in, out);
+    struct hx_call call = allreduce_call("hx_allreduce", in, out, count, dtype, op, comm);
+    return hx_call_make(&call, HX_BLOCKING, NULL);
+}
+
+NONBLOCKING_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op),
+                  (in, out, count, dtype, op))
+ALL_FORMS(reduce_scatter_block, (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op),
+          (in, out, recvcount, dtype, op))
+ALL_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+ALL_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+ALL_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root), (buf, count, dtype, root))
+ALL_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root),
+          (in, out, count, dtype, op, root))
+ALL_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
+ALL_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
+ALL_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
+ALL_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
+
+hx_status_t hx_barrier(hx_comm_t *comm)
+{
+    struct hx_call call = barrier_call("hx_barrier", comm);
+    return hx_call_make(&call, HX_BLOCKING, NULL);
+}
+
+hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request)
+{
+    struct hx_call call = barrier_call("hx_ibarrier", comm);
+    return hx_call_make(&call, HX_NONBLOCKING, request);
+}
+
+hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request)
+{
+    struct hx_call call = barrier_call("hx_barrier_init", comm);
+    return hx_call_make(&call, HX_PERSISTENT, request);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators. All share the process's endpoint, segment and doorbell; each has contexts of its own: a channel of the segment
+ * and a part of the match ids. The members of a new one agree on the lowest contexts that are free in all of them, and on the
+ * numbers from which calls are counted there, above all that anybody has used before: flags are never reset.
+ *
+ * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them in a context
+ * kept for that, where each pair of ranks counts its messages, because these ranks have no calls in common.
+ */
+#include "comm.h"
+#include "call.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP_CONTEXT HX_COMM_CONTEXTS /* those before are the world's */
+#define WORDS (HX_CONTEXTS / 64)
+_Static_assert(HX_CONTEXTS == HX_MATCH_CONTEXTS, "every context has match ids");
+
+/* ---- errors -------------------------------------------------------------------------------------------------- */
+
+hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
+{
+    snprintf(comm->detail, sizeof(comm->detail), "%s", hx_last_detail());
+    return status;
+}
+
+hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
+{
+    comm->failed = status;
+    hx_requests_fail(comm);
+    return hx_comm_fail(comm, status);
+}
+
+int hx_comm_is_open(const struct hx_comm *comm)
+{
+    const struct hx_comm *open = hx_world ? hx_world->comms : NULL;
+
+    while (open && open != comm)
+        open = open->next;
+    return open != NULL;
+}
+
+static hx_status_t comm_check(struct hx_comm *comm, const char *name)
+{
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
+    if (!hx_comm_is_open(comm))
+        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
+    return comm->failed;
+}
+
+/* ---- contexts ------------------------------------------------------------------------------------------------ */
+
+static void context_take(struct hx_world *world, int context)
+{
+    world->taken[context / 64] |= UINT64_C(1) << (context % 64);
+}
+
+/* The lowest contexts that are free in taken. */
+static hx_status_t contexts_choose(const uint64_t taken[WORDS], const char *name, int contexts[HX_COMM_CONTEXTS])
+{
+    int n = 0;
+
+    for (int i = GROUP_CONTEXT + 1; i < HX_CONTEXTS && n < HX_COMM_CONTEXTS; i++)
+        if (!(taken[i / 64] >> (i % 64) & 1))
+            contexts[n++] = i;
+    if (n == HX_COMM_CONTEXTS)
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %d communicators open already; free some", name,
+                   (HX_CONTEXTS - GROUP_CONTEXT - 1) / HX_COMM_CONTEXTS);
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------- */
+
+/* Members, shape, and places on this node. */
+static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
+{
+    const struct hx_world *world = comm->world;
+    const struct hx_shared *shared = world->shared;
+    int *nodes = malloc((size_t)n * sizeof(int)), row = 0;
+
+    comm->size = n;
+    comm->ranks = malloc((size_t)n * sizeof(int));
+    comm->local_ranks = malloc((size_t)shared->n * sizeof(int));
+    comm->rows = malloc((size_t)shared->n * sizeof(int));
+    if (!nodes || !comm->ranks || !comm->local_ranks || !comm->rows) {
+        free(nodes);
+        return hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of a communicator", n);
+    }
+    for (int i = 0; i < n; i++) {
+        comm->ranks[i] = ranks ? ranks[i] : i;
+        nodes[i] = shared->table[comm->ranks[i]].node;
+        if (nodes[i] != shared->table[world->rank].node)
+            continue;
+        for (row = 0; shared->ranks[row] != comm->ranks[i];)
+            row++;
+        if (row == shared->me) {
+            comm->rank = i;
+            comm->local_me = comm->local_n;
+        }
+        comm->local_ranks[comm->local_n] = i;
+        comm->rows[comm->local_n++] = row;
+    }
+    comm->shape = hx_shape_from_nodes(nodes, n);
+    free(nodes);
+    return comm->shape ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
+}
+
+static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
+{
+    struct hx_world *world = comm->world;
+    struct hx_net_profile profile;
+    hx_status_t status = members_set(comm, ranks, n);
+
+    if (status == HX_SUCCESS)
+        status = hx_engine_open(&comm->engine, comm, comm->contexts[0], comm->first_calls[0]);
+    if (status != HX_SUCCESS)
+        return status;
+    if (world->net)
+        hx_registry.net->profile(world->net, &profile);
+    return hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
+}
+
+hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
+                         const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **out)
+{
+    struct hx_comm *comm = calloc(1, sizeof(*comm));
+    hx_status_t status;
+
+    if (!comm)
+        return hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
+    comm->world = world;
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
+        comm->contexts[i] = contexts[i];
+        comm->first_calls[i] = first_calls[i];
+        context_take(world, contexts[i]);
+    }
+    if (world->comms) { /* the world's stays the first */
+        comm->next = world->comms->next;
+        world->comms->next = comm;
+    } else {
+        world->comms = comm;
+    }
+    if ((status = comm_fill(comm, ranks, n)) != HX_SUCCESS)
+        hx_comm_release(comm);
+    else
+        *out = comm;
+    return status;
+}
+
+void hx_comm_release(struct hx_comm *comm)
+{
+    struct hx_world *world = comm->world;
+    struct hx_comm **link = &world->comms;
+
+    while (*link != comm)
+        link = &(*link)->next;
+    *link = comm->next;
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
+        struct hx_engine *engine = i == 0 ? &comm->engine : comm->others[i - 1];
+        world->calls[comm->contexts[i]] = engine && engine->comm ? engine->call : comm->first_calls[i];
+        if (!comm->failed) /* else somebody may still be in it */
+            world->taken[comm->contexts[i] / 64] &= ~(UINT64_C(1) << (comm->contexts[i] % 64));
+        if (engine)
+            hx_engine_close(engine);
+        if (i > 0)
+            free(engine);
+    }
+    if (comm->planner)
+        hx_registry.planner->close(comm->planner);
+    hx_shape_free(comm->shape);
+    free(comm->ranks);
+    free(comm->local_ranks);
+    free(comm->rows);
+    free(comm->aside);
+    comm->failed = HX_ERR_STATE; /* for whoever calls it now */
+    free(comm);
+}
+
+/* ---- agreeing ------------------------------------------------------------------------------------------------ */
+
+/* Combine count words of all members of a new communicator. */
+typedef hx_status_t agree_fn_t(void *ctx, uint64_t *words, size_t count, hx_op_t op);
+
+/* Agree on contexts, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
+static hx_status_t comm_agree(struct hx_world *world, const char *name, agree_fn_t *agree, void *ctx, const int *ranks, int n,
+                              struct hx_comm **out)
+{
+    uint64_t taken[WORDS], first_calls[HX_COMM_CONTEXTS], worst;
+    int contexts[HX_COMM_CONTEXTS];
+    struct hx_comm *comm = NULL;
+    hx_status_t status;
+
+    memcpy(taken, world->taken, sizeof(taken));
+    if ((status = agree(ctx, taken, WORDS, HX_BOR)) != HX_SUCCESS || (status = contexts_choose(taken, name, contexts)) != HX_SUCCESS)
+        return status;
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+        first_calls[i] = world->calls[contexts[i]];
+    if ((status = agree(ctx, first_calls, HX_COMM_CONTEXTS, HX_MAX)) != HX_SUCCESS)
+        return status;
+    if (n > 0)
+        status = hx_comm_make(world, ranks, n, contexts, first_calls, &comm);
+    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->rank);
+    if (agree(ctx, &worst, 1, HX_MAX) != HX_SUCCESS || worst) {
+        if (comm)
+            hx_comm_release(comm);
+        return status != HX_SUCCESS || !worst ? status
+                                              : hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", name,
+                                                        (int)(uint32_t)worst);
+    }
+    *out = comm;
+    return HX_SUCCESS;
+}
+
+struct parent {
+    const char *name;
+    struct hx_comm *comm;
+};
+
+static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+{
+    const struct parent *parent = ctx;
+    struct hx_call call = {.name = parent->name, .comm = parent->comm, .kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count},
+                           .in = words, .out = words, .needed = {words, words}};
+
+    return hx_call_make(&call, HX_BLOCKING, NULL);
+}
+
+/* ---- split and dup ------------------------------------------------------------------------------------------- */
+
+struct place { /* what each rank says */
+    int color, key;
+};
+
+struct member {
+    int key, rank; /* of the parent */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->rank - y->rank;
+}
+
+/* The job's ranks of those with this color, in order. Returns how many. */
+static int members_find(const struct hx_comm *parent, const struct place *places, int color, struct member *members, int *ranks)
+{
+    int n = 0;
+
+    for (int r = 0; color != HX_UNDEFINED && r < parent->size; r++)
+        if (places[r].color == color)
+            members[n++] = (struct member){places[r].key, r};
+    qsort(members, (size_t)n, sizeof(*members), by_key);
+    for (int i = 0; i < n; i++)
+        ranks[i] = parent->ranks[members[i].rank];
+    return n;
+}
+
+static hx_status_t comm_split(const char *name, struct hx_comm *parent, int color, int key, hx_comm_t **out)
+{
+    struct parent ctx = {name, parent};
+    size_t size = (size_t)parent->size;
+    struct place mine = {color, key}, *places = malloc(size * sizeof(*places));
+    struct member *members = malloc(size * sizeof(*members));
+    int *ranks = malloc(size * sizeof(*ranks));
+    struct hx_call call = {.name = name, .comm = parent, .kind = {HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2}, .in = &mine,
+                           .out = places, .needed = {&mine, places}};
+    hx_status_t status;
+
+    if (!places || !members || !ranks) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
+        status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in it, this one is not */
+    } else if ((status = hx_call_make(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
+        int n = members_find(parent, places, color, members, ranks);
+        status = comm_agree(parent->world, name, parent_agree, &ctx, ranks, n, out);
+        if (status != HX_SUCCESS)
+            hx_comm_fail(parent, status);
+    }
+    free(places);
+    free(members);
+    free(ranks);
+    return status;
+}
+
+hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    if (!out)
+        return hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL");
+    *out = NULL;
+    if ((status = comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
+        return status;
+    if (color < 0 && color != HX_UNDEFINED)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED", color));
+    return comm_split("hx_comm_split", comm, color, key, out);
+}
+
+hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    if (!out)
+        return hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL");
+    *out = NULL;
+    if ((status = comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
+        return status;
+    return comm_split("hx_comm_dup", comm, 0, comm->rank, out);
+}
+
+/* ---- group --------------------------------------------------------------------------------------------------- */
+
+struct group {
+    struct hx_world *world;
+    const int *ranks; /* of the job */
+    int n, me;
+};
+
+/* The engine of the context for groups, which lives as long as the world. */
+static hx_status_t group_engine(struct hx_world *world)
+{
+    struct hx_comm *all = world->comms;
+    struct hx_engine *engine;
+    hx_status_t status;
+
+    if (world->groups)
+        return HX_SUCCESS;
+    if (!(engine = calloc(1, sizeof(*engine))))
+        return hx_fail(HX_ERR_NOMEM, "no memory to create a group");
+    engine->pairs = calloc(2 * (size_t)all->size, sizeof(*engine->pairs));
+    status = engine->pairs ? hx_engine_open(engine, all, GROUP_CONTEXT, 0) : hx_fail(HX_ERR_NOMEM, "no memory to create a group");
+    if (status == HX_SUCCESS) {
+        world->groups = engine;
+    } else {
+        hx_engine_close(engine);
+        free(engine);
+    }
+    return status;
+}
+
+/* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
+static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+{
+    const struct group *group = ctx;
+    struct hx_engine *engine = group->world->groups;
+    struct hx_kind kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count};
+    struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
+    struct hx_bound *bound = NULL;
+    hx_status_t status;
+
+    if (group->n == 1)
+        return HX_SUCCESS;
+    status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n, group->me,
+                                        &choice.plan);
+    if (status == HX_SUCCESS)
+        status = hx_bind_plan(engine, kind, &choice, &bound);
+    if (status == HX_SUCCESS)
+        status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
+    hx_bound_release(bound);
+    return status;
+}
+
+/* The members as ranks of the job, and which of them this one is. */
+static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, int *members, int *me)
+{
+    unsigned char *seen = calloc((size_t)comm->size, 1);
+    hx_status_t status = HX_SUCCESS;
+
+    *me = -1;
+    if (!seen)
+        return hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", comm->size);
+    for (int i = 0; status == HX_SUCCESS && i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= comm->size)
+            status = hx_fail(HX_ERR_ARG, "hx_comm_group: ranks[%d] is %d; choose 0 to %d", i, ranks[i], comm->size - 1);
+        else if (seen[ranks[i]]++)
+            status = hx_fail(HX_ERR_ARG, "hx_comm_group: rank %d is named twice", ranks[i]);
+        else if (ranks[i] == comm->rank)
+            *me = i;
+        if (status == HX_SUCCESS)
+            members[i] = comm->ranks[ranks[i]];
+    }
+    if (status == HX_SUCCESS && *me < 0)
+        status = hx_fail(HX_ERR_ARG, "hx_comm_group: the caller, rank %d, is not among the %d ranks", comm->rank, n);
+    free(seen);
+    return status;
+}
+
+hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+{
+    struct group group = {.n = n};
+    hx_status_t status;
+    int *members;
+
+    if (!out)
+        return hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL");
+    *out = NULL;
+    if ((status = comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
+        return status;
+    if (!ranks || n < 1 || n > comm->size)
+        return hx_comm_fail(comm, !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
+                                         : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->size));
+    if (!(members = malloc((size_t)n * sizeof(*members))))
+        return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
+    group.world = comm->world;
+    group.ranks = members;
+    status = group_check(comm, ranks, n, members, &group.me);
+    if (status == HX_SUCCESS)
+        status = group_engine(comm->world);
+    if (status == HX_SUCCESS)
+        status = comm_agree(comm->world, "hx_comm_group", group_agree, &group, members, n, out);
+    free(members);
+    return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
+}
+
+/* ---- free ---------------------------------------------------------------------------------------------------- */
+
+hx_status_t hx_comm_free(hx_comm_t *comm)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "hx_comm_free: the communicator is NULL");
+    if (!hx_comm_is_open(comm))
+        return hx_fail(HX_ERR_STATE, "hx_comm_free: this communicator is not open");
+    if (comm == comm->world->comms)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
+    if (comm->requests)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d requests are not freed, %d of them active", comm->requests,
+                                          hx_requests_active(comm)));
+    if (!comm->failed) /* afterwards all have done what they had to do in its contexts */
+        status = hx_barrier(comm);
+    hx_comm_release(comm);
+    return status;
+}

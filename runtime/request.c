@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests: see call.h. */
+#include "call.h"
+#include <stdlib.h>
+
+/* ---- engines ------------------------------------------------------------------------------------------------- */
+
+/* The engine of the next non-blocking call. NULL: no memory for it. */
+static struct hx_engine *engine_next(struct hx_comm *comm)
+{
+    int which = (int)(comm->started % HX_CONCURRENT);
+    struct hx_engine **engine = &comm->others[which];
+
+    if (!*engine) {
+        if (!(*engine = calloc(1, sizeof(**engine)))) {
+            hx_fail(HX_ERR_NOMEM, "no memory for a non-blocking call");
+            return NULL;
+        }
+        if (hx_engine_open(*engine, comm, comm->contexts[1 + which], comm->first_calls[1 + which]) != HX_SUCCESS) {
+            hx_engine_close(*engine);
+            free(*engine);
+            *engine = NULL;
+            return NULL;
+        }
+    }
+    comm->started++;
+    return *engine;
+}
+
+/* Begin what is next: the first call, or the barrier that is due before it. */
+static hx_status_t engine_begin(struct hx_engine *engine)
+{
+    struct hx_request *first = engine->first;
+    struct hx_kind kind = first->call.kind;
+    const void *in = first->call.in;
+    void *out = first->call.out;
+    struct hx_bound *bound;
+    hx_status_t status;
+
+    engine->clears = !hx_coll_awaits_all(kind.coll) && hx_engine_is_far_ahead(engine);
+    if (engine->clears)
+        kind = hx_kind_barrier();
+    if ((status = hx_bind(engine, kind, &bound)) != HX_SUCCESS)
+        return hx_comm_break(engine->comm, status);
+    if (kind.coll == HX_COLL_BARRIER)
+        in = out = &first->token;
+    else
+        hx_call_aside(&first->call, first->aside, &in, &out);
+    hx_run_begin(engine, bound, first->call.name, in, out);
+    return HX_SUCCESS;
+}
+
+static void request_end(struct hx_request *request, hx_status_t status)
+{
+    request->status = status;
+    request->state = HX_REQUEST_DONE;
+}
+
+static void first_end(struct hx_engine *engine)
+{
+    struct hx_request *first = engine->first;
+
+    if (engine->clears)
+        return;
+    engine->first = first->next;
+    hx_call_settle(&first->call, first->aside);
+    request_end(first, HX_SUCCESS);
+}
+
+/* Until it must wait, has nothing left to do, or has failed. */
+static void engine_advance(struct hx_engine *engine)
+{
+    while (engine->first) {
+        if (engine->running == HX_IDLE && engine_begin(engine) != HX_SUCCESS)
+            return;
+        if (!hx_run_advance(engine))
+            return;
+        engine->running = HX_IDLE;
+        if (hx_run_end(&engine->run) != HX_SUCCESS)
+            return;
+        first_end(engine);
+    }
+}
+
+void hx_requests_progress(struct hx_world *world)
+{
+    struct hx_engine **link = &world->active, *engine;
+
+    while ((engine = *link)) {
+        engine_advance(engine);
+        if (engine->first)
+            link = &engine->next_active;
+        else
+            *link = engine->next_active;
+    }
+}
+
+void hx_requests_fail(struct hx_comm *comm)
+{
+    for (int i = 0; i < HX_CONCURRENT; i++) {
+        struct hx_engine *engine = comm->others[i];
+        if (!engine)
+            continue;
+        if (engine->running != HX_IDLE)
+            hx_transfer_cancel_all(&engine->run);
+        engine->running = HX_IDLE;
+        for (; engine->first; engine->first = engine->first->next)
+            request_end(engine->first, comm->failed);
+    }
+}
+
+int hx_requests_active(const struct hx_comm *comm)
+{
+    int n = 0;
+
+    for (int i = 0; i < HX_CONCURRENT; i++)
+        if (comm->others[i])
+            for (const struct hx_request *request = comm->others[i]->first; request; request = request->next)
+                n++;
+    return n;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------ */
+
+static void request_release(struct hx_request *request)
+{
+    request->call.comm->requests--;
+    free(request->aside);
+    free(request);
+}
+
+static hx_status_t request_start(struct hx_request *request)
+{
+    struct hx_comm *comm = request->call.comm;
+    struct hx_engine *engine;
+
+    request->state = HX_REQUEST_DONE;
+    request->status = HX_SUCCESS;
+    if (request->call.kind.count == 0)
+        return HX_SUCCESS;
+    if (comm->size == 1) {
+        const void *in = request->call.in;
+        void *out = request->call.out;
+        hx_call_aside(&request->call, request->aside, &in, &out);
+        hx_call_alone(&request->call, in, out);
+        hx_call_settle(&request->call, request->aside);
+        return HX_SUCCESS;
+    }
+    if (!(engine = engine_next(comm)))
+        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks start the call, this one cannot */
+    request->state = HX_REQUEST_ACTIVE;
+    request->next = NULL;
+    if (engine->first) {
+        engine->last->next = request;
+    } else {
+        engine->first = request;
+        engine->next_active = comm->world->active;
+        comm->world->active = engine;
+    }
+    engine->last = request;
+    hx_requests_progress(comm->world);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
+{
+    struct hx_request *request = calloc(1, sizeof(*request));
+    void *aside = request && call->aside != HX_ASIDE_NOTHING && call->kind.count ? malloc(call->aside_bytes) : NULL;
+    hx_status_t status = HX_SUCCESS;
+
+    if (!request || (!aside && call->aside != HX_ASIDE_NOTHING && call->kind.count)) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->aside_bytes);
+        free(request);
+        return hx_comm_break(call->comm, HX_ERR_NOMEM);
+    }
+    *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
+    call->comm->requests++;
+    if (!persistent && (status = request_start(request)) != HX_SUCCESS) {
+        request_release(request);
+        return status;
+    }
+    *out = request;
+    return HX_SUCCESS;
+}
+
+static hx_status_t request_check(const hx_request_t *request, const char *name)
+{
+    return request ? HX_SUCCESS : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
+}
+
+hx_status_t hx_start(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_start");
+    struct hx_comm *comm;
+
+    if (status != HX_SUCCESS)
+        return status;
+    comm = request->call.comm;
+    if (comm->failed)
+        return comm->failed;
+    if (!request->persistent)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: a request of %s is not persistent: it has started already",
+                                          request->call.name));
+    if (request->state != HX_REQUEST_INACTIVE)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: wait for it first",
+                                          request->call.name));
+    return request_start(request);
+}
+
+/* It is done: hand out its status. What is not persistent ends here. */
+static hx_status_t request_finish(hx_request_t *request)
+{
+    hx_status_t status = request->status;
+
+    request->state = HX_REQUEST_INACTIVE;
+    request->status = HX_SUCCESS;
+    if (!request->persistent)
+        request_release(request);
+    return status;
+}
+
+static int progress(struct hx_world *world)
+{
+    int events = world->net ? hx_registry.net->progress(world->net) : 0;
+
+    hx_requests_progress(world);
+    return events;
+}
+
+/* The network has failed under comm's calls. */
+static void network_failed(struct hx_comm *comm, int events)
+{
+    if (comm->failed == HX_SUCCESS)
+        hx_comm_break(comm, (hx_status_t)-events);
+}
+
+hx_status_t hx_test(hx_request_t *request, int *done)
+{
+    hx_status_t status = request_check(request, "hx_test");
+    int events;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (!done)
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
+    if (request->state == HX_REQUEST_ACTIVE && (events = progress(request->call.comm->world)) < 0)
+        network_failed(request->call.comm, events);
+    *done = request->state != HX_REQUEST_ACTIVE;
+    return *done ? request_finish(request) : HX_SUCCESS;
+}
+
+static int wait_look(void *ctx)
+{
+    struct hx_request *request = ctx;
+    int events = progress(request->call.comm->world);
+
+    if (events < 0)
+        network_failed(request->call.comm, events);
+    return request->state != HX_REQUEST_ACTIVE;
+}
+
+/* The run that the request waits for: its engine's first. */
+static struct hx_engine *engine_of(const struct hx_request *request)
+{
+    const struct hx_comm *comm = request->call.comm;
+
+    for (int i = 0; i < HX_CONCURRENT; i++)
+        for (const struct hx_request *at = comm->others[i] ? comm->others[i]->first : NULL; at; at = at->next)
+            if (at == request)
+                return comm->others[i];
+    return NULL;
+}
+
+static void wait_tell(void *ctx)
+{
+    struct hx_engine *engine = engine_of(ctx);
+
+    if (engine && engine->running != HX_IDLE)
+        hx_stall_tell(&engine->run);
+}
+
+hx_status_t hx_wait(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_wait");
+    struct hx_world *world;
+    struct hx_engine *engine;
+
+    if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
+        return status;
+    world = request->call.comm->world;
+    if (hx_wait_until(&world->waiter, wait_look, wait_tell, request, world->env->timeout) == HX_ERR_TIMEOUT &&
+        (engine = engine_of(request))) {
+        hx_stall_fail(&engine->run);
+        hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
+    }
+    return request_finish(request);
+}
+
+hx_status_t hx_waitall(int n, hx_request_t **requests)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    if (n < 0 || (n > 0 && !requests))
+        return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
+    for (int i = 0; i < n; i++) {
+        int persistent = requests[i] && requests[i]->persistent;
+        hx_status_t one = requests[i] ? hx_wait(requests[i]) : HX_SUCCESS;
+        if (status == HX_SUCCESS)
+            status = one;
+        if (!persistent)
+            requests[i] = NULL;
+    }
+    return status;
+}
+
+hx_status_t hx_request_free(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_request_free");
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (request->state == HX_REQUEST_ACTIVE)
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
+                                                        request->call.name));
+    request_release(request);
+    return HX_SUCCESS;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One rank of a job that makes communicators, and calls that do not block, over and over. usage: comms SEED OPERATIONS
+ *
+ * Every rank draws the same operations from the seed: it splits, duplicates and frees communicators, forms groups, and calls
+ * collectives on any of them, blocking, non-blocking and persistent, in place or not; each result is compared with what the
+ * members' inputs say.
+ */
+#include <hierax.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMS = 12, CALLS = 24, PERSISTENT = 6, MOST = 20000 };
+
+struct group { /* the same on all ranks, members or not */
+    int open, size, *ranks; /* of the job */
+    hx_comm_t *comm;        /* NULL: this rank is no member */
+};
+
+enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, WHATS };
+
+struct call {
+    enum what what;
+    int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
+    size_t count;
+    int64_t *in, *out;
+    hx_request_t *request; /* NULL: not under way here */
+};
+
+static uint64_t state;
+static int size, rank, stamps;
+static struct group groups[COMMS];
+static struct call calls[CALLS], persistent[PERSISTENT];
+static const char *doing = "start";
+
+/* Drawn alike by all ranks: splitmix64. */
+static uint64_t draw(uint64_t n)
+{
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (z ^ z >> 31) % n;
+}
+
+static void fail(const hx_comm_t *comm, const char *what)
+{
+    fprintf(stderr, "rank %d, %s: %s: %s\n", rank, doing, what, hx_error_detail(comm));
+    exit(1);
+}
+
+static void check(hx_status_t status, const hx_comm_t *comm)
+{
+    if (status != HX_SUCCESS)
+        fail(comm, hx_strerror(status));
+}
+
+static int64_t contribution(int job_rank, int stamp, size_t i)
+{
+    return (int64_t)(i * 31 + 7 + (size_t)stamp * 1001) * (job_rank + 1) + job_rank;
+}
+
+/* What of element i of a call's result is right. me: this rank in the group. */
+static int64_t wanted(const struct call *call, int me, size_t i)
+{
+    const struct group *g = &groups[call->group];
+    int64_t sum = 0;
+
+    switch (call->what) {
+    case ALLGATHER:
+    case GATHER: return contribution(g->ranks[i / call->count], call->stamp, i % call->count);
+    case BCAST: return contribution(g->ranks[call->root], call->stamp, i);
+    case SCATTER: return contribution(g->ranks[call->root], call->stamp, (size_t)me * call->count + i);
+    case REDUCE_SCATTER: i += (size_t)me * call->count; break;
+    default: break;
+    }
+    for (int r = 0; r < g->size; r++)
+        sum += contribution(g->ranks[r], call->stamp, i);
+    return sum;
+}
+
+static size_t in_count(const struct call *call)
+{
+    return call->what == REDUCE_SCATTER || call->what == SCATTER ? call->count * (size_t)groups[call->group].size : call->count;
+}
+
+static size_t out_count(const struct call *call, int me)
+{
+    switch (call->what) {
+    case BARRIER: return 0;
+    case ALLGATHER: return call->count * (size_t)groups[call->group].size;
+    case GATHER: return me == call->root ? call->count * (size_t)groups[call->group].size : 0;
+    case REDUCE: return me == call->root ? call->count : 0;
+    default: return call->count;
+    }
+}
+
+/* Fill the buffers, in place as the call wants it. Returns what to pass as in and out. */
+static void prepare(struct call *call, const void **in, void **out)
+{
+    const struct group *g = &groups[call->group];
+    int me = hx_rank(g->comm), place = call->in_place && call->what != BCAST && call->what != BARRIER;
+    size_t n = in_count(call), at = call->what == ALLGATHER || call->what == GATHER ? (size_t)me * n : 0;
+
+    for (size_t i = 0; i < (size_t)MOST; i++)
+        call->in[i] = call->out[i] = -1;
+    if (place && (call->what == REDUCE || call->what == GATHER || call->what == SCATTER) && me != call->root)
+        place = 0;
+    if (call->what == SCATTER)
+        place = place && me == call->root;
+    for (size_t i = 0; i < n; i++)
+        (place && call->what != SCATTER ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
+    *in = place && call->what != SCATTER ? HX_IN_PLACE : call->in;
+    *out = place && call->what == SCATTER ? HX_IN_PLACE : call->out;
+    if (call->what == BCAST)
+        for (size_t i = 0; i < n && me == call->root; i++)
+            call->out[i] = contribution(rank, call->stamp, i);
+}
+
+static void compare(const struct call *call)
+{
+    int me = hx_rank(groups[call->group].comm), placed = call->in_place && call->what == SCATTER && me == call->root;
+    const int64_t *out = placed ? call->in + (size_t)me * call->count : call->out;
+
+    for (size_t i = 0; i < out_count(call, me); i++)
+        if (out[i] != wanted(call, me, i)) {
+            fprintf(stderr, "rank %d: collective %d in group %d of %d, root %d, count %zu, in place %d: element %zu is %" PRId64
+                    ", not %" PRId64 "\n", rank, call->what, call->group, groups[call->group].size, call->root, call->count,
+                    call->in_place, i, out[i], wanted(call, me, i));
+            exit(1);
+        }
+}
+
+static hx_status_t call_block(const struct call *call, const void *in, void *out)
+{
+    hx_comm_t *comm = groups[call->group].comm;
+
+    switch (call->what) {
+    case BARRIER: return hx_barrier(comm);
+    case ALLREDUCE: return hx_allreduce(in, out, call->count, HX_INT64, HX_SUM, comm);
+    case REDUCE_SCATTER: return hx_reduce_scatter_block(in, out, call->count, HX_INT64, HX_SUM, comm);
+    case ALLGATHER: return hx_allgather(in, out, call->count, HX_INT64, comm);
+    case BCAST: return hx_bcast(out, call->count, HX_INT64, call->root, comm);
+    case REDUCE: return hx_reduce(in, out, call->count, HX_INT64, HX_SUM, call->root, comm);
+    case GATHER: return hx_gather(in, out, call->count, HX_INT64, call->root, comm);
+    case SCATTER: return hx_scatter(in, out, call->count, HX_INT64, call->root, comm);
+    case WHATS: break;
+    }
+    abort();
+}
+
+static hx_status_t call_start(struct call *call, const void *in, void *out)
+{
+    hx_comm_t *comm = groups[call->group].comm;
+
+    switch (call->what) {
+    case BARRIER: return hx_ibarrier(comm, &call->request);
+    case ALLREDUCE: return hx_iallreduce(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
+    case REDUCE_SCATTER: return hx_ireduce_scatter_block(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
+    case ALLGATHER: return hx_iallgather(in, out, call->count, HX_INT64, comm, &call->request);
+    case BCAST: return hx_ibcast(out, call->count, HX_INT64, call->root, comm, &call->request);
+    case REDUCE: return hx_ireduce(in, out, call->count, HX_INT64, HX_SUM, call->root, comm, &call->request);
+    case GATHER: return hx_igather(in, out, call->count, HX_INT64, call->root, comm, &call->request);
+    case SCATTER: return hx_iscatter(in, out, call->count, HX_INT64, call->root, comm, &call->request);
+    case WHATS: break;
+    }
+    abort();
+}
+
+static void draw_call(struct call *call)
+{
+    static const size_t counts[] = {0, 1, 2, 7, 100, 601, 1999};
+    int64_t *in = call->in, *out = call->out;
+
+    *call = (struct call){.what = (enum what)draw(WHATS), .group = (int)draw(COMMS), .in_place = (int)draw(2), .stamp = ++stamps, .in = in,
+                          .out = out};
+    while (!groups[call->group].open)
+        call->group = (call->group + 1) % COMMS;
+    call->root = (int)draw((uint64_t)groups[call->group].size);
+    call->count = counts[draw(sizeof(counts) / sizeof(counts[0]))];
+}
+
+/* ---- communicators */
+
+static void group_open(struct group *g, const int *ranks, int n, hx_comm_t *comm)
+{
+    g->open = 1;
+    g->size = n;
+    g->comm = comm;
+    memcpy(g->ranks, ranks, (size_t)n * sizeof(int));
+    if (comm && (hx_size(comm) != n || g->ranks[hx_rank(comm)] != rank))
+        fail(comm, "the new communicator has other members");
+}
+
+static int in_use(int group)
+{
+    int used = 0;
+
+    for (int i = 0; i < CALLS; i++)
+        used |= calls[i].busy && calls[i].group == group;
+    return used;
+}
+
+/* A split of an open group in two, of which the first becomes one of ours, in reverse order, and the second is freed. */
+static void op_split(int from, int to)
+{
+    const struct group *g = &groups[from];
+    int ranks[2][64], n[2] = {0}, threshold = (int)draw((uint64_t)g->size) + 1;
+    hx_comm_t *comm = NULL;
+
+    for (int i = g->size - 1; i >= 0; i--)
+        ranks[i % threshold != 0][n[i % threshold != 0]++] = g->ranks[i];
+    if (g->comm) {
+        int me = hx_rank(g->comm), color = me % threshold != 0;
+        check(hx_comm_split(g->comm, color && threshold % 2 ? HX_UNDEFINED : color, -me, &comm), g->comm);
+        if (color && threshold % 2 && comm)
+            fail(g->comm, "undefined color has a communicator");
+        if (color && comm) {
+            check(hx_comm_free(comm), comm);
+            comm = NULL;
+        }
+    }
+    group_open(&groups[to], ranks[0], n[0], comm);
+}
+
+static void op_dup(int from, int to)
+{
+    hx_comm_t *comm = NULL;
+
+    if (groups[from].comm)
+        check(hx_comm_dup(groups[from].comm, &comm), groups[from].comm);
+    group_open(&groups[to], groups[from].ranks, groups[from].size, comm);
+}
+
+/* Some of the ranks of a group in any order. */
+static void op_group(int from, int to)
+{
+    const struct group *g = &groups[from];
+    int picked[64], ranks[64], n = (int)draw((uint64_t)g->size) + 1, member = 0;
+    hx_comm_t *comm = NULL;
+
+    for (int i = 0; i < g->size; i++)
+        picked[i] = i;
+    for (int i = 0; i < n; i++) {
+        int j = i + (int)draw((uint64_t)(g->size - i)), other = picked[i];
+        picked[i] = picked[j];
+        picked[j] = other;
+        ranks[i] = g->ranks[picked[i]];
+        member |= ranks[i] == rank;
+    }
+    if (member)
+        check(hx_comm_group(g->comm, picked, n, &comm), g->comm);
+    group_open(&groups[to], ranks, n, comm);
+}
+
+static void op_communicator(void)
+{
+    int from = (int)draw(COMMS), to = 1 + (int)draw(COMMS - 1);
+
+    while (!groups[from].open)
+        from = (from + 1) % COMMS;
+    if (groups[to].open) {
+        if (in_use(to))
+            return;
+        if (groups[to].comm)
+            check(hx_comm_free(groups[to].comm), groups[to].comm);
+        groups[to].open = 0;
+        return;
+    }
+    switch (draw(3)) {
+    case 0: op_split(from, to); break;
+    case 1: op_dup(from, to); break;
+    default: op_group(from, to); break;
+    }
+}
+
+/* ---- calls */
+
+static void op_block(void)
+{
+    static struct call call;
+    const void *in;
+    void *out;
+
+    if (!call.in && (!(call.in = malloc(MOST * sizeof(int64_t))) || !(call.out = malloc(MOST * sizeof(int64_t)))))
+        abort();
+    draw_call(&call);
+    if (!groups[call.group].comm)
+        return;
+    prepare(&call, &in, &out);
+    check(call_block(&call, in, out), groups[call.group].comm);
+    compare(&call);
+}
+
+static void op_start(struct call *call)
+{
+    const void *in;
+    void *out;
+
+    if (call->busy)
+        return;
+    draw_call(call);
+    call->busy = 1;
+    if (!groups[call->group].comm)
+        return;
+    prepare(call, &in, &out);
+    check(call_start(call, in, out), groups[call->group].comm);
+}
+
+static void op_wait(struct call *call, int tests)
+{
+    int done = 0;
+
+    while (call->request && tests-- > 0 && !done)
+        check(hx_test(call->request, &done), groups[call->group].comm);
+    if (call->request && !done)
+        check(hx_wait(call->request), groups[call->group].comm);
+    if (call->request)
+        compare(call);
+    call->request = NULL;
+    call->busy = 0;
+}
+
+/* Persistent all-reduces of the world, made once, started many times. */
+static void op_persistent(struct call *call)
+{
+    const void *in;
+    void *out;
+    int again = (int)draw(3);
+
+    for (int i = 0; i <= again; i++) {
+        call->stamp = ++stamps;
+        prepare(call, &in, &out);
+        check(hx_start(call->request), groups[0].comm);
+        check(hx_wait(call->request), groups[0].comm);
+        compare(call);
+    }
+}
+
+static void all_wait(void)
+{
+    hx_request_t *requests[CALLS];
+
+    for (int i = 0; i < CALLS; i++)
+        requests[i] = calls[i].request;
+    check(hx_waitall(CALLS, requests), groups[0].comm);
+    for (int i = 0; i < CALLS; i++) {
+        if (calls[i].request)
+            compare(&calls[i]);
+        if (requests[i])
+            fail(groups[0].comm, "hx_waitall left a request");
+        calls[i].request = NULL;
+        calls[i].busy = 0;
+    }
+}
+
+static void operation(void)
+{
+    switch (draw(12)) {
+    case 0: doing = "communicator"; op_communicator(); break;
+    case 1:
+    case 2:
+    case 3: doing = "blocking"; op_block(); break;
+    case 4:
+    case 5:
+    case 6:
+    case 7: doing = "start"; op_start(&calls[draw(CALLS)]); break;
+    case 8:
+    case 9: doing = "wait"; op_wait(&calls[draw(CALLS)], 0); break;
+    case 10: doing = "test"; op_wait(&calls[draw(CALLS)], 1000); break;
+    default: doing = "persistent"; op_persistent(&persistent[draw(PERSISTENT)]); break;
+    }
+    if (draw(100) == 0)
+        all_wait();
+}
+
+static void start(void)
+{
+    int all[64];
+
+    check(hx_init(&groups[0].comm), NULL);
+    size = hx_size(groups[0].comm);
+    rank = hx_rank(groups[0].comm);
+    for (int r = 0; r < size && r < 64; r++)
+        all[r] = r;
+    for (int g = 0; g < COMMS; g++)
+        if (!(groups[g].ranks = malloc(64 * sizeof(int))))
+            abort();
+    group_open(&groups[0], all, size, groups[0].comm);
+    for (int i = 0; i < CALLS + PERSISTENT; i++) {
+        struct call *call = i < CALLS ? &calls[i] : &persistent[i - CALLS];
+        call->in = malloc(MOST * sizeof(int64_t));
+        call->out = malloc(MOST * sizeof(int64_t));
+        if (!call->in || !call->out)
+            abort();
+    }
+    for (int i = 0; i < PERSISTENT; i++) {
+        struct call *call = &persistent[i];
+        call->what = i % 2 ? ALLREDUCE : REDUCE_SCATTER;
+        call->count = (size_t)(1 + 300 * i);
+        call->in_place = i > 2;
+        check(call->what == ALLREDUCE
+                  ? hx_allreduce_init(call->in_place ? HX_IN_PLACE : call->in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm,
+                                      &call->request)
+                  : hx_reduce_scatter_block_init(call->in_place ? HX_IN_PLACE : call->in, call->out, call->count, HX_INT64, HX_SUM,
+                                                 groups[0].comm, &call->request), groups[0].comm);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    long operations = argc == 3 ? atol(argv[2]) : 0;
+
+    state = argc == 3 ? strtoull(argv[1], NULL, 10) : 0;
+    start();
+    for (long i = 0; i < operations; i++)
+        operation();
+    all_wait();
+    for (int i = 0; i < PERSISTENT; i++)
+        check(hx_request_free(persistent[i].request), groups[0].comm);
+    for (int g = 1; g < COMMS; g++)
+        if (groups[g].comm && groups[g].open)
+            check(hx_comm_free(groups[g].comm), groups[g].comm);
+    check(hx_barrier(groups[0].comm), groups[0].comm);
+    if (rank == 0)
+        printf("seed %s: %ld operations over %d ranks, no difference\n", argv[1], operations, size);
+    check(hx_finalize(), NULL);
+    for (int i = 0; i < CALLS + PERSISTENT; i++) {
+        free((i < CALLS ? &calls[i] : &persistent[i - CALLS])->in);
+        free((i < CALLS ? &calls[i] : &persistent[i - CALLS])->out);
+    }
+    for (int g = 0; g < COMMS; g++)
+        free(groups[g].ranks);
+    return 0;
+}
