@@ -137,6 +137,60 @@ static void plan_info(void)
                 alone != (info.network_bytes + info.shared_bytes == 0) || (info.network_bytes && !info.network[0]);
 }
 
+static void wrong_communicators(void)
+{
+    int size = hx_size(world), me = hx_rank(world), twice[2] = {me, me}, beyond = size, other = (me + 1) % size;
+    hx_comm_t *comm = NULL;
+
+    EXPECT(hx_comm_split(NULL, 0, 0, &comm), HX_ERR_ARG, NULL, "hx_comm_split: the communicator is NULL");
+    EXPECT(hx_comm_split(world, 0, 0, NULL), HX_ERR_ARG, NULL, "hx_comm_split: out is NULL");
+    EXPECT(hx_comm_split(world, -5, 0, &comm), HX_ERR_ARG, world, "color -5 is none; choose 0 or more, or HX_UNDEFINED");
+    EXPECT(hx_comm_dup(NULL, &comm), HX_ERR_ARG, NULL, "hx_comm_dup: the communicator is NULL");
+    EXPECT(hx_comm_group(world, NULL, 1, &comm), HX_ERR_ARG, world, "ranks is NULL");
+    EXPECT(hx_comm_group(world, &me, 0, &comm), HX_ERR_ARG, world, "n is 0; choose 1 to");
+    EXPECT(hx_comm_group(world, &beyond, 1, &comm), HX_ERR_ARG, world, "hx_comm_group: ranks[0] is");
+    if (size > 1) {
+        EXPECT(hx_comm_group(world, twice, 2, &comm), HX_ERR_ARG, world, "is named twice");
+        EXPECT(hx_comm_group(world, &other, 1, &comm), HX_ERR_ARG, world, "is not among the 1 ranks");
+    }
+    EXPECT(hx_comm_free(NULL), HX_ERR_ARG, NULL, "hx_comm_free: the communicator is NULL");
+    EXPECT(hx_comm_free(world), HX_ERR_STATE, world, "freed by hx_finalize");
+    failures += comm != NULL;
+}
+
+static void wrong_requests(void)
+{
+    hx_request_t *request = (hx_request_t *)&failures, *none = NULL;
+    int in = 1, out = 0, done;
+    hx_comm_t *comm;
+
+    EXPECT(hx_start(NULL), HX_ERR_ARG, NULL, "hx_start: the request is NULL");
+    EXPECT(hx_test(NULL, &done), HX_ERR_ARG, NULL, "hx_test: the request is NULL");
+    EXPECT(hx_wait(NULL), HX_ERR_ARG, NULL, "hx_wait: the request is NULL");
+    EXPECT(hx_request_free(NULL), HX_ERR_ARG, NULL, "hx_request_free: the request is NULL");
+    EXPECT(hx_waitall(-1, &request), HX_ERR_ARG, NULL, "hx_waitall: -1 requests; choose 0 or more");
+    EXPECT(hx_waitall(1, NULL), HX_ERR_ARG, NULL, "the list is NULL");
+    EXPECT(hx_waitall(1, &none), HX_SUCCESS, NULL, "");
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, NULL), HX_ERR_ARG, NULL, "hx_iallreduce: request is NULL");
+    EXPECT(hx_iallreduce(&in, NULL, 1, HX_INT32, HX_SUM, world, &request), HX_ERR_ARG, world, "hx_iallreduce: out is NULL");
+    failures += request != NULL;
+    EXPECT(hx_bcast_init(&in, 1, HX_INT32, -1, world, &request), HX_ERR_ARG, world, "hx_bcast_init: root -1");
+    EXPECT(hx_comm_dup(world, &comm), HX_SUCCESS, world, "");
+    EXPECT(hx_allreduce_init(&in, &out, 1, HX_INT32, HX_SUM, comm, &request), HX_SUCCESS, comm, "");
+    EXPECT(hx_wait(request), HX_SUCCESS, comm, ""); /* not started */
+    EXPECT(hx_start(request), HX_SUCCESS, comm, "");
+    EXPECT(hx_start(request), HX_ERR_STATE, comm, "hx_allreduce_init is active");
+    EXPECT(hx_test(request, NULL), HX_ERR_ARG, comm, "done is NULL");
+    EXPECT(hx_comm_free(comm), HX_ERR_STATE, comm, "1 requests are not freed");
+    EXPECT(hx_wait(request), HX_SUCCESS, comm, "");
+    failures += out != hx_size(comm);
+    EXPECT(hx_request_free(request), HX_SUCCESS, comm, "");
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, comm, &request), HX_SUCCESS, comm, "");
+    EXPECT(hx_start(request), HX_ERR_STATE, comm, "is not persistent");
+    EXPECT(hx_wait(request), HX_SUCCESS, comm, "");
+    EXPECT(hx_comm_free(comm), HX_SUCCESS, comm, "");
+}
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -171,6 +225,8 @@ int main(void)
     wrong_arguments();
     wrong_scans();
     wrong_roots();
+    wrong_communicators();
+    wrong_requests();
     zero_counts();
     right_calls();
     wrong_arguments();

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Communicators and calls that do not block: drawn operations, compared with what is right; many communicators, without growth.
+. "$(dirname "$0")/common.sh"
+
+operations=${HX_TEST_OPERATIONS:-10000} growth=2000
+[ -z "${TEST_SANITIZER:-}" ] || { operations=600; growth=150; }
+seed=$(date +%s)
+
+# draw RANKS NODES OPERATIONS
+draw() {
+    timeout 280 "$run" -n "$1" --nodes "$2" -- "$here/comms" "$seed" "$3" >"$tmp/out" 2>"$tmp/err" &&
+        grep -q "no difference" "$tmp/out" ||
+        { fail "comms $seed $3, $1 ranks on $2 nodes: $(tail -n 3 "$tmp/err")"; return; }
+    cat "$tmp/out"
+    seed=$((seed + 1))
+}
+draw 1 1 $((operations / 10))
+draw 4 1 "$operations"
+draw 3 3 $((operations / 4))
+draw 5 3 $((operations / 4))
+timeout 120 "$run" -n 3 -- "$here/comms" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
+timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
+timeout 60 "$run" -n 2 -- "$here/comms" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
+finish
