@@ -20,7 +20,7 @@ struct group { /* the same on all ranks, members or not */
     hx_comm_t *comm;        /* NULL: this rank is no member */
 };
 
-enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, WHATS };
+enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, WHATS };
 
 struct call {
     enum what what;
@@ -73,6 +73,7 @@ static int64_t wanted(const struct call *call, int me, size_t i)
     switch (call->what) {
     case ALLGATHER:
     case GATHER: return contribution(g->ranks[i / call->count], call->stamp, i % call->count);
+    case ALLTOALL: return contribution(g->ranks[i / call->count], call->stamp, (size_t)me * call->count + i % call->count);
     case BCAST: return contribution(g->ranks[call->root], call->stamp, i);
     case SCATTER: return contribution(g->ranks[call->root], call->stamp, (size_t)me * call->count + i);
     case REDUCE_SCATTER: i += (size_t)me * call->count; break;
@@ -85,13 +86,16 @@ static int64_t wanted(const struct call *call, int me, size_t i)
 
 static size_t in_count(const struct call *call)
 {
-    return call->what == REDUCE_SCATTER || call->what == SCATTER ? call->count * (size_t)groups[call->group].size : call->count;
+    int blocks = call->what == REDUCE_SCATTER || call->what == SCATTER || call->what == ALLTOALL;
+
+    return blocks ? call->count * (size_t)groups[call->group].size : call->count;
 }
 
 static size_t out_count(const struct call *call, int me)
 {
     switch (call->what) {
     case BARRIER: return 0;
+    case ALLTOALL:
     case ALLGATHER: return call->count * (size_t)groups[call->group].size;
     case GATHER: return me == call->root ? call->count * (size_t)groups[call->group].size : 0;
     case REDUCE: return me == call->root ? call->count : 0;
@@ -150,6 +154,7 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
     case GATHER: return hx_gather(in, out, call->count, HX_INT64, call->root, comm);
     case SCATTER: return hx_scatter(in, out, call->count, HX_INT64, call->root, comm);
     case SCAN: return hx_scan(in, out, call->count, HX_INT64, HX_SUM, comm);
+    case ALLTOALL: return hx_alltoall(in, out, call->count, HX_INT64, comm);
     case EXSCAN: return hx_exscan(in, out, call->count, HX_INT64, HX_SUM, comm);
     case WHATS: break;
     }
@@ -170,6 +175,7 @@ static hx_status_t call_start(struct call *call, const void *in, void *out)
     case GATHER: return hx_igather(in, out, call->count, HX_INT64, call->root, comm, &call->request);
     case SCATTER: return hx_iscatter(in, out, call->count, HX_INT64, call->root, comm, &call->request);
     case SCAN: return hx_iscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
+    case ALLTOALL: return hx_ialltoall(in, out, call->count, HX_INT64, comm, &call->request);
     case EXSCAN: return hx_iexscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
     case WHATS: break;
     }
