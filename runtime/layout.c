@@ -136,8 +136,8 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
     return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding, a line or an
- * element. column may be one more than there are: the end. */
+/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding, a line or, with
+ * several slices, an element. column may be one more than there are: the end. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
     uint64_t items = (uint64_t)list_start(layout->stage, column) * row_length(layout->stage, row);
@@ -145,7 +145,7 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t 
     uint64_t elements = piece_max(layout, items);
 
     if (!layout->slot_lines)
-        return (elements + blocks) * layout->elem_bytes;
+        return (elements + (layout->nslices > 1 ? blocks : 0)) * layout->elem_bytes;
     return align_up(elements * layout->elem_bytes) + blocks * (size_t)HX_ROW_ALIGN;
 }
 
@@ -174,6 +174,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
         layout->slot_lines =
             piece_max(layout, (uint64_t)list_start(stage, layout->columns) * row_length(stage, row)) * sizes->elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
+        if (layout->nslices == 1 && plan_block_max(plan, sizes->count) * sizes->elem_bytes % HX_ROW_ALIGN == 0)
+            layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
         layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
