@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting, stopping, and what a communicator can be asked. */
 #include "call.h"
+#include "lock.h"
 #include "startup.h"
 
 struct hx_world *hx_world;
@@ -18,6 +19,11 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
                        finalized ? "has been finalized" : "is started already");
     if ((status = hx_world_open(config, &hx_world)) == HX_SUCCESS)
         *world = hx_world->comms;
+    if (status == HX_SUCCESS && (status = hx_progress_thread_start(hx_world)) != HX_SUCCESS) {
+        *world = NULL;
+        hx_world_close(hx_world, 0);
+        hx_world = NULL;
+    }
     return status;
 }
 
@@ -34,14 +40,19 @@ hx_status_t hx_finalize(void)
 
     if (!world)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax is not started");
-    for (struct hx_comm *comm = world->comms; comm; comm = comm->next) {
+    hx_lock();
+    for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         int active = hx_requests_active(comm);
         if (active)
-            return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are active: wait for them first", active));
+            status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are active: wait for them first", active));
         failed |= comm->failed != HX_SUCCESS;
     }
+    hx_unlock();
+    if (status != HX_SUCCESS)
+        return status;
     if (!failed)
         status = hx_barrier(world->comms);
+    hx_progress_thread_end(world);
     hx_world = NULL;
     hx_world_close(world, status == HX_SUCCESS && !failed);
     finalized = 1;

@@ -2,6 +2,7 @@
 /* Calls: what the public functions have in common. */
 #include "call.h"
 #include "explain.h"
+#include "lock.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,22 +136,47 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     return HX_SUCCESS;
 }
 
+static int idle_look(void *ctx)
+{
+    const struct hx_engine *engine = ctx;
+
+    hx_progress_all(engine->world);
+    return engine->running == HX_IDLE;
+}
+
+hx_status_t hx_engine_await(struct hx_engine *engine, const char *name)
+{
+    struct hx_world *world = engine->world;
+
+    if (engine->running == HX_IDLE)
+        return HX_SUCCESS;
+    if (hx_wait_until(&world->waiter, idle_look, NULL, engine, world->env->timeout) == HX_SUCCESS)
+        return engine->comm->failed;
+    return hx_comm_break(engine->comm, hx_fail(HX_ERR_TIMEOUT, "%s: another thread's call has not ended for %g s (HX_TIMEOUT)", name,
+                                               world->env->timeout));
+}
+
 static hx_status_t call_block(const struct hx_call *call)
 {
     struct hx_bound *bound = hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
     hx_status_t status;
 
-    if (!bound && ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0))
-        return status;
+    if (!bound) {
+        if ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0)
+            return status;
+        if ((status = hx_engine_await(&call->comm->engine, call->name)) != HX_SUCCESS)
+            return status;
+    }
     if (!hx_coll_awaits_all(call->kind.coll) && hx_engine_is_far_ahead(&call->comm->engine)) {
-        if ((status = hx_barrier(call->comm)) != HX_SUCCESS)
+        struct hx_call barrier = {.name = call->name, .comm = call->comm, .kind = hx_kind_barrier()};
+        if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
         bound = NULL; /* to bind a barrier may have released it */
     }
     return call_run(call, bound);
 }
 
-hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
+hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
     hx_status_t status;
 
@@ -164,6 +190,16 @@ hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_reque
     return hx_request_new(call, mode == HX_PERSISTENT, request);
 }
 
+hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = hx_call_do(call, mode, request);
+    hx_unlock();
+    return status;
+}
+
 /* ---- what a call does ------------------------------------------------------------------------------------------- */
 
 static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
@@ -171,7 +207,10 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
     const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
     struct hx_plan_stats stats;
     struct hx_bound *bound;
-    hx_status_t status = hx_bind(&comm->engine, kind, &bound);
+    hx_status_t status = hx_engine_await(&comm->engine, "hx_plan_info");
+
+    if (status == HX_SUCCESS)
+        status = hx_bind(&comm->engine, kind, &bound);
 
     if (status != HX_SUCCESS)
         return hx_comm_fail(comm, status);
@@ -194,8 +233,8 @@ static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
-hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
-                         hx_plan_info_t *info)
+static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                             hx_plan_info_t *info)
 {
     struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
     hx_status_t status;
@@ -217,4 +256,15 @@ hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, 
         kind.root = 0;
     status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
     return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, kind, info);
+}
+
+hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                         hx_plan_info_t *info)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = plan_info(comm, collective, count, dtype, op, root, info);
+    hx_unlock();
+    return status;
 }

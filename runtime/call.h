@@ -41,15 +41,26 @@ struct hx_request {
 enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
 
 /* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
+hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+/* The same, for a thread that comes from outside. */
 hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
 {
-    if (!hx_world || !comm || comm->failed || !in || !out || out == HX_IN_PLACE)
+    if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
         return NULL;
     return hx_bound_find(&comm->engine, kind);
 }
+
+/* Return when no blocking call of another thread is under way: then this thread's is the next one. */
+hx_status_t hx_engine_await(struct hx_engine *engine, const char *name);
+
+/* Let calls move. Returns nonzero when something did, negative when the network has failed. */
+int hx_progress_all(struct hx_world *world);
+/* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
+hx_status_t hx_progress_thread_start(struct hx_world *world);
+void hx_progress_thread_end(struct hx_world *world);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);

@@ -2,6 +2,7 @@
 /* The collectives of hierax.h: how the arguments of each make a call. Each has three forms: it blocks, it does not
  * (hx_i...), or it is made ready to be started many times (hx_..._init). */
 #include "call.h"
+#include "lock.h"
 #include <stdint.h>
 
 /* The idx-th block at base, which may be anything yet. */
@@ -156,12 +157,18 @@ static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
     struct hx_kind kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count};
-    struct hx_bound *bound = hx_call_known(comm, kind, in, out);
+    hx_status_t status;
 
-    if (bound)
-        return hx_engine_run(&comm->engine, bound, "hx_allreduce", in == HX_IN_PLACE ? out : in, out);
-    struct hx_call call = allreduce_call("hx_allreduce", in, out, count, dtype, op, comm);
-    return hx_call_make(&call, HX_BLOCKING, NULL);
+    hx_lock();
+    struct hx_bound *bound = hx_call_known(comm, kind, in, out);
+    if (bound) {
+        status = hx_engine_run(&comm->engine, bound, "hx_allreduce", in == HX_IN_PLACE ? out : in, out);
+    } else {
+        struct hx_call call = allreduce_call("hx_allreduce", in, out, count, dtype, op, comm);
+        status = hx_call_do(&call, HX_BLOCKING, NULL);
+    }
+    hx_unlock();
+    return status;
 }
 
 NONBLOCKING_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op),

@@ -9,6 +9,7 @@
  */
 #include "comm.h"
 #include "call.h"
+#include "lock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,7 +225,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
     struct hx_call call = {.name = parent->name, .comm = parent->comm, .kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count},
                            .in = words, .out = words, .needed = {words, words}};
 
-    return hx_call_make(&call, HX_BLOCKING, NULL);
+    return hx_call_do(&call, HX_BLOCKING, NULL);
 }
 
 /* ---- split and dup ------------------------------------------------------------------------------------------- */
@@ -272,7 +273,7 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
     if (!places || !members || !ranks) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
         status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in it, this one is not */
-    } else if ((status = hx_call_make(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
+    } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
         int n = members_find(parent, places, color, members, ranks);
         status = comm_agree(parent->world, name, parent_agree, &ctx, ranks, n, out);
         if (status != HX_SUCCESS)
@@ -284,7 +285,7 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
     return status;
 }
 
-hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_comm_t **out)
 {
     hx_status_t status;
 
@@ -298,7 +299,17 @@ hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
     return comm_split("hx_comm_split", comm, color, key, out);
 }
 
-hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
+hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = comm_split_locked(comm, color, key, out);
+    hx_unlock();
+    return status;
+}
+
+static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
 {
     hx_status_t status;
 
@@ -308,6 +319,16 @@ hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
     if ((status = comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
         return status;
     return comm_split("hx_comm_dup", comm, 0, comm->rank, out);
+}
+
+hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = comm_dup_locked(comm, out);
+    hx_unlock();
+    return status;
 }
 
 /* ---- group --------------------------------------------------------------------------------------------------- */
@@ -352,6 +373,8 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 
     if (group->n == 1)
         return HX_SUCCESS;
+    if ((status = hx_engine_await(engine, "hx_comm_group")) != HX_SUCCESS)
+        return status;
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n, group->me,
                                         &choice.plan);
     if (status == HX_SUCCESS)
@@ -387,7 +410,7 @@ static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, in
     return status;
 }
 
-hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
 {
     struct group group = {.n = n};
     hx_status_t status;
@@ -414,10 +437,21 @@ hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
+hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = comm_group_locked(comm, ranks, n, out);
+    hx_unlock();
+    return status;
+}
+
 /* ---- free ---------------------------------------------------------------------------------------------------- */
 
-hx_status_t hx_comm_free(hx_comm_t *comm)
+static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
+    struct hx_call barrier = {.name = "hx_comm_free", .comm = comm, .kind = hx_kind_barrier(), .needed = {&barrier, &barrier}};
     hx_status_t status = HX_SUCCESS;
 
     if (!comm)
@@ -430,7 +464,17 @@ hx_status_t hx_comm_free(hx_comm_t *comm)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d requests are not freed, %d of them active", comm->requests,
                                           hx_requests_active(comm)));
     if (!comm->failed) /* afterwards all have done what they had to do in its contexts */
-        status = hx_barrier(comm);
+        status = hx_call_do(&barrier, HX_BLOCKING, NULL);
     hx_comm_release(comm);
+    return status;
+}
+
+hx_status_t hx_comm_free(hx_comm_t *comm)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = comm_free_locked(comm);
+    hx_unlock();
     return status;
 }

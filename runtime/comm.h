@@ -66,6 +66,9 @@ struct hx_world {
     struct hx_engine *active; /* engines with non-blocking calls under way */
     struct hx_engine *groups; /* of the context in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
+    pthread_t progress_thread; /* HX_PROGRESS_THREAD */
+    pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
+    int has_thread, ends;
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
 };

@@ -135,7 +135,9 @@ struct hx_run { /* a call under way */
 
 struct hx_engine {
     struct hx_comm *comm;
+    struct hx_world *world;
     struct hx_node node;     /* its channel */
+    struct hx_control *mine; /* this rank's in it */
     int context;
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */

@@ -8,7 +8,9 @@
  *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
  *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
  *  - Meanings follow the MPI standard where it has the operation.
- *  - Hierax is called by one thread at a time.
+ *  - Any thread may call any function but hx_init, hx_init_with and hx_finalize, which one thread calls while no other is in Hierax.
+ *    Threads may drive different communicators at once. Calls on one communicator follow each other; it is up to the
+ *    program that their order is the same on all ranks.
  */
 #ifndef HIERAX_H
 #define HIERAX_H

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests: see call.h. */
 #include "call.h"
+#include "lock.h"
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- engines ------------------------------------------------------------------------------------------------- */
 
@@ -52,6 +56,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
 
 static void request_end(struct hx_request *request, hx_status_t status)
 {
+    hx_news(request->call.comm->world);
     request->status = status;
     request->state = HX_REQUEST_DONE;
 }
@@ -159,6 +164,8 @@ static hx_status_t request_start(struct hx_request *request)
     }
     engine->last = request;
     hx_requests_progress(comm->world);
+    if (comm->world->has_thread && comm->world->active)
+        pthread_cond_signal(&comm->world->work);
     return HX_SUCCESS;
 }
 
@@ -188,7 +195,7 @@ static hx_status_t request_check(const hx_request_t *request, const char *name)
     return request ? HX_SUCCESS : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
 }
 
-hx_status_t hx_start(hx_request_t *request)
+static hx_status_t start_locked(hx_request_t *request)
 {
     hx_status_t status = request_check(request, "hx_start");
     struct hx_comm *comm;
@@ -207,6 +214,16 @@ hx_status_t hx_start(hx_request_t *request)
     return request_start(request);
 }
 
+hx_status_t hx_start(hx_request_t *request)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = start_locked(request);
+    hx_unlock();
+    return status;
+}
+
 /* It is done: hand out its status. What is not persistent ends here. */
 static hx_status_t request_finish(hx_request_t *request)
 {
@@ -219,10 +236,12 @@ static hx_status_t request_finish(hx_request_t *request)
     return status;
 }
 
-static int progress(struct hx_world *world)
+int hx_progress_all(struct hx_world *world)
 {
     int events = world->net ? hx_registry.net->progress(world->net) : 0;
 
+    if (events)
+        hx_news(world);
     hx_requests_progress(world);
     return events;
 }
@@ -234,7 +253,7 @@ static void network_failed(struct hx_comm *comm, int events)
         hx_comm_break(comm, (hx_status_t)-events);
 }
 
-hx_status_t hx_test(hx_request_t *request, int *done)
+static hx_status_t test_locked(hx_request_t *request, int *done)
 {
     hx_status_t status = request_check(request, "hx_test");
     int events;
@@ -243,16 +262,26 @@ hx_status_t hx_test(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if (request->state == HX_REQUEST_ACTIVE && (events = progress(request->call.comm->world)) < 0)
+    if (request->state == HX_REQUEST_ACTIVE && (events = hx_progress_all(request->call.comm->world)) < 0)
         network_failed(request->call.comm, events);
     *done = request->state != HX_REQUEST_ACTIVE;
     return *done ? request_finish(request) : HX_SUCCESS;
 }
 
+hx_status_t hx_test(hx_request_t *request, int *done)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = test_locked(request, done);
+    hx_unlock();
+    return status;
+}
+
 static int wait_look(void *ctx)
 {
     struct hx_request *request = ctx;
-    int events = progress(request->call.comm->world);
+    int events = hx_progress_all(request->call.comm->world);
 
     if (events < 0)
         network_failed(request->call.comm, events);
@@ -279,7 +308,7 @@ static void wait_tell(void *ctx)
         hx_stall_tell(&engine->run);
 }
 
-hx_status_t hx_wait(hx_request_t *request)
+static hx_status_t wait_locked(hx_request_t *request)
 {
     hx_status_t status = request_check(request, "hx_wait");
     struct hx_world *world;
@@ -296,7 +325,17 @@ hx_status_t hx_wait(hx_request_t *request)
     return request_finish(request);
 }
 
-hx_status_t hx_waitall(int n, hx_request_t **requests)
+hx_status_t hx_wait(hx_request_t *request)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = wait_locked(request);
+    hx_unlock();
+    return status;
+}
+
+static hx_status_t waitall_locked(int n, hx_request_t **requests)
 {
     hx_status_t status = HX_SUCCESS;
 
@@ -304,7 +343,7 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
         return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
     for (int i = 0; i < n; i++) {
         int persistent = requests[i] && requests[i]->persistent;
-        hx_status_t one = requests[i] ? hx_wait(requests[i]) : HX_SUCCESS;
+        hx_status_t one = requests[i] ? wait_locked(requests[i]) : HX_SUCCESS;
         if (status == HX_SUCCESS)
             status = one;
         if (!persistent)
@@ -313,7 +352,17 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
     return status;
 }
 
-hx_status_t hx_request_free(hx_request_t *request)
+hx_status_t hx_waitall(int n, hx_request_t **requests)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = waitall_locked(n, requests);
+    hx_unlock();
+    return status;
+}
+
+static hx_status_t request_free_locked(hx_request_t *request)
 {
     hx_status_t status = request_check(request, "hx_request_free");
 
@@ -324,4 +373,72 @@ hx_status_t hx_request_free(hx_request_t *request)
                                                         request->call.name));
     request_release(request);
     return HX_SUCCESS;
+}
+
+hx_status_t hx_request_free(hx_request_t *request)
+{
+    hx_status_t status;
+
+    hx_lock();
+    status = request_free_locked(request);
+    hx_unlock();
+    return status;
+}
+
+/* ---- a thread of our own ------------------------------------------------------------------------------------- */
+
+static int thread_look(void *ctx)
+{
+    struct hx_world *world = ctx;
+
+    hx_progress_all(world);
+    return !world->active || world->ends;
+}
+
+/* Inside like any other thread, but only while non-blocking calls are under way. */
+static void *thread_main(void *arg)
+{
+    struct hx_world *world = arg;
+
+    hx_waiter_lock(&world->waiter);
+    while (!world->ends) {
+        if (world->active)
+            hx_wait_until(&world->waiter, thread_look, NULL, world, 0);
+        else
+            pthread_cond_wait(&world->work, &world->waiter.mutex);
+        world->waiter.locked = 1; /* after pthread_cond_wait */
+    }
+    hx_waiter_unlock(&world->waiter);
+    return NULL;
+}
+
+hx_status_t hx_progress_thread_start(struct hx_world *world)
+{
+    sigset_t all, old;
+    int error;
+
+    if (!world->env->progress_thread)
+        return HX_SUCCESS;
+    pthread_cond_init(&world->work, NULL);
+    sigfillset(&all); /* signals are for the program's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    error = pthread_create(&world->progress_thread, NULL, thread_main, world);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (error)
+        return hx_fail(HX_ERR_NOMEM, "HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
+    world->has_thread = 1;
+    return HX_SUCCESS;
+}
+
+void hx_progress_thread_end(struct hx_world *world)
+{
+    if (!world->has_thread)
+        return;
+    hx_waiter_lock(&world->waiter);
+    world->ends = world->waiter.news = 1;
+    pthread_cond_signal(&world->work);
+    hx_waiter_unlock(&world->waiter);
+    pthread_join(world->progress_thread, NULL);
+    pthread_cond_destroy(&world->work);
+    world->has_thread = 0;
 }

@@ -5,6 +5,7 @@
  *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
  */
 #include "comm.h"
+#include "lock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,7 @@ static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, c
 static int world_progress(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
-    struct hx_world *world = engine->comm->world;
+    struct hx_world *world = engine->world;
     int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
@@ -141,6 +142,8 @@ static int world_progress(struct hx_run *run)
     }
     if (world->active)
         hx_requests_progress(world);
+    if (moved)
+        hx_news(world);
     return moved;
 }
 
@@ -149,7 +152,7 @@ static int world_progress(struct hx_run *run)
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    const struct hx_world *world = run->engine->comm->world;
+    const struct hx_world *world = run->engine->world;
 
     if (world->net || run->engine->nactive || world->active)
         world_progress(run);
@@ -159,11 +162,11 @@ static int inline_look(void *ctx)
 static int wait_for(struct hx_run *run, int (*look)(void *))
 {
     struct hx_engine *engine = run->engine;
-    struct hx_world *world = engine->comm->world;
+    struct hx_world *world = engine->world;
     hx_status_t status = hx_wait_until(&world->waiter, look, hx_stall_tell, run, world->env->timeout);
 
     if (status == HX_SUCCESS)
-        atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->waits_for, 0, memory_order_relaxed);
+        atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;
@@ -277,7 +280,7 @@ static void run_progress(struct hx_run *run)
 
 int hx_engine_is_far_ahead(const struct hx_engine *engine)
 {
-    return engine->comm->world->net && engine->ahead >= HX_CALLS_AHEAD;
+    return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
 /* Have all ranks of this node left the call before the last, whose slots are now written anew? */
@@ -341,11 +344,11 @@ static inline int run_enter(struct hx_run *run, struct hx_engine *engine, struct
     run->base[HX_WORK] = engine->memory;
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = engine->node.base;
-    atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->entered, call, memory_order_relaxed);
+    atomic_store_explicit(&engine->mine->entered, call, memory_order_relaxed);
     return !engine->ahead || !bound->writes_slot || slots_are_free(engine);
 }
 
-hx_status_t hx_run_end(struct hx_run *run)
+static inline hx_status_t run_leave(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
 
@@ -354,7 +357,7 @@ hx_status_t hx_run_end(struct hx_run *run)
         return hx_comm_break(engine->comm, run->status);
     }
     /* pairs with the acquire in slots_are_free */
-    atomic_store_explicit(&hx_node_control(&engine->node, engine->node.me)->left, engine->call, memory_order_release);
+    atomic_store_explicit(&engine->mine->left, engine->call, memory_order_release);
     if (run->bound->plan->awaits_all)
         engine->ahead = 0;
     else
@@ -367,14 +370,24 @@ hx_status_t hx_run_end(struct hx_run *run)
 hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     struct hx_run run;
+    hx_status_t status;
 
+    engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out) || wait_for(&run, slots_look)) {
         if (bound->one_slice)
             run_inline(&run);
         else
             run_progress(&run);
     }
-    return hx_run_end(&run);
+    status = run_leave(&run);
+    engine->running = HX_IDLE;
+    hx_news(engine->world);
+    return status;
+}
+
+hx_status_t hx_run_end(struct hx_run *run)
+{
+    return run_leave(run);
 }
 
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
@@ -411,6 +424,8 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
                           comm->rows);
     if (status != HX_SUCCESS)
         return status;
+    engine->world = comm->world;
+    engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));
     if (!engine->queues || !engine->active)

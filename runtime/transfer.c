@@ -205,7 +205,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
     t->net.match = hx_match_id(engine->context, pair ? (*pair)++ : engine->call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);
     t->far = 1 + rank;
-    hx_registry.net->post(engine->comm->world->net, &t->net);
+    hx_registry.net->post(engine->world->net, &t->net);
 }
 
 void hx_transfer_cancel_all(struct hx_run *run)
@@ -218,7 +218,7 @@ void hx_transfer_cancel_all(struct hx_run *run)
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 struct hx_transfer *t = &bs->instances[w].transfers[i];
                 if (t->far && !t->net.done)
-                    hx_registry.net->cancel(engine->comm->world->net, &t->net);
+                    hx_registry.net->cancel(engine->world->net, &t->net);
                 t->net.done = 1;
             }
         }

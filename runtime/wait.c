@@ -33,6 +33,47 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
     w->spin_min = looks >= 0 ? looks : ranks_per_cpu <= SPIN_MIN_RANKS ? SPIN_MIN : 0;
     w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
+    pthread_mutex_init(&w->mutex, NULL);
+}
+
+void hx_waiter_lock(struct hx_waiter *w)
+{
+    if (pthread_mutex_trylock(&w->mutex)) {
+        atomic_fetch_add_explicit(&w->wanted, 1, memory_order_relaxed);
+        pthread_mutex_lock(&w->mutex);
+        atomic_fetch_sub_explicit(&w->wanted, 1, memory_order_relaxed);
+    }
+    w->locked = 1;
+}
+
+void hx_waiter_unlock(struct hx_waiter *w)
+{
+    if (w->news && w->sleepers)
+        hx_wake_sleeper(w->shared, &w->shared->doorbells[w->shared->me]);
+    w->news = 0;
+    w->locked = 0;
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Let other threads in, if they want. */
+static inline void give_way(struct hx_waiter *w)
+{
+    if (w->locked && atomic_load_explicit(&w->wanted, memory_order_relaxed)) {
+        hx_waiter_unlock(w);
+        sched_yield();
+        hx_waiter_lock(w);
+    }
+}
+
+static void yield(struct hx_waiter *w)
+{
+    int locked = w->locked;
+
+    if (locked)
+        hx_waiter_unlock(w);
+    sched_yield();
+    if (locked)
+        hx_waiter_lock(w);
 }
 
 void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell)
@@ -69,6 +110,25 @@ static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
     }
 }
 
+/* Sleep, and let other threads in meanwhile. Each of them is woken when any is: the last one takes the flag down. */
+static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
+{
+    struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
+    int locked = w->locked;
+
+    w->sleeps++;
+    w->sleepers++;
+    if (locked)
+        hx_waiter_unlock(w);
+    if (polls)
+        block_in_poll(w, net_fd, ns);
+    else
+        block_in_futex(me, rings, ns);
+    if (locked)
+        hx_waiter_lock(w);
+    w->sleepers--;
+}
+
 /* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */
 static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint64_t ns)
 {
@@ -79,14 +139,12 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
     atomic_store_explicit(&me->sleeping, polls ? HX_IN_POLL : HX_IN_FUTEX, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* F2, pairs with F1 in hx_wake_fence */
     found = look(ctx);
-    if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0)) {
-        w->sleeps++;
-        if (polls)
-            block_in_poll(w, net_fd, ns);
-        else
-            block_in_futex(me, rings, ns);
-    }
-    atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);
+    if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0))
+        block(w, polls, net_fd, rings, ns);
+    else
+        give_way(w);
+    if (w->sleepers == 0)
+        atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);
     return found;
 }
 
@@ -99,6 +157,7 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
         hx_pause();
         if (look(ctx))
             return 1;
+        give_way(w);
     }
     return 0;
 }
@@ -109,7 +168,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     int contended = 0;
 
     do {
-        sched_yield();
+        yield(w);
         w->yields++;
         after = now_ns();
         contended |= after - before > YIELD_FREE_NS;

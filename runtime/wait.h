@@ -17,6 +17,7 @@
 #define HX_WAIT_H
 #include "node.h"
 #include "transport.h"
+#include <pthread.h>
 
 struct hx_waiter {
     struct hx_shared *shared;
@@ -24,10 +25,20 @@ struct hx_waiter {
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
     uint64_t yields, sleeps;
+    /* threads: see lock.h */
+    pthread_mutex_t mutex;
+    _Atomic int wanted; /* threads that wait for the mutex */
+    int locked;         /* it is held; written by its holder alone */
+    int sleepers;       /* threads asleep on this process's doorbell */
+    int news;           /* something has moved that they may wait for */
 };
 
-/* looks: HX_SPIN, -1 for adaptive. */
+/* looks: HX_SPIN, -1 for adaptive. The waiter must not move afterwards. */
 void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks);
+
+/* One thread at a time. Letting go wakes the other threads' sleepers when there are news. */
+void hx_waiter_lock(struct hx_waiter *w);
+void hx_waiter_unlock(struct hx_waiter *w);
 
 /* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a
  * detail. slow(ctx) is called, if not NULL, about ten times a second while asleep. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Communicators and calls that do not block: drawn operations, compared with what is right; many communicators, without growth.
+# Communicators, calls that do not block, threads: drawn operations, compared with what is right; many communicators, without growth.
 . "$(dirname "$0")/common.sh"
 
 operations=${HX_TEST_OPERATIONS:-10000} growth=2000
@@ -19,6 +19,18 @@ draw 1 1 $((operations / 10))
 draw 4 1 "$operations"
 draw 3 3 $((operations / 4))
 draw 5 3 $((operations / 4))
+export HX_PROGRESS_THREAD=1
+draw 3 1 $((operations / 10))
+draw 3 3 $((operations / 10))
+unset HX_PROGRESS_THREAD
+for shape in "1 1" "3 1" "4 2"; do
+    for thread in 0 1; do
+        # shellcheck disable=SC2086
+        set -- $shape
+        HX_PROGRESS_THREAD=$thread timeout 120 "$run" -n "$1" --nodes "$2" -- "$here/threads" $((operations / 50)) >"$tmp/out" 2>"$tmp/err" &&
+            grep "no difference" "$tmp/out" || fail "threads, $1 ranks on $2 nodes: $(tail -n 3 "$tmp/err")"
+    done
+done
 timeout 120 "$run" -n 3 -- "$here/comms" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
 timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
 timeout 60 "$run" -n 2 -- "$here/comms" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"

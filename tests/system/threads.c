@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One rank of a job whose threads each drive a communicator of their own, and all together one that they share, whose calls are alike
+ * and so may come in any order. usage: threads ROUNDS */
+#include <hierax.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 3, MOST = 5000 };
+
+static hx_comm_t *world, *shared;
+static long rounds;
+
+struct thread {
+    pthread_t id;
+    int number, failed;
+    hx_comm_t *own;
+    int64_t in[MOST], out[MOST];
+};
+
+static int fail(const struct thread *t, const char *what, const hx_comm_t *comm)
+{
+    fprintf(stderr, "rank %d, thread %d: %s: %s\n", hx_rank(world), t->number, what, hx_error_detail(comm));
+    return 1;
+}
+
+static int sum_is_right(const struct thread *t, size_t n, int64_t factor)
+{
+    int64_t size = hx_size(world), total = size * (size + 1) / 2;
+
+    for (size_t i = 0; i < n; i++)
+        if (t->out[i] != total * factor * (int64_t)(i + 1))
+            return 0;
+    return 1;
+}
+
+static int round_run(struct thread *t, long round)
+{
+    size_t n = round % 3 == 0 ? 1 : round % 3 == 1 ? 700 : MOST;
+    int64_t factor = t->number + 1;
+    hx_request_t *request;
+
+    for (size_t i = 0; i < n; i++)
+        t->in[i] = (hx_rank(world) + 1) * factor * (int64_t)(i + 1);
+    if (hx_allreduce(t->in, t->out, n, HX_INT64, HX_SUM, t->own) != HX_SUCCESS || !sum_is_right(t, n, factor))
+        return fail(t, "all-reduce on a communicator of its own", t->own);
+    memset(t->out, 0, sizeof(t->out));
+    if (hx_iallreduce(t->in, t->out, n, HX_INT64, HX_SUM, t->own, &request) != HX_SUCCESS || hx_barrier(t->own) != HX_SUCCESS ||
+        hx_wait(request) != HX_SUCCESS || !sum_is_right(t, n, factor))
+        return fail(t, "non-blocking all-reduce", t->own);
+    for (size_t i = 0; i < 100; i++)
+        t->in[i] = (hx_rank(world) + 1) * (int64_t)(i + 1);
+    if (hx_allreduce(t->in, t->out, 100, HX_INT64, HX_SUM, shared) != HX_SUCCESS || !sum_is_right(t, 100, 1))
+        return fail(t, "all-reduce on the shared communicator", shared);
+    return 0;
+}
+
+static void *thread_main(void *arg)
+{
+    struct thread *t = arg;
+
+    for (long i = 0; i < rounds && !t->failed; i++)
+        t->failed = round_run(t, i);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static struct thread threads[THREADS];
+    int failed = 0;
+
+    rounds = argc == 2 ? atol(argv[1]) : 0;
+    if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
+        return 1;
+    for (int i = 0; i < THREADS; i++) {
+        threads[i].number = i;
+        if (hx_comm_dup(world, &threads[i].own) != HX_SUCCESS)
+            return 1;
+    }
+    for (int i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i].id, NULL, thread_main, &threads[i]))
+            return 1;
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i].id, NULL);
+        failed |= threads[i].failed;
+    }
+    if (hx_rank(world) == 0 && !failed)
+        printf("%d threads, %ld rounds, no difference\n", THREADS, rounds);
+    return hx_finalize() != HX_SUCCESS || failed;
+}
