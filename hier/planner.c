@@ -10,6 +10,7 @@
 #define PLAN_CACHE_COUNT 64
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
+#define BCAST_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast, whose root is alone with the first */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
@@ -103,13 +104,22 @@ static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *s
     return root > fullest ? root : fullest;
 }
 
+static double fine_slice(enum hx_coll coll, double bytes)
+{
+    double quarter = bytes / HX_FINE_WINDOW;
+
+    if (coll != HX_COLL_BCAST || quarter >= FINE_SLICE_BYTES)
+        return FINE_SLICE_BYTES;
+    return quarter > BCAST_SLICE_MIN_BYTES ? quarter : BCAST_SLICE_MIN_BYTES;
+}
+
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
                               struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
     double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
     double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
-    double slice = planner->forced_slice ? (double)planner->forced_slice : FINE_SLICE_BYTES;
+    double slice = planner->forced_slice ? (double)planner->forced_slice : fine_slice(plan->coll, bytes);
     uint64_t coarse, per_coarse;
     struct deciding d;
     hx_status_t status = deciding_find(planner, candidate, plan, &d);

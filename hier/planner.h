@@ -10,7 +10,7 @@
 #include "runtime/comm.h"
 
 #define HX_MAX_CANDIDATES 512
-#define HX_FINE_WINDOW 3 /* slices under way at once */
+#define HX_FINE_WINDOW 4 /* slices under way at once */
 #define HX_COARSE_WINDOW 3
 
 struct hx_forced { /* algorithm names from the settings, NULL where free */
