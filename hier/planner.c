@@ -132,7 +132,8 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
-        struct hx_sizes sizes = {count, elem_bytes, coarse * per_coarse, coarse};
+        struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
+                                 .coarse_slices = coarse};
         size_t live = most_live_slots(&d, &sizes);
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;

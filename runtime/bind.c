@@ -164,6 +164,7 @@ void hx_bound_release(struct hx_bound *bound)
     }
     for (uint32_t i = 0; i < bound->nsteps; i++)
         free(bound->steps[i].sources);
+    free(bound->starts);
     hx_plan_release(bound->plan);
     free(bound->steps);
     free(bound->stages);
@@ -256,7 +257,9 @@ static void maxima_take(struct hx_bound *bound)
 
 static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *choice)
 {
-    struct hx_sizes sizes = {bound->kind.count, bound->elem_bytes, choice->fine_slices, choice->coarse_slices};
+    struct hx_sizes sizes = {.count = bound->kind.count, .elem_bytes = bound->elem_bytes,
+                             .fine_slices = choice->fine_slices, .coarse_slices = choice->coarse_slices,
+                             .starts = bound->starts, .places = bound->places};
     hx_status_t status;
 
     bound->sizes = sizes;
@@ -271,10 +274,43 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     maxima_take(bound);
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
     bound->one_slice = sizes.fine_slices == 1;
+    bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
     status = steps_bind(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;
+}
+
+/* Keep what the caller's arrays say. */
+static hx_status_t blocks_bind(struct hx_bound *bound, const struct hx_blocks *blocks)
+{
+    size_t n = (size_t)bound->plan->p;
+
+    bound->kind.blocks.counts = bound->kind.blocks.displs = NULL;
+    if (!blocks->counts)
+        return HX_SUCCESS;
+    if (!(bound->starts = malloc((2 * n + 1) * sizeof(*bound->starts))))
+        return hx_fail(HX_ERR_NOMEM, "no memory for the blocks of %zu ranks", n);
+    bound->starts[0] = 0;
+    for (size_t r = 0; r < n; r++)
+        bound->starts[r + 1] = bound->starts[r] + blocks->counts[r];
+    if (!blocks->displs)
+        return HX_SUCCESS;
+    bound->places = bound->starts + n + 1;
+    for (size_t r = 0; r < n; r++)
+        bound->places[r] = blocks->displs[r];
+    return HX_SUCCESS;
+}
+
+int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *blocks)
+{
+    if (!bound->places != !blocks->displs)
+        return 0;
+    for (int r = 0; r < bound->plan->p; r++)
+        if (bound->starts[r + 1] - bound->starts[r] != blocks->counts[r] ||
+            (bound->places && bound->places[r] != blocks->displs[r]))
+            return 0;
+    return 1;
 }
 
 hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **out)
@@ -288,7 +324,8 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
     }
     *bound = (struct hx_bound){.kind = kind, .elem_bytes = (uint32_t)hx_dtype_bytes(kind.dtype), .plan = choice->plan,
                                .nstages = choice->plan->nstages, .kernel = hx_reduce_kernel(kind.dtype, kind.op)};
-    if ((status = bound_fill(engine, bound, choice)) != HX_SUCCESS) {
+    if ((status = blocks_bind(bound, &kind.blocks)) != HX_SUCCESS ||
+        (status = bound_fill(engine, bound, choice)) != HX_SUCCESS) {
         hx_bound_release(bound);
         return status;
     }

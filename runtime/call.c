@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Calls: what the public functions have in common. */
+#include "blocks.h"
 #include "call.h"
 #include "explain.h"
 #include "lock.h"
@@ -35,6 +36,21 @@ static hx_status_t kind_check(struct hx_comm *comm, const char *name, struct hx_
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
+/* What the arrays of a call with blocks of different length say. */
+static hx_status_t blocks_check(const struct hx_call *call)
+{
+    const struct hx_blocks *blocks = &call->kind.blocks;
+    struct hx_comm *comm = call->comm;
+    hx_status_t status = HX_SUCCESS;
+
+    if (call->says_count && call->said_count != blocks->counts[comm->rank])
+        status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->rank,
+                         blocks->counts[comm->rank]);
+    else if (blocks->displs)
+        status = hx_blocks_check(call->name, blocks, comm->size, hx_dtype_bytes(call->kind.dtype));
+    return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
+}
+
 hx_status_t hx_call_check(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
@@ -49,7 +65,12 @@ hx_status_t hx_call_check(const struct hx_call *call)
         return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
     if (comm->failed)
         return comm->failed; /* its detail tells why */
-    if ((status = kind_check(comm, name, kind)) != HX_SUCCESS || kind.count == 0)
+    if (call->lacks) {
+        hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
+        return hx_comm_fail(comm, HX_ERR_ARG);
+    }
+    if ((status = kind_check(comm, name, kind)) != HX_SUCCESS ||
+        (kind.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || kind.count == 0)
         return status;
     if (!in || !out)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
@@ -75,6 +96,8 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out)
 
     if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN)
         return;
+    if (kind->blocks.displs)
+        out = (unsigned char *)out + kind->blocks.displs[0] * hx_dtype_bytes(kind->dtype);
     if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN)
         hx_reduce_kernel(kind->dtype, kind->op)(out, &in, 1, kind->count);
     else if (in != out)
@@ -167,7 +190,7 @@ static hx_status_t call_block(const struct hx_call *call)
         if ((status = hx_engine_await(&call->comm->engine, call->name)) != HX_SUCCESS)
             return status;
     }
-    if (!hx_coll_awaits_all(call->kind.coll) && hx_engine_is_far_ahead(&call->comm->engine)) {
+    if (!hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine)) {
         struct hx_call barrier = {.name = call->name, .comm = call->comm, .kind = hx_kind_barrier()};
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
@@ -223,12 +246,31 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
     return HX_SUCCESS;
 }
 
+/* Functions with counts have the plans of those without. */
+static const struct {
+    const char *name;
+    enum hx_coll coll;
+} with_counts[] = {{"reduce_scatter", HX_COLL_REDUCE_SCATTER}, {"allgatherv", HX_COLL_ALLGATHER}};
+#define WITH_COUNTS (sizeof(with_counts) / sizeof(with_counts[0]))
+
+static int coll_find(const char *name, enum hx_coll *coll)
+{
+    for (size_t i = 0; i < WITH_COUNTS; i++)
+        if (!strcmp(name, with_counts[i].name)) {
+            *coll = with_counts[i].coll;
+            return 0;
+        }
+    return hx_coll_parse(name, coll);
+}
+
 static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
 {
     char choices[256] = "";
 
     for (int i = 0; i < HX_COLL_COUNT; i++)
         snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
+    for (size_t i = 0; i < WITH_COUNTS; i++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", with_counts[i].name);
     hx_fail(HX_ERR_ARG, "hx_plan_info: collective \"%.64s\" is none; choose one of%s", collective, choices);
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
@@ -245,7 +287,7 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
         hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
-    if (hx_coll_parse(collective, &kind.coll) < 0)
+    if (coll_find(collective, &kind.coll) < 0)
         return coll_unknown(comm, collective);
     *info = (hx_plan_info_t){0};
     if (kind.coll == HX_COLL_BARRIER)

@@ -17,6 +17,9 @@ struct hx_call {
     const void *in;        /* as the engine gets them, but where aside says otherwise */
     void *out;
     const void *needed[2]; /* what the caller gave, of which this rank must have both: maybe one buffer twice */
+    const char *lacks;     /* an argument that is NULL and never may be, or NULL */
+    int says_count;        /* its own count, as well as that of all ranks: they must agree */
+    size_t said_count;
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input that later
      * slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
     enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_OUT } aside;

@@ -175,7 +175,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     for (int i = 0; i < rank; i++)
         thread += threads_count(run->shape, of, i);
     if (of->in_place && (plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER)) /* IN is OUT's own block */
-        r->in_base = plan->partition == HX_PARTITION_PER_RANK ? plan->in_block * of->sizes.count : 0;
+        r->in_base = hx_layout_out_place(plan, &of->sizes, (uint32_t)plan->in_block);
     if (of->in_place) {
         size_t end = r->in_base + in_bytes;
         if (memory_open(run, &r->user[0], "in and out", rank, end > out_bytes ? end : out_bytes))
@@ -201,9 +201,7 @@ static hx_status_t buffers_open(struct hx_check_run *run)
     for (int c = 0; c < run->ncalls; c++)
         for (int r = 0; r < run->shape->nranks; r++) {
             const struct hx_check_call *call = &run->calls[c];
-            size_t whole = call->plans[r]->partition == HX_PARTITION_PER_RANK
-                               ? call->plans[r]->nblocks * call->sizes.count
-                               : call->sizes.count;
+            size_t whole = hx_layout_vector(call->plans[r], &call->sizes);
             most = whole > most ? whole : most;
             for (int s = 0; s < call->plans[r]->nstages; s++) {
                 size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
@@ -273,7 +271,7 @@ void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     struct hx_check_access access = {(uint32_t)rank, store->threads[rank].clock[rank], HX_CHECK_NONE, 0};
     size_t n = hx_layout_space_bytes(r->plan, &of->sizes, HX_IN);
-    size_t first = r->plan->partition == HX_PARTITION_PER_RANK ? r->plan->in_block * of->sizes.count : 0;
+    size_t first = hx_layout_extent(r->plan, &of->sizes, r->plan->in_block).start;
 
     r->entered = access.clock;
     for (size_t i = 0; i < n; i++) {
@@ -297,17 +295,19 @@ static int contributor_wrong(struct hx_check_store *store, const struct hx_plan 
     return -1;
 }
 
-static void result_check(struct hx_check_run *run, int call, int rank)
+/* Of number `block` of OUT's blocks. */
+static void result_check(struct hx_check_run *run, int call, int rank, uint32_t block)
 {
     const struct hx_check_call *of = &run->calls[call];
     struct hx_check_store *store = &run->store;
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     const struct hx_plan *plan = r->plan;
-    size_t n = hx_layout_space_bytes(plan, &of->sizes, HX_OUT);
+    struct hx_extent elements = hx_layout_extent(plan, &of->sizes, plan->out_block + block * (uint64_t)plan->out_stride);
+    size_t at = r->out_base + hx_layout_out_place(plan, &of->sizes, block);
 
-    for (size_t i = 0; i < n && !run->faulty; i++) {
-        uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], r->out_base + i);
-        uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)hx_layout_out_element(plan, &of->sizes, i);
+    for (size_t i = 0; i < elements.length && !run->faulty; i++) {
+        uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], at + i);
+        uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)(elements.start + i);
         const struct hx_check_value *v = hx_check_value_at(store, value);
         uint64_t *expression = &run->expressions[call][element];
         int wanted = hx_coll_contributors(plan->coll, plan->p, rank), wrong = -1;
@@ -335,9 +335,12 @@ void hx_check_call_end(struct hx_check_run *run, int call, int rank)
 {
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     const uint32_t *known = run->store.threads[rank].clock;
+    int awaits_all;
 
-    result_check(run, call, rank);
-    for (int q = 0; q < run->shape->nranks && (run->calls[call].barrier || r->plan->awaits_all); q++) {
+    for (uint32_t i = 0; i < r->plan->out_nblocks; i++)
+        result_check(run, call, rank, i);
+    awaits_all = run->calls[call].barrier || hx_layout_awaits_all(r->plan, &run->calls[call].sizes);
+    for (int q = 0; q < run->shape->nranks && awaits_all; q++) {
         uint32_t entered = hx_check_rank_at(run, call, q)->entered;
         if (!entered || known[q] < entered)
             hx_check_fault(run, "call %d (%s), rank %d, end: rank %d may not have entered the call", call,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The collectives of hierax.h: how the arguments of each make a call. Each has three forms: it blocks, it does not
  * (hx_i...), or it is made ready to be started many times (hx_..._init). */
+#include "blocks.h"
 #include "call.h"
 #include "lock.h"
 #include <stdint.h>
@@ -16,14 +17,14 @@ static void *block_at(const void *base, int idx, size_t count, hx_dtype_t dtype)
 static struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_op_t op, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count},
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
 }
 
 static struct hx_call reduce_scatter_block_call(const char *name, const void *in, void *out, size_t recvcount,
                                                 hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount},
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount),
                            .in = in, .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE) {
@@ -37,7 +38,7 @@ static struct hx_call reduce_scatter_block_call(const char *name, const void *in
 static struct hx_call allgather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count}, .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count), .in = in,
                            .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE) {
@@ -48,10 +49,66 @@ static struct hx_call allgather_call(const char *name, const void *in, void *out
     return call;
 }
 
+/* With blocks of different length. Sets *mine to this rank's own count, 0 where there is nothing to go by. */
+static struct hx_call blocks_call(const char *name, enum hx_coll coll, const void *in, void *out, const size_t *counts,
+                                  const size_t *displs, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm, size_t *mine)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(coll, dtype, op, 0, 0), .in = in, .out = out,
+                           .needed = {in, out}, .lacks = counts ? NULL : "counts"};
+
+    if (counts)
+        call.kind.blocks = hx_blocks_of(counts, displs, hx_size(comm), &call.kind.count);
+    *mine = counts && comm ? counts[hx_rank(comm)] : 0;
+    return call;
+}
+
+/* Who gets nothing needs no out. */
+static struct hx_call reduce_scatter_call(const char *name, const void *in, void *out, const size_t *counts,
+                                          hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
+{
+    size_t mine;
+    struct hx_call call = blocks_call(name, HX_COLL_REDUCE_SCATTER, in, out, counts, NULL, dtype, op, comm, &mine);
+
+    if (in == HX_IN_PLACE)
+        call.in = out;
+    else if (mine == 0)
+        call.needed[1] = in;
+    if (in == HX_IN_PLACE && mine) {
+        call.aside = HX_ASIDE_OUT;
+        call.aside_bytes = mine * hx_dtype_bytes(dtype);
+        call.aside_to = out;
+    }
+    return call;
+}
+
+/* Who gives nothing needs no in. */
+static struct hx_call allgatherv_call(const char *name, const void *in, size_t count, void *out, const size_t *counts,
+                                      const size_t *displs, hx_dtype_t dtype, hx_comm_t *comm)
+{
+    size_t mine, first = 0;
+    struct hx_call call = blocks_call(name, HX_COLL_ALLGATHER, in, out, counts, displs, dtype, HX_SUM, comm, &mine);
+
+    if (in != HX_IN_PLACE) {
+        call.says_count = 1;
+        call.said_count = count;
+        if (count != mine) /* so that it is looked at, though the like of it may be bound */
+            call.needed[0] = NULL;
+        else if (mine == 0)
+            call.needed[0] = out;
+    } else if (mine) {
+        for (int r = 0; !displs && r < hx_rank(comm); r++)
+            first += counts[r];
+        call.aside = HX_ASIDE_IN;
+        call.aside_bytes = mine * hx_dtype_bytes(dtype);
+        call.aside_from = block_at(out, 1, displs ? displs[hx_rank(comm)] : first, dtype);
+    }
+    return call;
+}
+
 static struct hx_call alltoall_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                     hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count}, .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count), .in = in,
                            .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE) {
@@ -64,7 +121,7 @@ static struct hx_call alltoall_call(const char *name, const void *in, void *out,
 
 static struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_BCAST, dtype, HX_SUM, root, count}, .in = buf,
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_BCAST, dtype, HX_SUM, root, count), .in = buf,
                             .out = buf, .needed = {buf, buf}};
 }
 
@@ -72,7 +129,7 @@ static struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_d
 static struct hx_call reduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                   hx_op_t op, int root, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_REDUCE, dtype, op, root, count},
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE, dtype, op, root, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out,
                             .needed = {in, hx_rank(comm) == root ? out : in}};
 }
@@ -81,7 +138,7 @@ static struct hx_call reduce_call(const char *name, const void *in, void *out, s
 static struct hx_call gather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, int root,
                                   hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_GATHER, dtype, HX_SUM, root, count}, .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_GATHER, dtype, HX_SUM, root, count), .in = in,
                            .out = out, .needed = {in, hx_rank(comm) == root ? out : in}};
 
     if (in == HX_IN_PLACE)
@@ -94,7 +151,7 @@ static struct hx_call scatter_call(const char *name, const void *in, void *out, 
                                    int root, hx_comm_t *comm)
 {
     int is_root = hx_rank(comm) == root;
-    struct hx_call call = {.name = name, .comm = comm, .kind = {HX_COLL_SCATTER, dtype, HX_SUM, root, count}, .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCATTER, dtype, HX_SUM, root, count), .in = in,
                            .out = out};
 
     call.needed[0] = is_root ? in : out;
@@ -109,7 +166,7 @@ static struct hx_call scatter_call(const char *name, const void *in, void *out, 
 static struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                 hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_SCAN, dtype, op, 0, count},
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCAN, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
 }
 
@@ -119,7 +176,7 @@ static struct hx_call exscan_call(const char *name, const void *in, void *out, s
 {
     int no_out = hx_rank(comm) == 0 && in != HX_IN_PLACE;
 
-    return (struct hx_call){.name = name, .comm = comm, .kind = {HX_COLL_EXSCAN, dtype, op, 0, count},
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_EXSCAN, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, no_out ? in : out}};
 }
 
@@ -156,7 +213,7 @@ static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 /* The call whose every instruction counts: no struct hx_call where the plan is bound. */
 hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
-    struct hx_kind kind = {HX_COLL_ALLREDUCE, dtype, op, 0, count};
+    struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count);
     hx_status_t status;
 
     hx_lock();
@@ -176,6 +233,11 @@ NONBLOCKING_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_
 ALL_FORMS(reduce_scatter_block, (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op),
           (in, out, recvcount, dtype, op))
 ALL_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+ALL_FORMS(reduce_scatter, (const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op),
+          (in, out, counts, dtype, op))
+ALL_FORMS(allgatherv,
+          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype),
+          (in, count, out, counts, displs, dtype))
 ALL_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
 ALL_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root), (buf, count, dtype, root))
 ALL_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root),

@@ -366,7 +366,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 {
     const struct group *group = ctx;
     struct hx_engine *engine = group->world->groups;
-    struct hx_kind kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count};
+    struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count);
     struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
     struct hx_bound *bound = NULL;
     hx_status_t status;

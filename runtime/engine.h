@@ -6,7 +6,7 @@
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
  * Slots are reused from call to call: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1;
- * if all ranks had entered c-1 by then (plan->awaits_all), all had left c-2 and nobody needs to be asked. After a
+ * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a
  * rooted c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that
  * only sends could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted
  * calls in a row the next one begins with a barrier (hx_engine_is_far_ahead).
@@ -82,6 +82,14 @@ struct hx_bound_stage {
     uint64_t started, finished;    /* slices */
 };
 
+/* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
+struct hx_blocks {
+    const size_t *counts; /* NULL: they do not differ */
+    const size_t *displs; /* in OUT; NULL: one after the other */
+    int some_empty;
+    uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
+};
+
 /* What calls have in common that can share a bound plan: all but the buffers. */
 struct hx_kind {
     enum hx_coll coll;
@@ -89,22 +97,36 @@ struct hx_kind {
     hx_op_t op;     /* HX_SUM where nothing is reduced */
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
+    struct hx_blocks blocks;
 };
+
+static inline struct hx_kind hx_kind_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
+{
+    return (struct hx_kind){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
+}
 
 static inline struct hx_kind hx_kind_barrier(void)
 {
-    return (struct hx_kind){HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1}; /* a token */
+    return hx_kind_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1); /* a token */
+}
+
+/* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
+static inline int hx_kind_awaits_all(const struct hx_kind *kind)
+{
+    return hx_coll_awaits_all(kind->coll) && !kind->blocks.some_empty;
 }
 
 /* A plan bound to a kind of call. */
 struct hx_bound {
-    struct hx_kind kind;
+    struct hx_kind kind; /* without the blocks' arrays, which are the caller's: sizes has them */
     uint32_t elem_bytes;
     hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
     struct hx_plan *plan;
+    uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;
     int writes_slot;
     int one_slice; /* run_inline */
+    int awaits_all;
     size_t work_bytes, scratch_bytes;
     int nstages;
     struct hx_bound_stage *stages;
@@ -171,15 +193,19 @@ void hx_engine_close(struct hx_engine *engine);
 
 static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
 {
-    uint64_t mixed = kind.count * 0x9e3779b97f4a7c15u >> 32;
+    uint64_t mixed = (kind.count + kind.blocks.hash) * 0x9e3779b97f4a7c15u >> 32;
     return engine->cache[(mixed + kind.coll + kind.dtype + kind.op + (unsigned)kind.root) % HX_BOUND_SETS];
 }
 
+/* Was it bound for the same blocks, entry by entry? */
+int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *blocks);
+
 static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kind)
 {
-    return bound && !((bound->kind.count ^ kind.count) | (bound->kind.coll ^ kind.coll) |
+    return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
                       (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
-                      (unsigned)(bound->kind.root ^ kind.root));
+                      (unsigned)(bound->kind.root ^ kind.root)) &&
+           (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
 }
 
 /* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */

@@ -146,9 +146,24 @@ HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_d
 HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype,
                                               hx_op_t op, hx_comm_t *comm);
 
+/* As hx_reduce_scatter_block, but rank r gets counts[r] elements: out on rank r = those after the first counts[0] + ... +
+ * counts[r-1] of all ranks' in, combined with op. counts: size entries, the same on all ranks, 0 where a rank gets nothing (and
+ * needs no out). in: the sum of counts elements. With an entry of 0 a rank may return before others have entered the
+ * call. Blocking. Errors as hx_allreduce. */
+HX_PUBLIC hx_status_t hx_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                        hx_comm_t *comm);
+
 /* out on every rank = the in of rank 0, then that of rank 1, ... in: count elements; out: size*count elements.
  * Blocking. Errors as hx_allreduce. */
 HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+
+/* As hx_allgather, but rank r gives counts[r] elements, and they go to out + displs[r] elements. counts: size entries, the same on
+ * all ranks, 0 where a rank gives nothing (and needs no in); count: this rank's entry, ignored with HX_IN_PLACE. displs: size
+ * entries, which may differ between ranks; NULL: one block after the other. With an entry of 0 in counts a rank may return
+ * before others have entered the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for blocks that overlap in
+ * out. */
+HX_PUBLIC hx_status_t hx_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                    hx_dtype_t dtype, hx_comm_t *comm);
 
 /* buf on every rank = buf of root. buf: count elements. The root may return before others have entered the call.
  * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for a root that is no rank. */
@@ -195,7 +210,7 @@ typedef struct hx_plan_info {
 } hx_plan_info_t;
 
 /* Tell what such a call on comm does. collective: a function's name without "hx_", e.g. "allreduce"; count and dtype as
- * there; op and root are not looked at where it has none. Local: other ranks need not call it. Errors: HX_ERR_ARG,
+ * there, of each rank where that takes counts; op and root are not looked at where it has none. Local: other ranks need not call it. Errors: HX_ERR_ARG,
  * HX_ERR_NOMEM. */
 HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    int root, hx_plan_info_t *info);
@@ -203,7 +218,8 @@ HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size
 /* ---- calls that do not block, and calls made ready ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns; *request is then for hx_test or hx_wait, one of which must be called until the call is
  * complete; that releases the request. hx_<name>_init only makes the call ready, for hx_start, again and again; it is released by
- * hx_request_free. The buffers must not be touched from the start of a call until it is complete.
+ * hx_request_free. The buffers must not be touched from the start of a call until it is complete; counts and displs
+ * must stay as they are for as long as the request lives.
  *
  * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order; they may complete in any. Any number may be
  * under way, with blocking calls between them. They move whenever the process calls Hierax. Errors as <name>, at once or from
@@ -213,6 +229,10 @@ HX_PUBLIC hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_
                                     hx_request_t **request);
 HX_PUBLIC hx_status_t hx_ireduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
                                                hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ireduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                         hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iallgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                     hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iallgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
                                     hx_request_t **request);
 HX_PUBLIC hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
@@ -234,6 +254,10 @@ HX_PUBLIC hx_status_t hx_allreduce_init(const void *in, void *out, size_t count,
                                         hx_request_t **request);
 HX_PUBLIC hx_status_t hx_reduce_scatter_block_init(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
                                                    hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_reduce_scatter_init(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                             hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_allgatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                         hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_allgather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
                                         hx_request_t **request);
 HX_PUBLIC hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,

@@ -10,16 +10,12 @@ static size_t align_up(size_t bytes)
     return (bytes + HX_ROW_ALIGN - 1) & ~(size_t)(HX_ROW_ALIGN - 1);
 }
 
-struct extent { /* elements */
-    uint64_t start, length;
-};
-
-static struct extent cut(struct extent whole, uint64_t i, uint64_t m)
+static struct hx_extent cut(struct hx_extent whole, uint64_t i, uint64_t m)
 {
     if (m == 1)
         return whole;
     uint64_t low = i * whole.length / m, high = (i + 1) * whole.length / m;
-    return (struct extent){whole.start + low, high - low};
+    return (struct hx_extent){whole.start + low, high - low};
 }
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)
@@ -27,11 +23,52 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static struct extent plan_block(const struct hx_plan *plan, uint64_t count, uint64_t x)
+static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts, uint64_t x)
 {
-    if (plan->partition == HX_PARTITION_PER_RANK)
-        return (struct extent){x * count, count};
-    return cut((struct extent){0, count}, x, plan->nblocks);
+    if (plan->partition != HX_PARTITION_PER_RANK)
+        return cut((struct hx_extent){0, count}, x, plan->nblocks);
+    if (starts)
+        return (struct hx_extent){starts[x], starts[x + 1] - starts[x]};
+    return (struct hx_extent){x * count, count};
+}
+
+static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
+{
+    return plan_block(layout->plan, layout->count, layout->starts, x);
+}
+
+struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
+{
+    return plan_block(plan, sizes->count, sizes->starts, x);
+}
+
+uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
+{
+    if (sizes->places)
+        return sizes->places[plan->out_block + i];
+    if (plan->out_stride > 1)
+        return i * sizes->count;
+    return hx_layout_extent(plan, sizes, plan->out_block + i).start - hx_layout_extent(plan, sizes, plan->out_block).start;
+}
+
+uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes)
+{
+    struct hx_extent last = hx_layout_extent(plan, sizes, plan->nblocks - 1);
+    return last.start + last.length;
+}
+
+int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes)
+{
+    for (uint64_t x = 0; sizes->starts && x < plan->nblocks; x++)
+        if (hx_layout_extent(plan, sizes, x).length == 0)
+            return 0;
+    return plan->awaits_all;
+}
+
+/* All plan blocks are of one length. */
+static int blocks_are_alike(const struct hx_layout *layout)
+{
+    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts;
 }
 
 static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
@@ -155,7 +192,7 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
     uint32_t longest = 1, row = longest_row(stage);
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
-                                 .columns = hx_stage_columns(stage)};
+                                 .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
     layout->per_coarse = layout->nslices / layout->coarse;
@@ -188,16 +225,34 @@ static uint64_t area_blocks(const struct hx_area *area)
     return (area->nrows ? area->nrows : 1) * (uint64_t)area->ncolumns;
 }
 
+static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *sizes)
+{
+    uint64_t end = 0;
+
+    for (uint64_t x = 0; x < plan->nblocks; x++) {
+        uint64_t length = hx_layout_extent(plan, sizes, x).length;
+        end = length && sizes->places[x] + length > end ? sizes->places[x] + length : end;
+    }
+    return end;
+}
+
 size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space)
 {
     uint64_t first = space == HX_IN ? plan->in_block : plan->out_block;
     uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
 
-    if (space == HX_WORK)
+    if (space == HX_WORK && !sizes->starts)
         return (area_blocks(&plan->work[0]) + area_blocks(&plan->work[1])) * plan_block_max(plan, sizes->count) * sizes->elem_bytes;
+    if (space == HX_WORK) {
+        const struct hx_area *work = &plan->work[0];
+        first = work->ncolumns ? work->columns[0] : 0;
+        n = work->ncolumns ? work->columns[work->ncolumns - 1] + 1 - (uint32_t)first : 0;
+    }
     if (n == 0)
         return 0;
-    struct extent low = plan_block(plan, sizes->count, first), high = plan_block(plan, sizes->count, first + n - 1);
+    if (space == HX_OUT && sizes->places)
+        return places_end(plan, sizes) * sizes->elem_bytes;
+    struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);
     return (high.start + high.length - low.start) * sizes->elem_bytes;
 }
 
@@ -242,23 +297,20 @@ int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x)
     return work_place(plan, x) >= 0;
 }
 
-uint64_t hx_layout_out_element(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t i)
-{
-    uint64_t first = plan->partition == HX_PARTITION_PER_RANK ? plan->out_block * sizes->count : 0;
-
-    return first + (plan->out_stride > 1 ? i / sizes->count * plan->out_stride * sizes->count + i % sizes->count : i);
-}
-
 /* Element position of extent e of plan block x in a space that holds whole plan blocks. */
-static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64_t x, struct extent e)
+static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64_t x, struct hx_extent e)
 {
     const struct hx_plan *plan = layout->plan;
 
     if (space == HX_IN)
-        return e.start - (plan->in_block ? plan_block(plan, layout->count, plan->in_block).start : 0);
-    if (space == HX_OUT && plan->out_stride == 1)
-        return e.start - (plan->out_block ? plan_block(plan, layout->count, plan->out_block).start : 0);
-    e.start -= plan_block(plan, layout->count, x).start;
+        return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
+    if (space == HX_OUT && plan->out_stride == 1 && !layout->places)
+        return e.start - (plan->out_block ? block_of(layout, plan->out_block).start : 0);
+    if (space == HX_WORK && layout->starts)
+        return e.start - block_of(layout, plan->work[0].columns[0]).start;
+    e.start -= block_of(layout, x).start;
+    if (space == HX_OUT && layout->places)
+        return layout->places[x] + e.start;
     if (space == HX_OUT)
         return (x - plan->out_block) / plan->out_stride * layout->count + e.start;
     return (uint64_t)work_place(plan, x) * plan_block_max(plan, layout->count) + e.start;
@@ -284,34 +336,33 @@ static void span_add(struct span_list *list, size_t offset, size_t bytes)
 }
 
 /* The coarse piece of plan block x that slice belongs to. */
-static struct extent coarse_piece(const struct hx_layout *layout, uint64_t x, uint64_t slice)
+static struct hx_extent coarse_piece(const struct hx_layout *layout, uint64_t x, uint64_t slice)
 {
-    return cut(plan_block(layout->plan, layout->count, x), slice / layout->per_coarse, layout->coarse);
+    return cut(block_of(layout, x), slice / layout->per_coarse, layout->coarse);
 }
 
 /* Elements [start, start + length) of the items of LIST block b, one after the other, that slice covers. */
-static struct extent list_piece(const struct hx_layout *layout, struct items items, uint64_t slice)
+static struct hx_extent list_piece(const struct hx_layout *layout, struct items items, uint64_t slice)
 {
-    const struct hx_plan *plan = layout->plan;
     uint64_t n = items_count(items);
-    struct extent whole = {0, 0};
+    struct hx_extent whole = {0, 0};
 
-    if (n && plan->partition == HX_PARTITION_PER_RANK) /* all of one length */
-        whole.length = n * coarse_piece(layout, items_at(plan, layout->stage, items, 0), slice).length;
-    for (uint64_t i = 0; i < n && plan->partition != HX_PARTITION_PER_RANK; i++)
-        whole.length += coarse_piece(layout, items_at(plan, layout->stage, items, i), slice).length;
+    if (n && blocks_are_alike(layout))
+        whole.length = n * coarse_piece(layout, items_at(layout->plan, layout->stage, items, 0), slice).length;
+    for (uint64_t i = 0; i < n && !blocks_are_alike(layout); i++)
+        whole.length += coarse_piece(layout, items_at(layout->plan, layout->stage, items, i), slice).length;
     return cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
-static struct extent split_piece(const struct hx_layout *layout, uint64_t slice)
+static struct hx_extent split_piece(const struct hx_layout *layout, uint64_t slice)
 {
-    struct extent whole = coarse_piece(layout, list_item(layout->stage, 0), slice);
+    struct hx_extent whole = coarse_piece(layout, list_item(layout->stage, 0), slice);
     return cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
 static void split_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
 {
-    struct extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
+    struct hx_extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
     /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
     size_t at = space == HX_SLOT ? b * layout->slot_stride
                                  : home(layout, space, list_item(layout->stage, 0), part) * layout->elem_bytes;
@@ -323,7 +374,7 @@ static void list_spans(const struct hx_layout *layout, enum hx_space space, uint
 {
     const struct hx_stage *stage = layout->stage;
     struct items items = items_of(stage, layout->columns, b);
-    struct extent piece = list_piece(layout, items, slice);
+    struct hx_extent piece = list_piece(layout, items, slice);
     uint64_t end = piece.start + piece.length, at = 0, i = 0, size = layout->elem_bytes; /* at: elements of the items before i */
 
     if (space == HX_SLOT) {
@@ -331,17 +382,17 @@ static void list_spans(const struct hx_layout *layout, enum hx_space space, uint
                  piece.length * size);
         return;
     }
-    if (piece.length && layout->plan->partition == HX_PARTITION_PER_RANK) { /* items of one length: go to the first at once */
+    if (piece.length && blocks_are_alike(layout)) { /* go to the first item at once */
         uint64_t length = coarse_piece(layout, items_at(layout->plan, stage, items, 0), slice).length;
         i = piece.start / length;
         at = i * length;
     }
     for (; at < end; i++) {
         uint64_t x = items_at(layout->plan, stage, items, i);
-        struct extent item = coarse_piece(layout, x, slice);
+        struct hx_extent item = coarse_piece(layout, x, slice);
         uint64_t low = at > piece.start ? at : piece.start, high = at + item.length < end ? at + item.length : end;
         if (low < high)
-            span_add(list, home(layout, space, x, (struct extent){item.start + low - at, high - low}) * size, (high - low) * size);
+            span_add(list, home(layout, space, x, (struct hx_extent){item.start + low - at, high - low}) * size, (high - low) * size);
         at += item.length;
     }
 }

@@ -13,21 +13,31 @@
  *
  * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows of
  * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice, or those of one row.
+ *
+ * Ranks' blocks of different length: SCRATCH and SLOT have room for blocks as long as the longest; WORK then holds its blocks at their
+ * place in the vector too, from the first one on; and OUT may hold them wherever the caller wants them.
  */
 #ifndef HX_LAYOUT_H
 #define HX_LAYOUT_H
 #include "plan.h"
 
 struct hx_sizes {
-    uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block (PER_RANK) */
+    uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block, the longest if they differ (PER_RANK) */
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
+    const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
+    const uint64_t *places;  /* [nblocks] and in OUT, where that has all blocks; NULL: as in the vector */
+};
+
+struct hx_extent { /* elements */
+    uint64_t start, length;
 };
 
 struct hx_layout { /* of one stage in one call */
     const struct hx_plan *plan;
     const struct hx_stage *stage;
     uint64_t count, nslices;
+    const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
@@ -44,6 +54,14 @@ struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice
 
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes);
+
+/* A plan block in the vector; where number i of OUT's blocks begins there; and the length of the vector. */
+struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x);
+uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
+uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes);
+
+/* Does the plan await all ranks, with these sizes? Nobody waits for an empty block, nor does who has one. */
+int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes);
 
 /* Bytes of IN, OUT and WORK. */
 size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space);
@@ -66,8 +84,6 @@ uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage
 uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i);
 /* Does WORK hold a plan block? */
 int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x);
-/* Which element of the vector is element i of OUT? */
-uint64_t hx_layout_out_element(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t i);
 
 /* The most spans any range of the stage can have. */
 int hx_layout_max_spans(const struct hx_stage *stage);

@@ -169,7 +169,7 @@ struct hx_plan {
     enum hx_coll coll;
     char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
     int p, rank, root;           /* root: a rank, 0 where there is none */
-    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements */
+    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements, or as many as hx_sizes says */
     uint64_t nblocks;
     uint64_t in_block, out_block;      /* IN and OUT hold plan blocks from these on (all, or this rank's own, or its row, or column) */
     uint32_t in_nblocks, out_nblocks;
@@ -179,7 +179,7 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan */
+    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan, see hx_layout_awaits_all */
     int references;
 };
 

@@ -41,7 +41,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     struct hx_bound *bound;
     hx_status_t status;
 
-    engine->clears = !hx_coll_awaits_all(kind.coll) && hx_engine_is_far_ahead(engine);
+    engine->clears = !hx_kind_awaits_all(&kind) && hx_engine_is_far_ahead(engine);
     if (engine->clears)
         kind = hx_kind_barrier();
     if ((status = hx_bind(engine, kind, &bound)) != HX_SUCCESS)

@@ -318,12 +318,13 @@ static void rooted_leave(struct hx_engine *engine)
 
 static void average(const struct hx_run *run)
 {
-    const struct hx_kind *kind = &run->bound->kind;
+    const struct hx_bound *bound = run->bound;
     const struct hx_comm *comm = run->engine->comm;
-    int contributors = hx_coll_contributors(kind->coll, comm->size, comm->rank);
+    size_t bytes = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
 
-    if (contributors && (kind->coll != HX_COLL_REDUCE || comm->rank == kind->root))
-        hx_scale_inverse(run->base[HX_OUT], kind->count, kind->dtype, contributors);
+    if (bytes)
+        hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->kind.dtype,
+                         hx_coll_contributors(bound->kind.coll, comm->size, comm->rank));
 }
 
 /* Enter a call. Returns 0 when its slots may not be written yet. */
@@ -358,7 +359,7 @@ static inline hx_status_t run_leave(struct hx_run *run)
     }
     /* pairs with the acquire in slots_are_free */
     atomic_store_explicit(&engine->mine->left, engine->call, memory_order_release);
-    if (run->bound->plan->awaits_all)
+    if (run->bound->awaits_all)
         engine->ahead = 0;
     else
         rooted_leave(engine);

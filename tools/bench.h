@@ -23,6 +23,8 @@ enum bench_collective {
     BENCH_SCAN,
     BENCH_EXSCAN,
     BENCH_ALLTOALL,
+    BENCH_REDUCE_SCATTER,
+    BENCH_ALLGATHERV,
     BENCH_COLLECTIVES
 };
 
@@ -43,6 +45,18 @@ static inline int bench_has_blocks(enum bench_collective collective)
 {
     return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
            collective == BENCH_SCATTER || collective == BENCH_ALLTOALL;
+}
+
+/* The vector has a block for each rank, as even as can be: the call's count is that of all. */
+static inline int bench_has_counts(enum bench_collective collective)
+{
+    return collective == BENCH_REDUCE_SCATTER || collective == BENCH_ALLGATHERV;
+}
+
+/* Where rank's block starts then; rank may be the number of ranks. */
+static inline size_t bench_block_start(size_t count, int rank, int nranks)
+{
+    return (size_t)((unsigned __int128)count * (unsigned)rank / (unsigned)nranks);
 }
 
 struct bench_options {

@@ -119,3 +119,13 @@ int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
 {
     return told("hx_alltoall", hx_alltoall(in, out, count, dtype, world), world);
 }
+
+int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op)
+{
+    return told("hx_reduce_scatter", hx_reduce_scatter(in, out, counts, dtype, op, world), world);
+}
+
+int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype)
+{
+    return told("hx_allgatherv", hx_allgatherv(in, count, out, counts, NULL, dtype, world), world);
+}

@@ -164,3 +164,47 @@ int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
     return count_fits(count) ? told("MPI_Alltoall", MPI_Alltoall(in, (int)count, dtypes[dtype], out, (int)count,
                                                                  dtypes[dtype], MPI_COMM_WORLD)) : -1;
 }
+
+/* As MPI wants them: int, with displacements. 0, or -1 when there is no memory or they do not fit. */
+static int counts_convert(const size_t *counts, int **converted, int **displs)
+{
+    static int *memory;
+    size_t at = 0;
+    int n;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    if (!memory && !(memory = malloc(2 * (size_t)n * sizeof(int))))
+        return -1;
+    *converted = memory;
+    *displs = memory + n;
+    for (int r = 0; r < n; r++) {
+        if (!count_fits(at + counts[r]))
+            return -1;
+        memory[r] = (int)counts[r];
+        memory[n + r] = (int)at;
+        at += counts[r];
+    }
+    return 0;
+}
+
+int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Reduce_scatter",
+                      MPI_Reduce_scatter(in, out, converted, dtypes[dtype], ops[op], MPI_COMM_WORLD));
+}
+
+int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Allgatherv", MPI_Allgatherv(in, (int)count, dtypes[dtype], out, converted, displs,
+                                                       dtypes[dtype], MPI_COMM_WORLD));
+}

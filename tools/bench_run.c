@@ -15,6 +15,7 @@ struct loop {
     int in_place;               /* as asked for, or the collective has one buffer only */
     int apart;                  /* each call is timed by itself */
     size_t in_bytes, out_bytes, pair_bytes;
+    size_t *counts, first; /* of all ranks' blocks, and where this rank's starts; NULL: the collective has none */
     char *arena;
     uint32_t call; /* number of the next call in this row */
 };
@@ -28,6 +29,8 @@ static char *pair_in(const struct loop *l, uint32_t call)
         return pair;
     /* in place, a gathering's input is this rank's block of the output */
     int gathers = l->row->collective == BENCH_ALLGATHER || l->row->collective == BENCH_GATHER;
+    if (l->row->collective == BENCH_ALLGATHERV)
+        return pair + l->first * bench_dtype_bytes(l->o->dtype);
     return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
 }
 
@@ -63,9 +66,16 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
     case BENCH_SCATTER:
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
+    case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
     case BENCH_ALLTOALL: return bench_alltoall(in, out, count, l->o->dtype);
     default: return bench_barrier();
     }
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 /* What no library can avoid: read the input once and write the output once. */
@@ -85,10 +95,10 @@ static void call_floor(const struct loop *l, uint32_t call)
         }
     } else if (l->in_bytes >= l->out_bytes) { /* all-reduce; reduce-scatter reads p blocks */
         for (size_t at = 0; at < l->in_bytes && l->out_bytes; at += l->out_bytes)
-            memcpy(out, in + at, l->out_bytes);
+            memcpy(out, in + at, least(l->out_bytes, l->in_bytes - at));
     } else {
         for (size_t at = 0; at < l->out_bytes && l->in_bytes; at += l->in_bytes)
-            memcpy(out + at, in, l->in_bytes);
+            memcpy(out + at, in, least(l->in_bytes, l->out_bytes - at));
     }
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
@@ -212,6 +222,21 @@ static uint64_t choose_pairs(uint64_t pair_bytes)
     return want < least ? least : want > 16 ? 16 : want;
 }
 
+/* One block per rank, of which each has a part in the input or output. */
+static int counts_open(struct loop *l)
+{
+    const int p = l->job->size, me = l->job->rank;
+    if (!(l->counts = malloc((size_t)p * sizeof(*l->counts)))) {
+        fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, me, p);
+        return -1;
+    }
+    for (int r = 0; r < p; r++)
+        l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
+    l->first = bench_block_start(l->row->count, me, p);
+    *(l->row->collective == BENCH_ALLGATHERV ? &l->in_count : &l->out_count) = l->counts[me];
+    return 0;
+}
+
 static int loop_open(struct loop *l)
 {
     const struct bench_row *row = l->row;
@@ -225,6 +250,8 @@ static int loop_open(struct loop *l)
         l->out_count *= p;
     if (row->collective == BENCH_BARRIER)
         l->in_count = l->out_count = 0;
+    if (bench_has_counts(row->collective) && counts_open(l))
+        return -1;
     l->in_bytes = l->in_count * element;
     l->out_bytes = l->out_count * element;
     size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
@@ -267,7 +294,8 @@ static int plan_ask(struct loop *l)
     struct bench_row *row = l->row;
     hx_plan_info_t info;
     uint64_t mine[2], most[2];
-    if (bench_backend_plan(row->collective, row->count, l->o->dtype, l->o->op, (int)l->o->root, &info))
+    size_t count = l->counts ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count; /* of the longest block */
+    if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info))
         return -1;
     mine[0] = info.rounds;
     mine[1] = info.network_bytes + info.shared_bytes;
@@ -314,6 +342,7 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
         failed = bench_backend_tells_plans && plan_ask(&l);
     }
     free(l.arena);
+    free(l.counts);
     free(samples);
     return failed ? -1 : 0;
 }

@@ -37,6 +37,8 @@ static void set_size(const struct bench_options *o, const struct bench_job *job,
     if (bench_has_blocks(row->collective))
         unit *= (uint64_t)job->size;
     row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
+    if (bench_has_counts(row->collective) && row->count < (size_t)job->size)
+        row->count = (size_t)job->size;
     row->bytes = row->count * unit;
 }
 

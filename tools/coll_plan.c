@@ -84,7 +84,8 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, &choice) != HX_SUCCESS)
         exit(1);
     hx_plan_release(plan);
-    job->sizes = (struct hx_sizes){count, elem_bytes, choice.fine_slices, choice.coarse_slices};
+    job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,
+                                   .coarse_slices = choice.coarse_slices};
     job->window_fine = choice.window_fine;
     job->window_coarse = choice.window_coarse;
 }

@@ -5,8 +5,9 @@
  *
  * One run of the checker holds a chain of calls, so that it proves single calls and every kind of neighbourhood:
  *
- *   this | this, in place | another collective | this, sparse | the third collective | this
+ *   this | this, in place | another collective | this, sparse | the third collective | this, ragged
  *
+ * Ragged: where ranks have blocks, they are of different length, some empty, and results stand apart in another order.
  * Collectives with a root are proved for every root on small shapes, for some on large ones.
  *
  * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
@@ -63,6 +64,23 @@ static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan
     return call;
 }
 
+/* Blocks of different length, up to that of the dense call: the first, and every fourth, of none. */
+static void ragged_make(struct hx_check_call *call, const struct hx_plan *plan, uint64_t *starts, uint64_t *places)
+{
+    int gathers = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
+    uint64_t end = 0;
+
+    starts[0] = 0;
+    for (int r = 0; r < plan->p; r++)
+        starts[r + 1] = starts[r] + (r % 4 ? call->sizes.count * (uint64_t)(r % 4) / 3 : 0);
+    for (int r = plan->p - 1; r >= 0; r--) {
+        places[r] = end + (uint64_t)(r % 2);
+        end = places[r] + starts[r + 1] - starts[r];
+    }
+    call->sizes.starts = starts;
+    call->sizes.places = gathers ? places : NULL;
+}
+
 /* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the
  * ranks of a node are apart. */
 static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
@@ -74,7 +92,8 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
 {
     const struct hx_shape *shape = ground->shape;
     struct hx_plan **plans = plans_compose(shape, candidate);
-    struct hx_check_call dense = call_of(shape, plans, 0), sparse = call_of(shape, plans, 1), in_place = dense;
+    struct hx_check_call dense = call_of(shape, plans, 0), sparse = call_of(shape, plans, 1), in_place = dense, ragged;
+    uint64_t *starts = plan_memory(malloc(2 * ((size_t)shape->nranks + 1) * sizeof(*starts)));
     int others[2] = {(candidate->coll + 1) % HX_COLL_COUNT, (candidate->coll + 2) % HX_COLL_COUNT};
     char report[2048];
 
@@ -82,11 +101,15 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
+    ragged = dense;
+    if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))
+        ragged_make(&ragged, plans[0], starts, starts + shape->nranks + 1);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
-                                         call_of(shape, ground->companions[others[1]], 0), dense};
+                                         call_of(shape, ground->companions[others[1]], 0), ragged};
     int good = hx_check(shape, calls, CHAIN, report, sizeof(report)) == HX_SUCCESS;
 
     plans_release(plans, shape->nranks);
+    free(starts);
     if (good) {
         t->passed += CHAIN;
         return 0;
@@ -95,7 +118,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     hx_candidate_name(candidate, name);
     hx_candidate_name(&ground->companion[others[0]], first);
     hx_candidate_name(&ground->companion[others[1]], second);
-    printf("FAILED %s %s, root %d, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse)\n",
+    printf("FAILED %s %s, root %d, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse, call 5 is ragged)\n",
            hx_coll_name(candidate->coll), name, candidate->root, ground->name, report, hx_coll_name((enum hx_coll)others[0]), first,
            hx_coll_name((enum hx_coll)others[1]), second);
     t->failed++;

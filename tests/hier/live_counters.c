@@ -56,7 +56,8 @@ int main(int argc, char **argv)
     hx_registry.net->counters(comm->world->net, &after); 
     if (hx_registry.planner->choose(comm->planner, coll, 0, count, bytes, &choice) != HX_SUCCESS)
         return 1;
-    struct hx_sizes sizes = {count, bytes, choice.fine_slices, choice.coarse_slices};
+    struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
+                             .coarse_slices = choice.coarse_slices};
     hx_plan_count(choice.plan, comm->shape, &sizes, &stats);
     wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||
             after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || strstr(choice.plan->name, argv[2]) == NULL;

@@ -272,7 +272,8 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     struct hx_plan *plan = hx_compose(shape, rank, &d.candidate);
     assert_non_null(plan);
     assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, &d.choice), HX_SUCCESS);
-    struct hx_sizes sizes = {count, elem_bytes, d.choice.fine_slices, d.choice.coarse_slices};
+    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = d.choice.fine_slices,
+                             .coarse_slices = d.choice.coarse_slices};
     if (hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse) > planner.bank_bytes)
         fail_msg("%s of %llu elements on %d ranks, %d nodes: rank %d has no room for its slots", plan->name,
                  (unsigned long long)count, shape->nranks, shape->nnodes, rank);

@@ -110,7 +110,8 @@ static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, do
 {
     struct hx_shape *shape = single_ranks(p);
     struct hx_candidate candidate = {.coll = a->coll, .flat = a};
-    struct hx_sizes sizes = {hx_coll_has_blocks(a->coll) ? bytes / (uint64_t)p : bytes, 1, 1, 1};
+    struct hx_sizes sizes = {.count = hx_coll_has_blocks(a->coll) ? bytes / (uint64_t)p : bytes, .elem_bytes = 1,
+                             .fine_slices = 1, .coarse_slices = 1};
 
     memset(most, 0, 3 * sizeof(*most));
     for (int rank = 0; rank < p; rank++) {

@@ -39,12 +39,14 @@ static void slice_check(const struct hx_layout *layout, uint64_t slice)
 }
 
 /* A stage whose blocks are lists of 0 to 5 plan blocks, or the parts of one. */
-static void layout_check(uint32_t nblocks, const struct hx_sizes *sizes, int per_rank, int split, int *with_lines)
+static void layout_check(uint32_t nblocks, const struct hx_sizes *sizes, int per_rank, int ragged, int split, int *with_lines)
 {
     struct hx_plan *plan = hx_plan_new(HX_COLL_ALLGATHER, (int)nblocks, 0, 1);
     int *members = calloc(nblocks, sizeof(*members));
     struct hx_stage *stage = hx_plan_add_stage(plan, 0, HX_SCOPE_INTRA, members, (int)nblocks, 0);
     struct hx_layout layout;
+    struct hx_sizes own = *sizes;
+    uint64_t *starts = NULL;
 
     stage->list_start = calloc(nblocks + 1, sizeof(uint32_t));
     stage->list = calloc(5 * (size_t)nblocks + 1, sizeof(uint32_t));
@@ -54,12 +56,19 @@ static void layout_check(uint32_t nblocks, const struct hx_sizes *sizes, int per
         stage->list[i] = i;
     plan->nblocks = plan->in_nblocks = plan->out_nblocks = stage->list_start[nblocks] + 1;
     plan->partition = per_rank ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
+    if (ragged) { /* up to count elements each */
+        starts = calloc((size_t)plan->nblocks + 1, sizeof(*starts));
+        for (uint64_t x = 0; x < plan->nblocks; x++)
+            starts[x + 1] = starts[x] + draw(0, (uint32_t)sizes->count);
+        own.starts = starts;
+    }
     stage->uses_slot = 1;
     stage->split = split;
-    hx_layout_init(&layout, plan, stage, sizes);
+    hx_layout_init(&layout, plan, stage, &own);
     with_lines[!!layout.slot_lines]++;
     for (uint64_t slice = 0; slice < layout.nslices; slice++)
         slice_check(&layout, slice);
+    free(starts);
     free(members);
     hx_plan_release(plan);
 }
@@ -71,9 +80,10 @@ static void blocks_stand_apart(void **state)
     (void)state;
     for (int i = 0; i < 2000; i++) {
         uint64_t coarse = draw(1, 4);
-        struct hx_sizes sizes = {draw(0, 1u << draw(0, 13)), 1u << draw(0, 4), coarse * draw(1, 7), coarse};
-        int split = (int)draw(0, 1);
-        layout_check(draw(1, 24), &sizes, (int)draw(0, 1), split, with_lines[split]);
+        struct hx_sizes sizes = {.count = draw(0, 1u << draw(0, 13)), .elem_bytes = 1u << draw(0, 4),
+                                 .fine_slices = coarse * draw(1, 7), .coarse_slices = coarse};
+        int split = (int)draw(0, 1), blocks = (int)draw(0, 2);
+        layout_check(draw(1, 24), &sizes, blocks > 0, blocks > 1, split, with_lines[split]);
     }
     for (int split = 0; split < 2; split++) /* all ways were tried */
         assert_in_range(with_lines[split][0], 20, with_lines[split][0] + with_lines[split][1] - 20);
@@ -104,7 +114,8 @@ static void slots_fit_the_bank(void **state)
                 struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
                 assert_non_null(plan);
                 assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, &choice), HX_SUCCESS);
-                struct hx_sizes sizes = {count, 4, choice.fine_slices, choice.coarse_slices};
+                struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
+                                         .coarse_slices = choice.coarse_slices};
                 size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
                 if (slots > (size_t)job.llc_bytes / 2 / (size_t)shape->max_local || slots > planner.bank_bytes)
                     fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i], slots, planner.live_bytes);

@@ -80,6 +80,48 @@ static void wrong_scans(void)
     }
 }
 
+static void wrong_blocks(void)
+{
+    int in[256] = {0}, out[256], size = hx_size(world), rank = hx_rank(world);
+    size_t counts[64], displs[64];
+
+    for (int r = 0; r < size; r++) {
+        counts[r] = 2;
+        displs[r] = 3 * (size_t)r;
+    }
+    EXPECT(hx_reduce_scatter(in, out, counts, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgatherv(in, 2, out, counts, displs, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgatherv(in, 2, out, counts, NULL, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_reduce_scatter(in, out, counts, HX_INT32, HX_SUM, NULL), HX_ERR_ARG, NULL, "hx_reduce_scatter: the communicator is NULL");
+    EXPECT(hx_allgatherv(in, 2, out, counts, displs, HX_INT32, NULL), HX_ERR_ARG, NULL, "hx_allgatherv: the communicator is NULL");
+    EXPECT(hx_reduce_scatter(in, out, NULL, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_reduce_scatter: counts is NULL");
+    EXPECT(hx_allgatherv(in, 2, out, NULL, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_allgatherv: counts is NULL");
+    EXPECT(hx_reduce_scatter(NULL, out, counts, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_reduce_scatter: in is NULL");
+    EXPECT(hx_reduce_scatter(in, NULL, counts, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "hx_reduce_scatter: out is NULL");
+    EXPECT(hx_reduce_scatter(in, out, counts, HX_FLOAT32, HX_BAND, world), HX_ERR_ARG, world, "band is not defined for float32");
+    EXPECT(hx_allgatherv(NULL, 2, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_allgatherv: in is NULL");
+    EXPECT(hx_allgatherv(in, 2, NULL, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_allgatherv: out is NULL");
+    EXPECT(hx_allgatherv(in, 3, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "count is 3, but counts[");
+    EXPECT(hx_allgatherv(in, 2, out, counts, displs, (hx_dtype_t)99, world), HX_ERR_ARG, world, "hx_allgatherv: datatype 99");
+    displs[size - 1] = SIZE_MAX - 1;
+    EXPECT(hx_allgatherv(in, 2, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "is 18446744073709551614 and counts[");
+    displs[size - 1] = SIZE_MAX / 8;
+    EXPECT(hx_allgatherv(in, 2, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "more than an address space");
+    if (size > 1) {
+        displs[size - 1] = 1;
+        EXPECT(hx_allgatherv(in, 2, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "they overlap");
+        EXPECT(hx_allgatherv(HX_IN_PLACE, 0, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world,
+               "is 1, but the block of rank 0 is at 0 to 1: they overlap");
+        counts[size - 1] = 0; /* then it may stand anywhere */
+        EXPECT(hx_allgatherv(in, rank == size - 1 ? 0 : 2, out, counts, displs, HX_INT32, world), HX_SUCCESS, world, "");
+    }
+    counts[0] = SIZE_MAX / 2;
+    EXPECT(hx_reduce_scatter(in, out, counts, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "more than an address space");
+    memset(counts, 0, sizeof(counts));
+    EXPECT(hx_reduce_scatter(NULL, NULL, counts, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgatherv(NULL, 0, NULL, counts, NULL, HX_INT32, world), HX_SUCCESS, world, "");
+}
+
 static void wrong_roots(void)
 {
     int in[64] = {0}, out[64], size = hx_size(world);
@@ -233,6 +275,7 @@ int main(void)
     wrong_scans();
     wrong_roots();
     plan_info();
+    wrong_blocks();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");

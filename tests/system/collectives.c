@@ -327,6 +327,78 @@ static void scan_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int
         element_check(no_out && in_place ? out + i * e : in + i * e, contribution(rank, i, t, op), t, 0, what, i);
 }
 
+/* Ranks' blocks differ: nothing, half of n, or n. */
+static size_t *block_counts(size_t n, int shift, size_t *before, size_t *all)
+{
+    static size_t counts[64];
+
+    *before = *all = 0;
+    for (int r = 0; r < size; r++) {
+        counts[r] = n * (size_t)((r + shift) % 3) / 2;
+        *before += r < rank ? counts[r] : 0;
+        *all += counts[r];
+    }
+    return counts;
+}
+
+static void reduce_scatter_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place)
+{
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), mine = counts[rank];
+    size_t out_n = in_place ? all : mine;
+    unsigned char *in = buffer_get(&in_buffer, all * e), *out = buffer_get(&out_buffer, out_n * e);
+    char what[128];
+
+    snprintf(what, sizeof(what), "reduce_scatter %s %s count %zu shift %d%s", hx_dtype_name(t), hx_op_name(op), n, shift,
+             in_place ? " in place" : "");
+    fill(in_place ? out : in, rank, 0, all, t, op);
+    calls++;
+    if (hx_reduce_scatter(in_place ? HX_IN_PLACE : in, in_place || mine ? out : NULL, counts, t, op, world) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, out_n * e, what);
+    reduced_check(out, first, mine, t, op, what);
+    for (size_t i = 0; !in_place && i < all; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+}
+
+/* apart: blocks stand in reverse order, with an element between them that stays as it is. */
+static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place, int apart)
+{
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t mine = counts[rank], out_n = apart ? all + (size_t)size : all, at = 0;
+    unsigned char *in = buffer_get(&in_buffer, mine * e), *out = buffer_get(&out_buffer, out_n * e);
+    char what[128];
+
+    snprintf(what, sizeof(what), "allgatherv %s count %zu shift %d%s%s", hx_dtype_name(t), n, shift, in_place ? " in place" : "",
+             apart ? " apart" : "");
+    for (int i = 0; i < size; i++) {
+        int r = apart ? size - 1 - i : i;
+        displs[r] = at;
+        at += counts[r] + (size_t)apart;
+    }
+    fill(in_place ? out + displs[rank] * e : in, rank, 0, mine, t, op);
+    calls++;
+    if (hx_allgatherv(in_place ? HX_IN_PLACE : mine ? in : NULL, mine, out, counts, apart ? displs : NULL, t, world) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, out_n * e, what);
+    for (int r = 0; r < size; r++) {
+        for (size_t i = 0; i < counts[r]; i++)
+            element_check(out + (displs[r] + i) * e, contribution(r, i, t, op), t, 0, what, i);
+        for (size_t i = 0; apart && i < e; i++)
+            if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
+                die("wrote between the blocks");
+    }
+    for (size_t i = 0; !in_place && i < mine; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+}
+
+static void all_block_calls(hx_dtype_t t, hx_op_t op, size_t n)
+{
+    for (int variant = 0; variant < 4; variant++) {
+        reduce_scatter_call(t, op, n, variant, variant % 2);
+        allgatherv_call(t, op, n, variant, variant % 2, variant / 2);
+    }
+}
+
 static hx_status_t rooted_run(enum hx_coll coll, void *in, void *out, hx_dtype_t t, hx_op_t op, size_t n, int root)
 {
     switch (coll) {
@@ -424,6 +496,7 @@ static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
                 scan_call((enum hx_coll)coll, t, op, n, in_place);
             else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER)
                 one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
+    all_block_calls(t, op, block);
     all_rooted_calls(t, op, n);
     barrier_call();
 }
@@ -487,6 +560,10 @@ static void run_ahead(void)
             rooted_call(others[i / 5 % 3], HX_INT32, HX_SUM, n, root, 0);
         if (i % 5 == 2)
             scan_call(i % 2 ? HX_COLL_SCAN : HX_COLL_EXSCAN, HX_INT32, HX_SUM, n, i % 3 == 0);
+        if (i % 11 == 3) /* who has an empty block is not waited for */
+            reduce_scatter_call(HX_INT32, HX_SUM, n, i % 3, i % 2);
+        if (i % 13 == 5)
+            allgatherv_call(HX_INT32, HX_SUM, n, i % 3, i % 2, i % 4 / 2);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

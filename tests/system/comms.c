@@ -20,12 +20,12 @@ struct group { /* the same on all ranks, members or not */
     hx_comm_t *comm;        /* NULL: this rank is no member */
 };
 
-enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, WHATS };
+enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, REDUCE_SCATTERV, ALLGATHERV, WHATS };
 
 struct call {
     enum what what;
     int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
-    size_t count;
+    size_t count, counts[64], displs[64]; /* of the group's ranks, of REDUCE_SCATTERV and ALLGATHERV */
     int64_t *in, *out;
     hx_request_t *request; /* NULL: not under way here */
 };
@@ -63,6 +63,27 @@ static int64_t contribution(int job_rank, int stamp, size_t i)
     return (int64_t)(i * 31 + 7 + (size_t)stamp * 1001) * (job_rank + 1) + job_rank;
 }
 
+/* Elements of the ranks before me. */
+static size_t before(const struct call *call, int me)
+{
+    size_t n = 0;
+
+    for (int r = 0; r < me; r++)
+        n += call->counts[r];
+    return n;
+}
+
+/* Where their blocks stand in the output of an all-gather: every other time in reverse order, and apart. */
+static const size_t *displs_of(const struct call *call)
+{
+    return call->stamp % 2 ? call->displs : NULL;
+}
+
+static size_t place(const struct call *call, int r)
+{
+    return displs_of(call) ? call->displs[r] : before(call, r);
+}
+
 /* What of element i of a call's result is right. me: this rank in the group. */
 static int64_t wanted(const struct call *call, int me, size_t i)
 {
@@ -77,6 +98,7 @@ static int64_t wanted(const struct call *call, int me, size_t i)
     case BCAST: return contribution(g->ranks[call->root], call->stamp, i);
     case SCATTER: return contribution(g->ranks[call->root], call->stamp, (size_t)me * call->count + i);
     case REDUCE_SCATTER: i += (size_t)me * call->count; break;
+    case REDUCE_SCATTERV: i += before(call, me); break;
     default: break;
     }
     for (int r = 0; r < contributors; r++)
@@ -88,13 +110,19 @@ static size_t in_count(const struct call *call)
 {
     int blocks = call->what == REDUCE_SCATTER || call->what == SCATTER || call->what == ALLTOALL;
 
+    if (call->what == REDUCE_SCATTERV)
+        return before(call, groups[call->group].size);
+    if (call->what == ALLGATHERV)
+        return call->counts[hx_rank(groups[call->group].comm)];
     return blocks ? call->count * (size_t)groups[call->group].size : call->count;
 }
 
 static size_t out_count(const struct call *call, int me)
 {
     switch (call->what) {
-    case BARRIER: return 0;
+    case BARRIER:
+    case ALLGATHERV: return 0; /* compared block by block */
+    case REDUCE_SCATTERV: return call->counts[me];
     case ALLTOALL:
     case ALLGATHER: return call->count * (size_t)groups[call->group].size;
     case GATHER: return me == call->root ? call->count * (size_t)groups[call->group].size : 0;
@@ -108,22 +136,37 @@ static size_t out_count(const struct call *call, int me)
 static void prepare(struct call *call, const void **in, void **out)
 {
     const struct group *g = &groups[call->group];
-    int me = hx_rank(g->comm), place = call->in_place && call->what != BCAST && call->what != BARRIER;
+    int me = hx_rank(g->comm), one = call->in_place && call->what != BCAST && call->what != BARRIER;
     size_t n = in_count(call), at = call->what == ALLGATHER || call->what == GATHER ? (size_t)me * n : 0;
 
+    if (call->what == ALLGATHERV)
+        at = place(call, me);
     for (size_t i = 0; i < (size_t)MOST; i++)
         call->in[i] = call->out[i] = -1;
-    if (place && (call->what == REDUCE || call->what == GATHER || call->what == SCATTER) && me != call->root)
-        place = 0;
+    if (one && (call->what == REDUCE || call->what == GATHER || call->what == SCATTER) && me != call->root)
+        one = 0;
     if (call->what == SCATTER)
-        place = place && me == call->root;
+        one = one && me == call->root;
     for (size_t i = 0; i < n; i++)
-        (place && call->what != SCATTER ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
-    *in = place && call->what != SCATTER ? HX_IN_PLACE : call->in;
-    *out = place && call->what == SCATTER ? HX_IN_PLACE : call->out;
+        (one && call->what != SCATTER ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
+    *in = one && call->what != SCATTER ? HX_IN_PLACE : call->in;
+    *out = one && call->what == SCATTER ? HX_IN_PLACE : call->out;
     if (call->what == BCAST)
         for (size_t i = 0; i < n && me == call->root; i++)
             call->out[i] = contribution(rank, call->stamp, i);
+}
+
+static void gathered_compare(const struct call *call)
+{
+    const struct group *g = &groups[call->group];
+
+    for (int r = 0; r < g->size; r++)
+        for (size_t i = 0; i < call->counts[r]; i++)
+            if (call->out[place(call, r) + i] != contribution(g->ranks[r], call->stamp, i)) {
+                fprintf(stderr, "rank %d: allgatherv in group %d of %d, count %zu, in place %d: element %zu of rank %d is wrong\n", rank,
+                        call->group, g->size, call->count, call->in_place, i, r);
+                exit(1);
+            }
 }
 
 static void compare(const struct call *call)
@@ -131,6 +174,8 @@ static void compare(const struct call *call)
     int me = hx_rank(groups[call->group].comm), placed = call->in_place && call->what == SCATTER && me == call->root;
     const int64_t *out = placed ? call->in + (size_t)me * call->count : call->out;
 
+    if (call->what == ALLGATHERV)
+        gathered_compare(call);
     for (size_t i = 0; i < out_count(call, me); i++)
         if (out[i] != wanted(call, me, i)) {
             fprintf(stderr, "rank %d: collective %d in group %d of %d, root %d, count %zu, in place %d: element %zu is %" PRId64
@@ -156,6 +201,8 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
     case SCAN: return hx_scan(in, out, call->count, HX_INT64, HX_SUM, comm);
     case ALLTOALL: return hx_alltoall(in, out, call->count, HX_INT64, comm);
     case EXSCAN: return hx_exscan(in, out, call->count, HX_INT64, HX_SUM, comm);
+    case REDUCE_SCATTERV: return hx_reduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm);
+    case ALLGATHERV: return hx_allgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm);
     case WHATS: break;
     }
     abort();
@@ -177,6 +224,9 @@ static hx_status_t call_start(struct call *call, const void *in, void *out)
     case SCAN: return hx_iscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
     case ALLTOALL: return hx_ialltoall(in, out, call->count, HX_INT64, comm, &call->request);
     case EXSCAN: return hx_iexscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
+    case REDUCE_SCATTERV: return hx_ireduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm, &call->request);
+    case ALLGATHERV:
+        return hx_iallgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm, &call->request);
     case WHATS: break;
     }
     abort();
@@ -193,6 +243,11 @@ static void draw_call(struct call *call)
         call->group = (call->group + 1) % COMMS;
     call->root = (int)draw((uint64_t)groups[call->group].size);
     call->count = counts[draw(sizeof(counts) / sizeof(counts[0]))];
+    for (int r = groups[call->group].size - 1, end = 0, shift = (int)draw(3); r >= 0; r--) { /* nothing, half, or all of it */
+        call->counts[r] = call->count * (size_t)((r + shift) % 3) / 2;
+        call->displs[r] = (size_t)end;
+        end += (int)call->counts[r] + r % 2;
+    }
 }
 
 /* ---- communicators */

@@ -64,7 +64,7 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
 
 static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
 {
-    struct hx_kind kind = {coll, HX_INT64, HX_SUM, root, n};
+    struct hx_kind kind = {.coll = coll, .dtype = HX_INT64, .op = HX_SUM, .root = root, .count = n};
     struct hx_bound *bound;
     int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->rank == 0) ||
                  ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
@@ -103,7 +103,7 @@ static void calls_overlap(struct rank *me, struct hx_comm *comm, size_t round)
     for (size_t i = 0; good && i < n; i++)
         in[i] = contribution(comm->rank, i);
     for (int c = 0; good && c < CALLS; c++) {
-        struct hx_kind kind = {HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1};
+        struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1);
         struct hx_call call = {.name = "overlap", .comm = comm, .kind = kind, .in = in, .out = out + (size_t)c * n};
         good = hx_request_new(&call, 0, &requests[c]) == HX_SUCCESS;
         if (c == CALLS / 2)

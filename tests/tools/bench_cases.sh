@@ -32,9 +32,11 @@ refuses() {
 case_check_passes() {
     local n dtype op
     for n in 1 2 3; do
-        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce gather scatter scan exscan alltoall --max 64K --factor 16
+        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce gather scatter scan exscan alltoall \
+            reduce_scatter allgatherv --max 64K --factor 16
         passes $n bcast reduce gather scatter --max 64K --factor 64 --root $((n - 1)) --in-place
-        passes $n allreduce reduce_scatter_block allgather scan exscan alltoall --max 20000 --factor 50 --in-place
+        passes $n allreduce reduce_scatter_block allgather scan exscan alltoall reduce_scatter allgatherv \
+            --max 20000 --factor 50 --in-place
     done
     for dtype in $dtypes; do
         passes 2 allreduce allgather --dtype $dtype --max 4K --factor 16
