@@ -71,12 +71,13 @@ enum hx_coll hx_candidate_between(enum hx_coll coll)
 
 int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
 {
-    return !hx_coll_is_scan(coll) || hx_shape_is_in_order(shape);
+    return !hx_coll_has_traffic(coll) && (!hx_coll_is_scan(coll) || hx_shape_is_in_order(shape));
 }
 
 int hx_candidate_takes_lanes(enum hx_coll coll)
 {
-    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll);
+    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll) &&
+           !hx_coll_has_traffic(coll);
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
@@ -149,7 +150,7 @@ static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
     [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
     [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
-    [HX_COLL_ALLTOALL] = "ALLTOALL",
+    [HX_COLL_ALLTOALL] = "ALLTOALL", [HX_COLL_ALLTOALLV] = "ALLTOALLV",
 };
 
 static void forced_read(struct hx_planner *planner, const struct hx_env *env)
@@ -168,6 +169,7 @@ static void forced_read(struct hx_planner *planner, const struct hx_env *env)
     FORCED(SCAN, scan);
     FORCED(EXSCAN, exscan);
     FORCED(ALLTOALL, alltoall);
+    FORCED(ALLTOALLV, alltoallv);
 #undef FORCED
 }
 

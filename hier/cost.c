@@ -140,7 +140,7 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         return barrier_book(name, p, rounds, messages, vectors);
     if (hx_coll_is_scan(algorithm->coll))
         return scan_book(name, p, rounds, messages, vectors);
-    if (algorithm->coll == HX_COLL_ALLTOALL)
+    if (hx_coll_has_pairs(algorithm->coll))
         return alltoall_book(name, p, rounds, messages, vectors);
     *vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
@@ -200,7 +200,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
         return 2 * (((int)ceil_log2(n) + 2) / 3) *
                (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
-    if (algorithm->coll == HX_COLL_ALLTOALL) /* all copy in, owners copy out or take from rings */
+    if (hx_coll_has_pairs(algorithm->coll)) /* all copy in, owners copy out or take from rings */
         bytes *= (double)n / owners;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
         return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p) +

@@ -240,7 +240,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
     if (hx_planner_falls_back(planner, candidates[best].coll))
-        fprintf(stderr, "hierax plan:   " HX_FALLBACK_TEXT " (fallback %llu of this job)\n",
+        fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", hx_fallback_text(candidates[best].coll),
                 (unsigned long long)planner->fallbacks);
     for (int i = 0; i < n; i++) {
         struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);

@@ -34,7 +34,11 @@ struct hx_planner {
 };
 
 /* Is a flat plan all there is, since nothing can be composed of this shape's levels? Then tell why. */
-#define HX_FALLBACK_TEXT "flat, since a composition needs nodes that hold runs of ranks"
+static inline const char *hx_fallback_text(enum hx_coll coll)
+{
+    return hx_coll_has_traffic(coll) ? "flat, since no rank knows what others send each other"
+                                     : "flat, since a composition needs nodes that hold runs of ranks";
+}
 int hx_planner_falls_back(const struct hx_planner *planner, enum hx_coll coll);
 
 /* All candidates that fit the shape and the settings, for a vector of `bytes`. Returns their number; at least 1 (hx_planner_init has

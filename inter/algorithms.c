@@ -103,5 +103,10 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "ceil(log2 p) rounds of half the blocks: small blocks", "Bruck et al. 1997"},
     {"kbruck", HX_COLL_ALLTOALL, hx_alltoall_kbruck, ANYWHERE, 0,
      "ceil(log4 p) rounds of 3 messages, a quarter of the blocks each: small blocks", "Bruck et al. 1997"},
+
+    {"mesh", HX_COLL_ALLTOALLV, hx_alltoall_mesh, ANYWHERE, 0,
+     "1 round, everybody to everybody, 32 exchanges under way", "Open MPI, MPICH"},
+    {"pairwise", HX_COLL_ALLTOALLV, hx_alltoall_pairwise, ANYWHERE, 0,
+     "p-1 rounds, one exchange at a time: large blocks", "The Illustrated Collectives"},
     {0},
 };

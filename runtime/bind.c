@@ -193,7 +193,7 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
     if (!(bound->steps = malloc(most * sizeof(*bound->steps))))
         return hx_fail(HX_ERR_NOMEM, "no memory for %zu steps", most);
     for (struct hx_bound_stage *bs = bound->stages; bs < bound->stages + bound->nstages; bs++) {
-        if (bs->layout.nslices > 1)
+        if (bs->layout.nslices > 1 || hx_coll_has_traffic(bound->kind.coll))
             continue;
         bs->steps = &bound->steps[bound->nsteps];
         for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
@@ -273,7 +273,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         return status;
     maxima_take(bound);
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-    bound->one_slice = sizes.fine_slices == 1;
+    bound->one_slice = sizes.fine_slices == 1 && !hx_coll_has_traffic(bound->kind.coll);
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;

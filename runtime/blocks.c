@@ -46,13 +46,30 @@ static int places_sort(const struct hx_blocks *blocks, int n, struct place *plac
     return used;
 }
 
-hx_status_t hx_blocks_check(const char *name, const struct hx_blocks *blocks, int n, size_t elem_bytes)
+/* As most callers have them: one after the other, and within bounds. */
+static int are_in_order(const struct hx_blocks *blocks, int n, size_t elem_bytes)
 {
-    struct place *places = malloc((size_t)n * sizeof(*places));
+    size_t end = 0, bytes;
+
+    for (int r = 0; r < n; r++) {
+        if (blocks->counts[r] == 0)
+            continue;
+        if (blocks->displs[r] < end || __builtin_add_overflow(blocks->displs[r], blocks->counts[r], &end))
+            return 0;
+    }
+    return !__builtin_mul_overflow(end, elem_bytes, &bytes) && bytes <= SIZE_MAX >> 16;
+}
+
+hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n, size_t elem_bytes,
+                            int apart)
+{
+    struct place *places = NULL;
     hx_status_t status = HX_SUCCESS;
     int used;
 
-    if (!places)
+    if (are_in_order(blocks, n, elem_bytes))
+        return HX_SUCCESS;
+    if (!(places = malloc((size_t)n * sizeof(*places))))
         return hx_fail(HX_ERR_NOMEM, "%s: no memory to look at %d displacements", name, n);
     used = places_sort(blocks, n, places);
     for (int i = 0; i < used && status == HX_SUCCESS; i++) {
@@ -60,11 +77,11 @@ hx_status_t hx_blocks_check(const char *name, const struct hx_blocks *blocks, in
         size_t end, bytes;
         if (__builtin_add_overflow(at->first, at->count, &end) || __builtin_mul_overflow(end, elem_bytes, &bytes) ||
             bytes > SIZE_MAX >> 16)
-            status = hx_fail(HX_ERR_ARG, "%s: displs[%d] is %zu and counts[%d] %zu: more than an address space holds", name,
-                             at->rank, at->first, at->rank, at->count);
-        else if (i > 0 && places[i - 1].first + places[i - 1].count > at->first)
-            status = hx_fail(HX_ERR_ARG, "%s: displs[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap", name,
-                             at->rank, at->first, places[i - 1].rank, places[i - 1].first,
+            status = hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] %zu: more than an address space holds",
+                             name, prefix, at->rank, at->first, prefix, at->rank, at->count);
+        else if (apart && i > 0 && places[i - 1].first + places[i - 1].count > at->first)
+            status = hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap",
+                             name, prefix, at->rank, at->first, places[i - 1].rank, places[i - 1].first,
                              places[i - 1].first + places[i - 1].count - 1);
     }
     free(places);

@@ -7,7 +7,8 @@
 /* What the arrays say, for a kind of call; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);
 
-/* Blocks in OUT neither overlap nor reach beyond what an address space holds; else the detail tells which does. */
-hx_status_t hx_blocks_check(const char *name, const struct hx_blocks *blocks, int n, size_t elem_bytes);
+/* Blocks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does. prefix: of the names of
+ * counts and displs. */
+hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n, size_t elem_bytes, int apart);
 
 #endif

@@ -47,7 +47,7 @@ static hx_status_t blocks_check(const struct hx_call *call)
         status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->rank,
                          blocks->counts[comm->rank]);
     else if (blocks->displs)
-        status = hx_blocks_check(call->name, blocks, comm->size, hx_dtype_bytes(call->kind.dtype));
+        status = hx_blocks_check(call->name, "", blocks, comm->size, hx_dtype_bytes(call->kind.dtype), 1);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
@@ -90,12 +90,23 @@ hx_status_t hx_call_check(const struct hx_call *call)
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
+static void traffic_alone(const struct hx_traffic *traffic, size_t elem_bytes, const void *in, void *out)
+{
+    if (traffic->sent[0])
+        memcpy((char *)out + traffic->received_at[0] * elem_bytes, (const char *)in + traffic->sent_at[0] * elem_bytes,
+               traffic->sent[0] * elem_bytes);
+}
+
 void hx_call_alone(const struct hx_call *call, const void *in, void *out)
 {
     const struct hx_kind *kind = &call->kind;
 
     if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN)
         return;
+    if (hx_coll_has_traffic(kind->coll)) {
+        traffic_alone(&call->traffic, hx_dtype_bytes(kind->dtype), in, out);
+        return;
+    }
     if (kind->blocks.displs)
         out = (unsigned char *)out + kind->blocks.displs[0] * hx_dtype_bytes(kind->dtype);
     if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN)
@@ -107,7 +118,7 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out)
 void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out)
 {
     if (call->aside == HX_ASIDE_IN)
-        *in = memcpy(memory, call->aside_from, call->aside_bytes);
+        *in = (const void *)((uintptr_t)memcpy(memory, call->aside_from, call->aside_bytes) - call->aside_at);
     else if (call->aside == HX_ASIDE_OUT)
         *out = memory;
 }
@@ -152,6 +163,8 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     } else {
         if (!bound && (status = hx_bind(&comm->engine, call->kind, &bound)) != HX_SUCCESS)
             return hx_comm_break(comm, status);
+        if (hx_coll_has_traffic(call->kind.coll))
+            hx_bound_set_traffic(bound, &call->traffic);
         if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
             return status;
     }
@@ -201,8 +214,10 @@ static hx_status_t call_block(const struct hx_call *call)
 
 hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
-    hx_status_t status;
+    hx_status_t status = hx_coll_has_traffic(call->kind.coll) ? hx_call_check_traffic(call) : HX_SUCCESS;
 
+    if (status != HX_SUCCESS)
+        return status;
     if (mode == HX_BLOCKING)
         return call_block(call);
     if (!request)

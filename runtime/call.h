@@ -23,9 +23,10 @@ struct hx_call {
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input that later
      * slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
     enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_OUT } aside;
-    size_t aside_bytes;
+    size_t aside_bytes, aside_at; /* HX_ASIDE_IN: where in IN it stands */
     const void *aside_from; /* HX_ASIDE_IN: what is put there before */
     void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
+    struct hx_traffic traffic; /* the caller's arrays, of a collective that has it */
 };
 
 enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
@@ -67,6 +68,8 @@ void hx_progress_thread_end(struct hx_world *world);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);
+/* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other arrays. */
+hx_status_t hx_call_check_traffic(const struct hx_call *call);
 /* The only rank's result is its input. */
 void hx_call_alone(const struct hx_call *call, const void *in, void *out);
 /* Put aside: before the call, memory as aside_bytes says; and afterwards. */

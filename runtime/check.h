@@ -16,6 +16,7 @@
 struct hx_check_call {
     struct hx_plan *const *plans; /* one per rank of the shape */
     struct hx_sizes sizes;        /* elem_bytes is 1 */
+    const struct hx_traffic *traffic; /* of each rank, which sizes then does without; NULL: none */
     int window_fine, window_coarse;
     int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
@@ -26,6 +27,10 @@ struct hx_check_call {
  * slice, step and the fault; HX_ERR_NOMEM. Nothing is logged. */
 hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, char *report,
                      size_t capacity);
+
+/* Traffic of n ranks for calls of these sizes, some of it nothing, apart in IN and OUT; and all that it needs. NULL: no memory. */
+struct hx_traffic *hx_check_traffic_new(int n, uint64_t count);
+void hx_check_traffic_free(struct hx_traffic *traffic);
 
 /* Small sizes that reach every path: slices one more than fit the window, pieces of 1 or 2 elements, or (sparse) of
  * 1 or none. */

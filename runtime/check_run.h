@@ -33,6 +33,8 @@ struct hx_check_stage { /* one stage of one rank in one call */
 struct hx_check_rank { /* one rank in one call */
     const struct hx_plan *plan;
     struct hx_plan whole;
+    struct hx_sizes sizes;
+    struct hx_traffic numbered; /* as sizes has it, but numbers elements instead of placing them */
     struct hx_check_stage *stages;
     struct hx_check_memory user[2], work; /* IN and OUT, or both in user[0] */
     size_t in_base, out_base;             /* where they stand in their memory */

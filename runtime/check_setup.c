@@ -34,12 +34,12 @@ static int slices_open(struct hx_check_run *run, struct hx_check_stage *stage, i
 }
 
 /* Geometry only, so that the number of threads is known before the store is opened. */
-static void stage_measure(const struct hx_check_call *call, const struct hx_plan *plan, const struct hx_stage *stage,
-                          struct hx_layout *layout, unsigned *window)
+static void stage_measure(const struct hx_check_call *call, const struct hx_sizes *sizes, const struct hx_plan *plan,
+                          const struct hx_stage *stage, struct hx_layout *layout, unsigned *window)
 {
     unsigned wanted = (unsigned)(stage->coarse ? call->window_coarse : call->window_fine);
 
-    hx_layout_init(layout, plan, stage, &call->sizes);
+    hx_layout_init(layout, plan, stage, sizes);
     *window = layout->nslices < wanted ? (unsigned)layout->nslices : wanted;
 }
 
@@ -52,7 +52,7 @@ static uint32_t threads_count(const struct hx_shape *shape, const struct hx_chec
     for (int s = 0; s < plan->nstages; s++) {
         struct hx_layout layout;
         unsigned window;
-        stage_measure(call, plan, &plan->stages[s], &layout, &window);
+        stage_measure(call, &call->sizes, plan, &plan->stages[s], &layout, &window);
         threads += window;
     }
     return threads;
@@ -86,9 +86,10 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
     const struct hx_stage *of = &r->plan->stages[idx];
 
     stage->stage = of;
-    stage_measure(&run->calls[call], r->plan, of, &stage->layout, &stage->window);
+    stage_measure(&run->calls[call], &r->sizes, r->plan, of, &stage->layout, &stage->window);
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
+    stage->whole.traffic = r->sizes.traffic ? &r->numbered : NULL;
     stage->first_thread = *thread;
     *thread += stage->window;
     stage->slot_offset = *slots;
@@ -163,19 +164,26 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     const struct hx_check_call *of = &run->calls[call];
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     const struct hx_plan *plan = of->plans[rank];
-    size_t in_bytes = hx_layout_space_bytes(plan, &of->sizes, HX_IN);
-    size_t out_bytes = hx_layout_space_bytes(plan, &of->sizes, HX_OUT);
+    size_t in_bytes, out_bytes;
     uint32_t thread = (uint32_t)run->shape->nranks;
     hx_status_t status = HX_SUCCESS;
 
     r->plan = plan;
+    r->sizes = of->sizes;
+    if (of->traffic) {
+        r->sizes.traffic = &of->traffic[rank];
+        r->numbered = of->traffic[rank];
+        r->numbered.sent_at = NULL;
+    }
+    in_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_IN);
+    out_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_OUT);
     r->whole = *plan;
     r->whole.in_block = 0;
     r->whole.in_nblocks = (uint32_t)plan->nblocks;
     for (int i = 0; i < rank; i++)
         thread += threads_count(run->shape, of, i);
     if (of->in_place && (plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER)) /* IN is OUT's own block */
-        r->in_base = hx_layout_out_place(plan, &of->sizes, (uint32_t)plan->in_block);
+        r->in_base = hx_layout_out_place(plan, &r->sizes, (uint32_t)plan->in_block);
     if (of->in_place) {
         size_t end = r->in_base + in_bytes;
         if (memory_open(run, &r->user[0], "in and out", rank, end > out_bytes ? end : out_bytes))
@@ -184,7 +192,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
                memory_open(run, &r->user[1], "out", rank, out_bytes)) {
         return HX_ERR_NOMEM;
     }
-    if (memory_open(run, &r->work, "work", rank, hx_layout_space_bytes(plan, &of->sizes, HX_WORK)) ||
+    if (memory_open(run, &r->work, "work", rank, hx_layout_space_bytes(plan, &r->sizes, HX_WORK)) ||
         !(r->stages = hx_check_alloc(&run->store, (size_t)plan->nstages * sizeof(*r->stages))))
         return HX_ERR_NOMEM;
     *slots = 0;
@@ -201,7 +209,7 @@ static hx_status_t buffers_open(struct hx_check_run *run)
     for (int c = 0; c < run->ncalls; c++)
         for (int r = 0; r < run->shape->nranks; r++) {
             const struct hx_check_call *call = &run->calls[c];
-            size_t whole = hx_layout_vector(call->plans[r], &call->sizes);
+            size_t whole = call->traffic ? call->plans[r]->nblocks * call->sizes.count : hx_layout_vector(call->plans[r], &call->sizes);
             most = whole > most ? whole : most;
             for (int s = 0; s < call->plans[r]->nstages; s++) {
                 size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
@@ -266,18 +274,19 @@ hx_status_t hx_check_run_open(struct hx_check_run *run, const struct hx_shape *s
 
 void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
 {
-    const struct hx_check_call *of = &run->calls[call];
     struct hx_check_store *store = &run->store;
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     struct hx_check_access access = {(uint32_t)rank, store->threads[rank].clock[rank], HX_CHECK_NONE, 0};
-    size_t n = hx_layout_space_bytes(r->plan, &of->sizes, HX_IN);
-    size_t first = hx_layout_extent(r->plan, &of->sizes, r->plan->in_block).start;
 
     r->entered = access.clock;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t cell = hx_check_cell_of(store, &r->user[0], r->in_base + i);
-        hx_check_write(store, cell, &access);
-        hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, (uint32_t)(first + i));
+    for (uint32_t block = 0; block < r->plan->in_nblocks; block++) {
+        struct hx_extent elements = hx_layout_extent(r->plan, &r->sizes, r->plan->in_block + block);
+        size_t at = r->in_base + hx_layout_in_place(r->plan, &r->sizes, block);
+        for (size_t i = 0; i < elements.length; i++) {
+            uint32_t cell = hx_check_cell_of(store, &r->user[0], at + i);
+            hx_check_write(store, cell, &access);
+            hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, (uint32_t)(elements.start + i));
+        }
     }
     store->threads[rank].dirty = 1;
     r->entry = hx_check_release(store, (uint32_t)rank);
@@ -302,8 +311,8 @@ static void result_check(struct hx_check_run *run, int call, int rank, uint32_t 
     struct hx_check_store *store = &run->store;
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     const struct hx_plan *plan = r->plan;
-    struct hx_extent elements = hx_layout_extent(plan, &of->sizes, plan->out_block + block * (uint64_t)plan->out_stride);
-    size_t at = r->out_base + hx_layout_out_place(plan, &of->sizes, block);
+    struct hx_extent elements = hx_layout_extent(plan, &r->sizes, plan->out_block + block * (uint64_t)plan->out_stride);
+    size_t at = r->out_base + hx_layout_out_place(plan, &r->sizes, block);
 
     for (size_t i = 0; i < elements.length && !run->faulty; i++) {
         uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], at + i);
@@ -339,7 +348,7 @@ void hx_check_call_end(struct hx_check_run *run, int call, int rank)
 
     for (uint32_t i = 0; i < r->plan->out_nblocks; i++)
         result_check(run, call, rank, i);
-    awaits_all = run->calls[call].barrier || hx_layout_awaits_all(r->plan, &run->calls[call].sizes);
+    awaits_all = run->calls[call].barrier || hx_layout_awaits_all(r->plan, &r->sizes);
     for (int q = 0; q < run->shape->nranks && awaits_all; q++) {
         uint32_t entered = hx_check_rank_at(run, call, q)->entered;
         if (!entered || known[q] < entered)

@@ -65,7 +65,7 @@ static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space 
     case HX_IN:
     case HX_OUT:
         *base = space == HX_IN ? r->in_base : r->out_base;
-        *bytes = hx_layout_space_bytes(r->plan, &call->sizes, space);
+        *bytes = hx_layout_space_bytes(r->plan, &r->sizes, space);
         return &r->user[space == HX_OUT && !call->in_place];
     case HX_WORK:
         *bytes = r->work.bytes;

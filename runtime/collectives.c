@@ -119,6 +119,54 @@ static struct hx_call alltoall_call(const char *name, const void *in, void *out,
     return call;
 }
 
+/* In place, what is sent stands where what comes goes: from the first to the last of it is put aside. */
+static void traffic_aside(struct hx_call *call, int n, size_t elem_bytes)
+{
+    const struct hx_traffic *traffic = &call->traffic;
+    size_t low = SIZE_MAX, high = 0;
+
+    for (int r = 0; r < n; r++) {
+        size_t at = traffic->sent_at[r], end = at + traffic->sent[r];
+        low = at < end && at < low ? at : low;
+        high = at < end && end > high ? end : high;
+    }
+    if (high == 0) /* nothing; what displacements overflow is refused */
+        return;
+    call->aside = HX_ASIDE_IN;
+    call->aside_at = low * elem_bytes;
+    call->aside_bytes = (high - low) * elem_bytes;
+    call->aside_from = (const char *)call->out + call->aside_at;
+}
+
+/* A buffer of which nothing is used need not be there. */
+static int is_idle(const size_t *counts, int n)
+{
+    for (int r = 0; r < n && counts; r++)
+        if (counts[r])
+            return 0;
+    return n > 0 && counts;
+}
+
+/* count: the arrays have the counts, which may be 0; the other ranks are in the call all the same. */
+static struct hx_call alltoallv_call(const char *name, const void *in, const size_t *scounts, const size_t *sdispls,
+                                     void *out, const size_t *rcounts, const size_t *rdispls, hx_dtype_t dtype,
+                                     hx_comm_t *comm)
+{
+    struct hx_call call = {.name = name, .comm = comm, .kind = {.coll = HX_COLL_ALLTOALLV, .dtype = dtype, .op = HX_SUM, .count = 1},
+                           .in = in, .out = out, .needed = {in, out}, .traffic = {scounts, sdispls, rcounts, rdispls}};
+    int n = hx_size(comm);
+
+    if (in == HX_IN_PLACE)
+        call.traffic = (struct hx_traffic){rcounts, rdispls, rcounts, rdispls};
+    if (in == HX_IN_PLACE && rcounts && rdispls)
+        traffic_aside(&call, n, hx_dtype_bytes(dtype));
+    if (!in && is_idle(scounts, n))
+        call.needed[0] = name;
+    if (!out && is_idle(rcounts, n))
+        call.needed[1] = name;
+    return call;
+}
+
 static struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_BCAST, dtype, HX_SUM, root, count), .in = buf,
@@ -239,6 +287,10 @@ ALL_FORMS(allgatherv,
           (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype),
           (in, count, out, counts, displs, dtype))
 ALL_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+ALL_FORMS(alltoallv,
+          (const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts, const size_t *rdispls,
+           hx_dtype_t dtype),
+          (in, scounts, sdispls, out, rcounts, rdispls, dtype))
 ALL_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root), (buf, count, dtype, root))
 ALL_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root),
           (in, out, count, dtype, op, root))

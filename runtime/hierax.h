@@ -190,6 +190,15 @@ HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dty
  * that overlap otherwise give undefined results. Blocking. Errors as hx_allgather. */
 HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
+/* As hx_alltoall, with blocks of any length: this rank sends rank r scounts[r] elements from in + sdispls[r] elements, and gets from it
+ * rcounts[r] elements, as many as that rank sends, into out + rdispls[r] elements. All four arrays: size entries. Counts may be 0,
+ * also all of them (then the buffer may be NULL). With HX_IN_PLACE as in, scounts and sdispls are ignored: what is sent stands where
+ * what comes goes, rcounts[r] elements at rdispls[r]. A rank may return before ranks that send it nothing have entered the call.
+ * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for displacements that reach beyond an address space, blocks that overlap in
+ * out, and a rank that sends itself another count than it gets. */
+HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                   const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
+
 /* out on rank r = in of the ranks 0 .. r combined with op in this order, elementwise; HX_AVG divides by r + 1. in, out: count
  * elements each; in may be HX_IN_PLACE. A rank may return before higher ranks have entered the call. Blocking. Errors as
  * hx_allreduce. */
@@ -218,8 +227,8 @@ HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size
 /* ---- calls that do not block, and calls made ready ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns; *request is then for hx_test or hx_wait, one of which must be called until the call is
  * complete; that releases the request. hx_<name>_init only makes the call ready, for hx_start, again and again; it is released by
- * hx_request_free. The buffers must not be touched from the start of a call until it is complete; counts and displs
- * must stay as they are for as long as the request lives.
+ * hx_request_free. The buffers must not be touched from the start of a call until it is complete; counts and
+ * displacements must stay as they are for as long as the request lives.
  *
  * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order; they may complete in any. Any number may be
  * under way, with blocking calls between them. They move whenever the process calls Hierax. Errors as <name>, at once or from
@@ -237,6 +246,8 @@ HX_PUBLIC hx_status_t hx_iallgather(const void *in, void *out, size_t count, hx_
                                     hx_request_t **request);
 HX_PUBLIC hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
                                    hx_request_t **request);
+HX_PUBLIC hx_status_t hx_ialltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_ibcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_ireduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm,
                                  hx_request_t **request);
@@ -262,6 +273,8 @@ HX_PUBLIC hx_status_t hx_allgather_init(const void *in, void *out, size_t count,
                                         hx_request_t **request);
 HX_PUBLIC hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
                                        hx_request_t **request);
+HX_PUBLIC hx_status_t hx_alltoallv_init(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                        const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_bcast_init(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_reduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                                      hx_comm_t *comm, hx_request_t **request);

@@ -23,27 +23,45 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts, uint64_t x)
+/* Elements of a block of the matrix that this rank knows of. */
+static uint64_t traffic_length(const struct hx_plan *plan, const struct hx_traffic *traffic, uint64_t x)
+{
+    uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;
+
+    return from == (uint64_t)plan->rank ? traffic->sent[to] : to == (uint64_t)plan->rank ? traffic->received[from] : 0;
+}
+
+static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts,
+                                   const struct hx_traffic *traffic, uint64_t x)
 {
     if (plan->partition != HX_PARTITION_PER_RANK)
         return cut((struct hx_extent){0, count}, x, plan->nblocks);
     if (starts)
         return (struct hx_extent){starts[x], starts[x + 1] - starts[x]};
-    return (struct hx_extent){x * count, count};
+    return (struct hx_extent){x * count, traffic ? traffic_length(plan, traffic, x) : count};
 }
 
 static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
 {
-    return plan_block(layout->plan, layout->count, layout->starts, x);
+    return plan_block(layout->plan, layout->count, layout->starts, layout->traffic, x);
 }
 
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
 {
-    return plan_block(plan, sizes->count, sizes->starts, x);
+    return plan_block(plan, sizes->count, sizes->starts, sizes->traffic, x);
+}
+
+uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
+{
+    if (sizes->traffic)
+        return sizes->traffic->sent_at[i];
+    return hx_layout_extent(plan, sizes, plan->in_block + i).start - hx_layout_extent(plan, sizes, plan->in_block).start;
 }
 
 uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
 {
+    if (sizes->traffic)
+        return sizes->traffic->received_at[i];
     if (sizes->places)
         return sizes->places[plan->out_block + i];
     if (plan->out_stride > 1)
@@ -54,7 +72,7 @@ uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *
 uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes)
 {
     struct hx_extent last = hx_layout_extent(plan, sizes, plan->nblocks - 1);
-    return last.start + last.length;
+    return sizes->traffic ? plan->nblocks * sizes->count : last.start + last.length;
 }
 
 int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes)
@@ -68,7 +86,7 @@ int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *size
 /* All plan blocks are of one length. */
 static int blocks_are_alike(const struct hx_layout *layout)
 {
-    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts;
+    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts && !layout->traffic;
 }
 
 static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
@@ -192,7 +210,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
     uint32_t longest = 1, row = longest_row(stage);
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
-                                 .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places};
+                                 .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places,
+                                 .traffic = sizes->traffic};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
     layout->per_coarse = layout->nslices / layout->coarse;
@@ -236,6 +255,18 @@ static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *si
     return end;
 }
 
+/* Beyond the last that this rank sends from IN, or receives in OUT. */
+static uint64_t traffic_end(const struct hx_plan *plan, const struct hx_traffic *traffic, enum hx_space space)
+{
+    const size_t *lengths = space == HX_IN ? traffic->sent : traffic->received;
+    const size_t *at = space == HX_IN ? traffic->sent_at : traffic->received_at;
+    uint64_t end = 0;
+
+    for (int r = 0; r < plan->p; r++)
+        end = lengths[r] && at[r] + lengths[r] > end ? at[r] + lengths[r] : end;
+    return end;
+}
+
 size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space)
 {
     uint64_t first = space == HX_IN ? plan->in_block : plan->out_block;
@@ -250,6 +281,8 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     }
     if (n == 0)
         return 0;
+    if (sizes->traffic)
+        return traffic_end(plan, sizes->traffic, space) * sizes->elem_bytes;
     if (space == HX_OUT && sizes->places)
         return places_end(plan, sizes) * sizes->elem_bytes;
     struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);
@@ -302,6 +335,10 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
 {
     const struct hx_plan *plan = layout->plan;
 
+    if (layout->traffic && space == HX_IN && layout->traffic->sent_at)
+        return layout->traffic->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->traffic && space == HX_OUT)
+        return layout->traffic->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
     if (space == HX_IN)
         return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
     if (space == HX_OUT && plan->out_stride == 1 && !layout->places)

@@ -21,11 +21,18 @@
 #define HX_LAYOUT_H
 #include "plan.h"
 
+/* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
+struct hx_traffic {
+    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; sent_at NULL: the checker's numbering, as without traffic */
+    const size_t *received, *received_at; /* likewise in OUT */
+};
+
 struct hx_sizes {
     uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block, the longest if they differ (PER_RANK) */
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
+    const struct hx_traffic *traffic; /* of this rank, whose other blocks of the matrix are then unknown; count: at least the longest */
     const uint64_t *places;  /* [nblocks] and in OUT, where that has all blocks; NULL: as in the vector */
 };
 
@@ -38,6 +45,7 @@ struct hx_layout { /* of one stage in one call */
     const struct hx_stage *stage;
     uint64_t count, nslices;
     const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
+    const struct hx_traffic *traffic;
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
@@ -55,8 +63,9 @@ struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes);
 
-/* A plan block in the vector; where number i of OUT's blocks begins there; and the length of the vector. */
+/* A plan block in the vector; where number i of IN's or OUT's blocks begins there; and the length of the vector. */
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x);
+uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
 uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
 uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes);
 

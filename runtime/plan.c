@@ -7,7 +7,8 @@
 #include <string.h>
 
 static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast",
-                                                       "reduce", "barrier", "gather", "scatter", "scan", "exscan", "alltoall"};
+                                                       "reduce", "barrier", "gather", "scatter", "scan", "exscan", "alltoall",
+                                                       "alltoallv"};
 
 const char *hx_coll_name(enum hx_coll coll)
 {

@@ -28,7 +28,8 @@
 
 enum hx_coll {
     HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
-    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_ALLTOALL, HX_COLL_COUNT
+    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_ALLTOALL, HX_COLL_ALLTOALLV,
+    HX_COLL_COUNT
 };
 
 /* One rank gives or gets all: nobody else has to wait for everybody. */
@@ -46,7 +47,7 @@ static inline int hx_coll_is_scan(enum hx_coll coll)
 /* When it ends on one rank, every rank has entered it. */
 static inline int hx_coll_awaits_all(enum hx_coll coll)
 {
-    return !hx_coll_is_rooted(coll) && !hx_coll_is_scan(coll);
+    return !hx_coll_is_rooted(coll) && !hx_coll_is_scan(coll) && coll != HX_COLL_ALLTOALLV;
 }
 
 static inline int hx_coll_reduces(enum hx_coll coll)
@@ -63,7 +64,13 @@ static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
 /* It has a block for each pair of ranks. */
 static inline int hx_coll_has_pairs(enum hx_coll coll)
 {
-    return coll == HX_COLL_ALLTOALL;
+    return coll == HX_COLL_ALLTOALL || coll == HX_COLL_ALLTOALLV;
+}
+
+/* Each rank knows only what it sends and receives itself, which is another thing in each call. */
+static inline int hx_coll_has_traffic(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLTOALLV;
 }
 
 /* A rank's vector has a block for each rank, of the call's count elements; else count is the length of the vector. */

@@ -50,6 +50,8 @@ static hx_status_t engine_begin(struct hx_engine *engine)
         in = out = &first->token;
     else
         hx_call_aside(&first->call, first->aside, &in, &out);
+    if (hx_coll_has_traffic(kind.coll))
+        hx_bound_set_traffic(bound, &first->call.traffic);
     hx_run_begin(engine, bound, first->call.name, in, out);
     return HX_SUCCESS;
 }

@@ -9,6 +9,7 @@ tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
 tests_inter_test_rounds_SOURCES = tests/inter/test_rounds.c tests/runtime/plans.h
 tests_inter_test_rounds_LDADD = $(HX_TEST_LIBS)
 EXTRA_DIST += \
+    tests/golden/alltoallv_mesh.txt tests/golden/alltoallv_pairwise.txt \
     tests/golden/alltoall_bruck.txt \
     tests/golden/alltoall_kbruck.txt \
     tests/golden/alltoall_mesh.txt \

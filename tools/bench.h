@@ -25,6 +25,7 @@ enum bench_collective {
     BENCH_ALLTOALL,
     BENCH_REDUCE_SCATTER,
     BENCH_ALLGATHERV,
+    BENCH_ALLTOALLV,
     BENCH_COLLECTIVES
 };
 
@@ -40,11 +41,17 @@ static inline int bench_is_scan(enum bench_collective collective)
     return collective == BENCH_SCAN || collective == BENCH_EXSCAN;
 }
 
+/* A block goes from each rank to each. */
+static inline int bench_has_pairs(enum bench_collective collective)
+{
+    return collective == BENCH_ALLTOALL || collective == BENCH_ALLTOALLV;
+}
+
 /* The vector has a block for each rank, of the call's count elements. */
 static inline int bench_has_blocks(enum bench_collective collective)
 {
     return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
-           collective == BENCH_SCATTER || collective == BENCH_ALLTOALL;
+           collective == BENCH_SCATTER || bench_has_pairs(collective);
 }
 
 /* The vector has a block for each rank, as even as can be: the call's count is that of all. */

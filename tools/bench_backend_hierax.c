@@ -129,3 +129,8 @@ int bench_allgatherv(const void *in, size_t count, void *out, const size_t *coun
 {
     return told("hx_allgatherv", hx_allgatherv(in, count, out, counts, NULL, dtype, world), world);
 }
+
+int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
+{
+    return told("hx_alltoallv", hx_alltoallv(in, counts, displs, out, counts, displs, dtype, world), world);
+}

@@ -208,3 +208,14 @@ int bench_allgatherv(const void *in, size_t count, void *out, const size_t *coun
                : told("MPI_Allgatherv", MPI_Allgatherv(in, (int)count, dtypes[dtype], out, converted, displs,
                                                        dtypes[dtype], MPI_COMM_WORLD));
 }
+
+int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
+{
+    int *n, *at;
+
+    (void)displs; /* one after the other */
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &n, &at) ? -1
+                                           : told("MPI_Alltoallv", MPI_Alltoallv(in, n, at, dtypes[dtype], out, n, at,
+                                                                                 dtypes[dtype], MPI_COMM_WORLD));
+}

@@ -28,7 +28,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
     const int whole =
         row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
-    const int pairs = row->collective == BENCH_ALLTOALL;
+    const int pairs = bench_has_pairs(row->collective);
     const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
     row->bound_us = 0;
     row->bound_term = "-";

@@ -250,7 +250,7 @@ static int source_of(enum bench_collective collective, size_t i, size_t count, i
             r--;
         return r;
     }
-    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER || collective == BENCH_ALLTOALL)
+    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER || bench_has_pairs(collective))
         return (int)(i / count);
     return collective == BENCH_BCAST || collective == BENCH_SCATTER ? root : -1;
 }
@@ -259,7 +259,7 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
     int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) ? 2 : 1;
-    int all_to_all = collective == BENCH_ALLTOALL;
+    int all_to_all = bench_has_pairs(collective);
     size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
     int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
     size_t first = scatters || all_to_all ? count * (size_t)rank : 0;

@@ -15,7 +15,7 @@ struct loop {
     int in_place;               /* as asked for, or the collective has one buffer only */
     int apart;                  /* each call is timed by itself */
     size_t in_bytes, out_bytes, pair_bytes;
-    size_t *counts, first; /* of all ranks' blocks, and where this rank's starts; NULL: the collective has none */
+    size_t *counts, first; /* of all ranks' blocks, then where they stand (all-to-all); where this rank's starts. NULL: the collective has none */
     char *arena;
     uint32_t call; /* number of the next call in this row */
 };
@@ -68,6 +68,7 @@ static int call_library(const struct loop *l, uint32_t call)
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
     case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
     case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
+    case BENCH_ALLTOALLV: return bench_alltoallv(in, out, l->counts, l->counts + l->job->size, l->o->dtype);
     case BENCH_ALLTOALL: return bench_alltoall(in, out, count, l->o->dtype);
     default: return bench_barrier();
     }
@@ -226,10 +227,17 @@ static uint64_t choose_pairs(uint64_t pair_bytes)
 static int counts_open(struct loop *l)
 {
     const int p = l->job->size, me = l->job->rank;
-    if (!(l->counts = malloc((size_t)p * sizeof(*l->counts)))) {
+    const int pairs = bench_has_pairs(l->row->collective);
+    if (!(l->counts = malloc(2 * (size_t)p * sizeof(*l->counts)))) {
         fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, me, p);
         return -1;
     }
+    for (int r = 0; r < p; r++) {
+        l->counts[r] = l->row->count;
+        l->counts[p + r] = (size_t)r * l->row->count;
+    }
+    if (pairs) /* as all-to-all */
+        return 0;
     for (int r = 0; r < p; r++)
         l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
     l->first = bench_block_start(l->row->count, me, p);
@@ -243,14 +251,14 @@ static int loop_open(struct loop *l)
     const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
     l->in_count = l->out_count = row->count;
     if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER ||
-        row->collective == BENCH_ALLTOALL)
+        bench_has_pairs(row->collective))
         l->in_count *= p;
     if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER ||
-        row->collective == BENCH_ALLTOALL)
+        bench_has_pairs(row->collective))
         l->out_count *= p;
     if (row->collective == BENCH_BARRIER)
         l->in_count = l->out_count = 0;
-    if (bench_has_counts(row->collective) && counts_open(l))
+    if ((bench_has_counts(row->collective) || row->collective == BENCH_ALLTOALLV) && counts_open(l))
         return -1;
     l->in_bytes = l->in_count * element;
     l->out_bytes = l->out_count * element;
@@ -294,7 +302,7 @@ static int plan_ask(struct loop *l)
     struct bench_row *row = l->row;
     hx_plan_info_t info;
     uint64_t mine[2], most[2];
-    size_t count = l->counts ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count; /* of the longest block */
+    size_t count = bench_has_counts(row->collective) ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count; /* of the longest block */
     if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info))
         return -1;
     mine[0] = info.rounds;

@@ -33,7 +33,7 @@ static void candidates_print(const struct plan_job *job)
     char name[HX_CANDIDATE_NAME_BYTES];
 
     if (hx_planner_falls_back(&job->planner, job->coll))
-        printf("\n" HX_FALLBACK_TEXT "\n");
+        printf("\n%s\n", hx_fallback_text(job->coll));
     printf("\ncandidates %29s predicted us  = intra  + inter   rounds\n", "");
     for (int i = -1; i < job->ncandidates; i++) { /* the best first */
         int at = i < 0 ? job->best : i;

@@ -101,7 +101,10 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
+    struct hx_traffic *traffic = NULL;
     ragged = dense;
+    if (hx_coll_has_traffic(candidate->coll))
+        ragged.traffic = traffic = plan_memory(hx_check_traffic_new(shape->nranks, ragged.sizes.count));
     if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))
         ragged_make(&ragged, plans[0], starts, starts + shape->nranks + 1);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
@@ -110,6 +113,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
 
     plans_release(plans, shape->nranks);
     free(starts);
+    hx_check_traffic_free(traffic);
     if (good) {
         t->passed += CHAIN;
         return 0;
@@ -244,7 +248,7 @@ static void companions_open(struct ground *ground)
         struct hx_candidate *good = &ground->companion[c];
         int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
         enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
-        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, "nary")};
+        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, hx_coll_has_traffic(coll) ? "mesh" : "nary")};
         if (ground->shape->nnodes > 1 && ground->shape->max_local > 1 && hx_candidate_composes(coll, ground->shape))
             *good = (struct hx_candidate){
                 .coll = coll,

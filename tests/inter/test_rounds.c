@@ -398,6 +398,8 @@ static const struct row {
     {"pairwise", HX_COLL_ALLTOALL, alltoall_pairwise},
     {"bruck", HX_COLL_ALLTOALL, alltoall_bruck},
     {"kbruck", HX_COLL_ALLTOALL, alltoall_kbruck},
+    {"mesh", HX_COLL_ALLTOALLV, alltoall_mesh},
+    {"pairwise", HX_COLL_ALLTOALLV, alltoall_pairwise},
     {"dissemination", HX_COLL_BARRIER, barrier_dissemination},
     {"mesh", HX_COLL_BARRIER, barrier_mesh},
     {"tree", HX_COLL_BARRIER, barrier_tree},

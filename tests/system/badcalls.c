@@ -142,6 +142,46 @@ static void wrong_roots(void)
     }
 }
 
+/* Everybody sends everybody 2 elements, 3 apart; then one thing after the other is wrong. */
+static void wrong_traffic(void)
+{
+    int in[256] = {0}, out[256], size = hx_size(world), rank = hx_rank(world), last = size - 1;
+    size_t counts[64], displs[64], none[64] = {0}, wrong[64];
+
+    for (int r = 0; r < size; r++) {
+        counts[r] = 2;
+        displs[r] = 3 * (size_t)r;
+    }
+    EXPECT(hx_alltoallv(in, counts, displs, out, counts, displs, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoallv(HX_IN_PLACE, NULL, NULL, out, counts, displs, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoallv(NULL, none, displs, NULL, none, displs, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoallv(HX_IN_PLACE, NULL, NULL, NULL, none, none, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoallv(in, counts, displs, out, counts, displs, HX_INT32, NULL), HX_ERR_ARG, NULL, "hx_alltoallv: the communicator is NULL");
+    EXPECT(hx_alltoallv(in, NULL, displs, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoallv: scounts is NULL");
+    EXPECT(hx_alltoallv(in, counts, NULL, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "sdispls is NULL");
+    EXPECT(hx_alltoallv(in, counts, displs, out, NULL, displs, HX_INT32, world), HX_ERR_ARG, world, "rcounts is NULL");
+    EXPECT(hx_alltoallv(HX_IN_PLACE, NULL, NULL, out, counts, NULL, HX_INT32, world), HX_ERR_ARG, world, "rdispls is NULL");
+    EXPECT(hx_alltoallv(NULL, counts, displs, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoallv: in is NULL");
+    EXPECT(hx_alltoallv(in, counts, displs, NULL, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "hx_alltoallv: out is NULL");
+    EXPECT(hx_alltoallv(in, counts, displs, HX_IN_PLACE, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "only in may be");
+    EXPECT(hx_alltoallv(in, counts, displs, out, counts, displs, (hx_dtype_t)99, world), HX_ERR_ARG, world, "datatype 99");
+    memcpy(wrong, displs, sizeof(wrong));
+    wrong[last] = SIZE_MAX - 1;
+    EXPECT(hx_alltoallv(in, counts, wrong, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "sdispls[");
+    EXPECT(hx_alltoallv(in, counts, displs, out, counts, wrong, HX_INT32, world), HX_ERR_ARG, world, "is 18446744073709551614 and rcounts[");
+    EXPECT(hx_alltoallv(HX_IN_PLACE, NULL, NULL, out, counts, wrong, HX_INT32, world), HX_ERR_ARG, world, "displs[");
+    wrong[last] = SIZE_MAX / 4;
+    EXPECT(hx_alltoallv(in, counts, displs, out, counts, wrong, HX_INT32, world), HX_ERR_ARG, world, "more than an address space");
+    if (size > 1) {
+        wrong[last] = 1;
+        EXPECT(hx_alltoallv(in, counts, displs, out, counts, wrong, HX_INT32, world), HX_ERR_ARG, world, "they overlap");
+        EXPECT(hx_alltoallv(in, counts, wrong, out, counts, displs, HX_INT32, world), HX_SUCCESS, world, ""); /* only read */
+    }
+    memcpy(wrong, counts, sizeof(wrong));
+    wrong[rank] = 1;
+    EXPECT(hx_alltoallv(in, wrong, displs, out, counts, displs, HX_INT32, world), HX_ERR_ARG, world, "itself");
+}
+
 /* Calls like the wrong ones, so that these find their plan bound the next time. */
 static void right_calls(void)
 {
@@ -269,6 +309,7 @@ int main(void)
     wrong_roots();
     wrong_communicators();
     wrong_requests();
+    wrong_traffic();
     zero_counts();
     right_calls();
     wrong_arguments();

@@ -391,11 +391,58 @@ static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int i
         element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
 }
 
+/* Every pair of ranks another length; alike both ways, as a call in place needs it, or not. */
+static size_t pair_count(size_t n, int from, int to, int shift, int alike)
+{
+    return n * (size_t)((from + (alike ? to : 2 * to) + shift) % 3) / 2;
+}
+
+/* Blocks stand apart, in the output in reverse order. What is between stays as it is. */
+static void alltoallv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place)
+{
+    size_t e = hx_dtype_bytes(t), sent[64], sent_at[64], got[64], got_at[64], in_n = 0, out_n = 0;
+    unsigned char *in, *out;
+    char what[128];
+
+    snprintf(what, sizeof(what), "alltoallv %s count %zu shift %d%s", hx_dtype_name(t), n, shift, in_place ? " in place" : "");
+    for (int i = 0; i < size; i++) {
+        int r = size - 1 - i;
+        sent[i] = pair_count(n, rank, i, shift, in_place);
+        sent_at[i] = in_n + 1;
+        in_n = sent_at[i] + sent[i];
+        got[r] = pair_count(n, r, rank, shift, in_place);
+        got_at[r] = out_n + 1;
+        out_n = got_at[r] + got[r];
+    }
+    in = buffer_get(&in_buffer, in_n * e);
+    out = buffer_get(&out_buffer, (out_n + 1) * e);
+    for (int r = 0; r < size; r++) {
+        fill(in + sent_at[r] * e, rank, (size_t)r * n, sent[r], t, op);
+        if (in_place)
+            fill(out + got_at[r] * e, rank, (size_t)r * n, got[r], t, op);
+    }
+    calls++;
+    if ((in_place ? hx_alltoallv(HX_IN_PLACE, NULL, NULL, out, got, got_at, t, world)
+                  : hx_alltoallv(in, sent, sent_at, out, got, got_at, t, world)) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, (out_n + 1) * e, what);
+    for (int r = 0; r < size; r++) {
+        for (size_t i = 0; i < got[r]; i++)
+            element_check(out + (got_at[r] + i) * e, contribution(r, (size_t)rank * n + i, t, op), t, 0, what, i);
+        for (size_t i = 0; i < sent[r]; i++) /* the input is as it was */
+            element_check(in + (sent_at[r] + i) * e, contribution(rank, (size_t)r * n + i, t, op), t, 0, what, i);
+        for (size_t i = 0; i < e; i++)
+            if (out[(got_at[r] + got[r]) * e + i] != 0xa5)
+                die("wrote between the blocks");
+    }
+}
+
 static void all_block_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
     for (int variant = 0; variant < 4; variant++) {
         reduce_scatter_call(t, op, n, variant, variant % 2);
         allgatherv_call(t, op, n, variant, variant % 2, variant / 2);
+        alltoallv_call(t, op, n, variant, variant % 2);
     }
 }
 
@@ -494,7 +541,7 @@ static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
             if (hx_coll_is_scan((enum hx_coll)coll))
                 scan_call((enum hx_coll)coll, t, op, n, in_place);
-            else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER)
+            else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER && !hx_coll_has_traffic((enum hx_coll)coll))
                 one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
     all_block_calls(t, op, block);
     all_rooted_calls(t, op, n);
@@ -564,6 +611,8 @@ static void run_ahead(void)
             reduce_scatter_call(HX_INT32, HX_SUM, n, i % 3, i % 2);
         if (i % 13 == 5)
             allgatherv_call(HX_INT32, HX_SUM, n, i % 3, i % 2, i % 4 / 2);
+        if (i % 7 == 4)
+            alltoallv_call(HX_INT32, HX_SUM, n, i % 3, i % 2);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

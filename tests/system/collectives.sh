@@ -51,13 +51,13 @@ for ((i = 0; i < $(longest intra); i++)); do
         HX_INTRA_REDUCE="$(nth $i reduce intra)" HX_INTRA_BARRIER="$(nth $i barrier intra)"
         HX_INTRA_GATHER="$(nth $i gather intra)" HX_INTRA_SCATTER="$(nth $i scatter intra)"
         HX_INTRA_SCAN="$(nth $i scan intra)" HX_INTRA_EXSCAN="$(nth $i exscan intra)"
-        HX_INTRA_ALLTOALL="$(nth $i alltoall intra)")
+        HX_INTRA_ALLTOALL="$(nth $i alltoall intra)" HX_INTRA_ALLTOALLV="$(nth $i alltoallv intra)")
     inter=(HX_INTER_ALLREDUCE="$(nth $i allreduce inter)" HX_INTER_REDUCE_SCATTER="$(nth $i reduce_scatter_block inter)"
         HX_INTER_ALLGATHER="$(nth $i allgather inter)" HX_INTER_BCAST="$(nth $i bcast inter)"
         HX_INTER_REDUCE="$(nth $i reduce inter)" HX_INTER_BARRIER="$(nth $i barrier inter)"
         HX_INTER_GATHER="$(nth $i gather inter)" HX_INTER_SCATTER="$(nth $i scatter inter)"
         HX_INTER_SCAN="$(nth $i scan inter)" HX_INTER_EXSCAN="$(nth $i exscan inter)"
-        HX_INTER_ALLTOALL="$(nth $i alltoall inter)")
+        HX_INTER_ALLTOALL="$(nth $i alltoall inter)" HX_INTER_ALLTOALLV="$(nth $i alltoallv inter)")
     passes 3 1 short "${intra[@]}"
     passes 5 1 short "${intra[@]}" HX_SLICE=4K HX_CHECK=1
     passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K
@@ -67,7 +67,7 @@ for ((i = 0; i < $(longest intra); i++)); do
         HX_REDUCE="$(nth $i reduce flat)" HX_BARRIER="$(nth $i barrier flat)"
         HX_GATHER="$(nth $i gather flat)" HX_SCATTER="$(nth $i scatter flat)"
         HX_SCAN="$(nth $i scan flat)" HX_EXSCAN="$(nth $i exscan flat)"
-        HX_ALLTOALL="$(nth $i alltoall flat)")
+        HX_ALLTOALL="$(nth $i alltoall flat)" HX_ALLTOALLV="$(nth $i alltoallv flat)")
     passes 3 3 short "${inter[@]}"
     passes 6 3 short "${inter[@]}" HX_LANES=$((i % 3 + 1)) HX_CHECK=1
     passes 5 3 short "${flat[@]}" HX_CHUNK=4K

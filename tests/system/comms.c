@@ -20,12 +20,13 @@ struct group { /* the same on all ranks, members or not */
     hx_comm_t *comm;        /* NULL: this rank is no member */
 };
 
-enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, REDUCE_SCATTERV, ALLGATHERV, WHATS };
+enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, REDUCE_SCATTERV, ALLGATHERV,
+            ALLTOALLV, WHATS };
 
 struct call {
     enum what what;
     int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
-    size_t count, counts[64], displs[64]; /* of the group's ranks, of REDUCE_SCATTERV and ALLGATHERV */
+    size_t count, counts[64], displs[64]; /* of the group's ranks; of ALLTOALLV from and to this one, alike */
     int64_t *in, *out;
     hx_request_t *request; /* NULL: not under way here */
 };
@@ -112,6 +113,8 @@ static size_t in_count(const struct call *call)
 
     if (call->what == REDUCE_SCATTERV)
         return before(call, groups[call->group].size);
+    if (call->what == ALLTOALLV)
+        return 0; /* filled block by block */
     if (call->what == ALLGATHERV)
         return call->counts[hx_rank(groups[call->group].comm)];
     return blocks ? call->count * (size_t)groups[call->group].size : call->count;
@@ -121,6 +124,7 @@ static size_t out_count(const struct call *call, int me)
 {
     switch (call->what) {
     case BARRIER:
+    case ALLTOALLV:
     case ALLGATHERV: return 0; /* compared block by block */
     case REDUCE_SCATTERV: return call->counts[me];
     case ALLTOALL:
@@ -149,6 +153,9 @@ static void prepare(struct call *call, const void **in, void **out)
         one = one && me == call->root;
     for (size_t i = 0; i < n; i++)
         (one && call->what != SCATTER ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
+    for (int r = 0; call->what == ALLTOALLV && r < g->size; r++)
+        for (size_t i = 0; i < call->counts[r]; i++)
+            (one ? call->out : call->in)[call->displs[r] + i] = contribution(rank, call->stamp, (size_t)r * MOST + i);
     *in = one && call->what != SCATTER ? HX_IN_PLACE : call->in;
     *out = one && call->what == SCATTER ? HX_IN_PLACE : call->out;
     if (call->what == BCAST)
@@ -169,6 +176,20 @@ static void gathered_compare(const struct call *call)
             }
 }
 
+static void exchanged_compare(const struct call *call)
+{
+    const struct group *g = &groups[call->group];
+    size_t me = (size_t)hx_rank(g->comm);
+
+    for (int r = 0; r < g->size; r++)
+        for (size_t i = 0; i < call->counts[r]; i++)
+            if (call->out[call->displs[r] + i] != contribution(g->ranks[r], call->stamp, me * MOST + i)) {
+                fprintf(stderr, "rank %d: alltoallv in group %d of %d, count %zu, in place %d: element %zu of rank %d is wrong\n", rank,
+                        call->group, g->size, call->count, call->in_place, i, r);
+                exit(1);
+            }
+}
+
 static void compare(const struct call *call)
 {
     int me = hx_rank(groups[call->group].comm), placed = call->in_place && call->what == SCATTER && me == call->root;
@@ -176,6 +197,8 @@ static void compare(const struct call *call)
 
     if (call->what == ALLGATHERV)
         gathered_compare(call);
+    if (call->what == ALLTOALLV)
+        exchanged_compare(call);
     for (size_t i = 0; i < out_count(call, me); i++)
         if (out[i] != wanted(call, me, i)) {
             fprintf(stderr, "rank %d: collective %d in group %d of %d, root %d, count %zu, in place %d: element %zu is %" PRId64
@@ -203,6 +226,7 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
     case EXSCAN: return hx_exscan(in, out, call->count, HX_INT64, HX_SUM, comm);
     case REDUCE_SCATTERV: return hx_reduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm);
     case ALLGATHERV: return hx_allgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm);
+    case ALLTOALLV: return hx_alltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm);
     case WHATS: break;
     }
     abort();
@@ -227,6 +251,8 @@ static hx_status_t call_start(struct call *call, const void *in, void *out)
     case REDUCE_SCATTERV: return hx_ireduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm, &call->request);
     case ALLGATHERV:
         return hx_iallgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm, &call->request);
+    case ALLTOALLV:
+        return hx_ialltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm, &call->request);
     case WHATS: break;
     }
     abort();
@@ -244,7 +270,8 @@ static void draw_call(struct call *call)
     call->root = (int)draw((uint64_t)groups[call->group].size);
     call->count = counts[draw(sizeof(counts) / sizeof(counts[0]))];
     for (int r = groups[call->group].size - 1, end = 0, shift = (int)draw(3); r >= 0; r--) { /* nothing, half, or all of it */
-        call->counts[r] = call->count * (size_t)((r + shift) % 3) / 2;
+        int me = call->what == ALLTOALLV && groups[call->group].comm ? hx_rank(groups[call->group].comm) : 0;
+        call->counts[r] = call->count * (size_t)((r + me + shift) % 3) / 2;
         call->displs[r] = (size_t)end;
         end += (int)call->counts[r] + r % 2;
     }

@@ -57,6 +57,7 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
     case HX_COLL_BCAST: return contribution(root, i);
     case HX_COLL_GATHER: return contribution((int)(i / n), i % n);
     case HX_COLL_SCATTER: return contribution(root, (size_t)comm->rank * n + i);
+    case HX_COLL_ALLTOALLV: /* here of blocks of one length */
     case HX_COLL_ALLTOALL: return contribution((int)(i / n), (size_t)comm->rank * n + i % n);
     default: return total(i, hx_coll_contributors(coll, RANKS, comm->rank));
     }
@@ -142,6 +143,7 @@ static void *rank_main(void *arg)
     env.scan = (char *)(uintptr_t)me->setting->names[HX_COLL_SCAN];
     env.exscan = (char *)(uintptr_t)me->setting->names[HX_COLL_EXSCAN];
     env.alltoall = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLTOALL];
+    env.alltoallv = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLTOALLV];
     env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
     env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
