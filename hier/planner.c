@@ -10,7 +10,7 @@
 #define PLAN_CACHE_COUNT 64
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
-#define BCAST_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast, whose root is alone with the first */
+#define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
@@ -108,9 +108,9 @@ static double fine_slice(enum hx_coll coll, double bytes)
 {
     double quarter = bytes / HX_FINE_WINDOW;
 
-    if (coll != HX_COLL_BCAST || quarter >= FINE_SLICE_BYTES)
+    if ((coll != HX_COLL_BCAST && !hx_coll_is_scan(coll)) || quarter >= FINE_SLICE_BYTES)
         return FINE_SLICE_BYTES;
-    return quarter > BCAST_SLICE_MIN_BYTES ? quarter : BCAST_SLICE_MIN_BYTES;
+    return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;
 }
 
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
