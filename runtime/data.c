@@ -10,7 +10,7 @@
 
 static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
 {
-    if (dst != src)
+    if (bytes && dst != src)
         memcpy(dst, src, bytes);
 }
 
