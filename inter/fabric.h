@@ -123,6 +123,9 @@ extern struct hx_fabric_test hx_fabric_test;
 
 /* negotiate.c: the best provider and interface for env. *info is released with fi_freeinfo. */
 hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info);
+/* All that libfabric offers, an interface of a provider each, in its order; state: "usable", or what is the matter. */
+typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
+void hx_offers_visit(hx_offer_visit_t *visit, void *arg);
 void hx_profile_cost(const struct fi_info *info, struct hx_net_profile *out);
 size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
 int hx_provider_is_native_tcp(const struct fi_info *info);

@@ -291,6 +291,17 @@ static const char *other_name_of_tcp(const char *provider)
     return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
 }
 
+/* Before libfabric first looks: user programs fork; libinfinipath, loaded by Debian's libfabric, would install signal
+ * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive
+ * buffers of sockets must hold several of TCP's longest segments (address.c: keep_moving). */
+static void libfabric_prepare(void)
+{
+    setenv("FI_EFA_FORK_SAFE", "1", 0);
+    setenv("IPATH_NO_BACKTRACE", "1", 0);
+    setenv("FI_NET_MAX_SAVED", "1024", 0);
+    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
+}
+
 hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info)
 {
     const char *provider = env->provider, *other = other_name_of_tcp(provider);
@@ -299,13 +310,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_inf
     struct choice best;
     hx_status_t status = HX_SUCCESS;
 
-    /* Before libfabric first looks: user programs fork; libinfinipath, loaded by Debian's libfabric, would install signal
-     * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive
-     * buffers of sockets must hold several of TCP's longest segments (address.c: keep_moving). */
-    setenv("FI_EFA_FORK_SAFE", "1", 0);
-    setenv("IPATH_NO_BACKTRACE", "1", 0);
-    setenv("FI_NET_MAX_SAVED", "1024", 0);
-    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
+    libfabric_prepare();
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     list = offers_get(NULL, FI_REMOTE_COMM);
@@ -343,6 +348,33 @@ hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_inf
     if (list != NULL)
         fi_freeinfo(list);
     return status;
+}
+
+void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
+{
+    static const char *const kinds[] = {[KIND_REAL] = "usable",
+                                        [KIND_BRIDGE] = "container bridge",
+                                        [KIND_LINK_LOCAL] = "link-local address",
+                                        [KIND_LOOPBACK] = "loopback",
+                                        [KIND_DOWN] = "down"};
+    struct ifaddrs *interfaces = NULL;
+    struct fi_info *list;
+
+    libfabric_prepare();
+    if (getifaddrs(&interfaces) != 0)
+        interfaces = NULL;
+    list = offers_get(NULL, FI_REMOTE_COMM);
+    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+        const char *defect = offer_defect(i);
+        if (defect == NULL && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
+            defect = "only if HX_PROVIDER names it";
+        if (i->fabric_attr->prov_name != NULL && i->domain_attr->name != NULL)
+            visit(i, defect ? defect : kinds[offer_kind(i, interfaces)], arg);
+    }
+    if (list != NULL)
+        fi_freeinfo(list);
+    if (interfaces != NULL)
+        freeifaddrs(interfaces);
 }
 
 int hx_provider_is_native_tcp(const struct fi_info *info)

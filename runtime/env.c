@@ -13,7 +13,7 @@
 
 enum { NAME_BYTES = 64 }; /* no setting's name is longer */
 
-static const char *const source_names[] = {"default", "environment", "override", "job"};
+const char *const hx_env_source_names[] = {"default", "environment", "override", "rank 0"};
 
 extern char **environ;
 
@@ -251,26 +251,14 @@ const char *hx_env_launcher(const char *name)
 
 /* ---- listing */
 
-void hx_env_list(const struct hx_env *env, FILE *out, int markdown)
+void hx_env_list(FILE *out)
 {
-    char value[HX_ENV_VALUE_BYTES], range[HX_ENV_RANGE_BYTES];
+    char range[HX_ENV_RANGE_BYTES];
 
-    if (markdown)
-        fprintf(out, "| setting | type | default | range | meaning |\n|---|---|---|---|---|\n");
-    else
-        fprintf(out, "%-24s %-12s %-10s %-12s %-28s %s\n", "setting", "value", "default", "source", "range", "meaning");
+    fprintf(out, "| setting | type | default | range | meaning |\n|---|---|---|---|---|\n");
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
         const struct hx_env_row *row = &hx_env_rows[idx];
-        const char *dflt = row->dflt ? row->dflt : "-";
-        if (markdown) {
-            fprintf(out, "| `%s` | %s | %s | %s | %s |\n", row->name, hx_env_type_names[row->type], dflt,
-                    hx_env_range_format(row, range), row->help);
-            continue;
-        }
-        const char *shown = hx_env_value_format(env, row, value);
-        if (idx == HX_ENV_IDX_secret && *shown)
-            shown = "(hidden)";
-        fprintf(out, "%-24s %-12s %-10s %-12s %-28s %s\n", row->name, *shown ? shown : "-", dflt,
-                source_names[env->source[idx]], hx_env_range_format(row, range), row->help);
+        fprintf(out, "| `%s` | %s | %s | %s | %s |\n", row->name, hx_env_type_names[row->type],
+                row->dflt ? row->dflt : "-", hx_env_range_format(row, range), row->help);
     }
 }

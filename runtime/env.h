@@ -54,8 +54,7 @@ const char *hx_env_launcher(const char *name);
 size_t hx_env_pack_job(const struct hx_env *env, char *text, size_t capacity_bytes);
 hx_status_t hx_env_unpack_job(struct hx_env *env, const char *text);
 
-/* Write one row per setting: name, value in force, default, source, range or choices, help. markdown != 0: README's
- * table (name, type, default, range, help), for which env may be NULL. */
-void hx_env_list(const struct hx_env *env, FILE *out, int markdown);
+/* Write README's table: one row per setting. */
+void hx_env_list(FILE *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of settings made from env.def, and their values as text; env.c is its only user. */
+/* The table of settings made from env.def, and their values as text: for env.c and the tools. */
 #ifndef HX_ENV_VALUE_H
 #define HX_ENV_VALUE_H
 #include "env.h"
@@ -20,7 +20,8 @@ struct hx_env_row {
 };
 
 extern const struct hx_env_row hx_env_rows[HX_ENV_COUNT];
-extern const char *const hx_env_type_names[]; /* by type, for people */
+extern const char *const hx_env_type_names[];   /* by type, for people */
+extern const char *const hx_env_source_names[]; /* by source, likewise */
 
 /* The value in force as the parser reads it; "" for a string that is unset. */
 const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_row *row, char text[HX_ENV_VALUE_BYTES]);

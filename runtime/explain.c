@@ -186,7 +186,7 @@ static int is_transfer(const struct hx_step *step)
 
 /* Rounds are match ids: how many different ones this member's transfers have. They mostly ascend, so looking back is
  * short. */
-static uint32_t rounds_count(const struct hx_stage *stage)
+static uint32_t rounds_count(const struct hx_stage *stage, uint32_t *last_round)
 {
     uint32_t rounds = 0, beyond = 0;
 
@@ -200,6 +200,7 @@ static uint32_t rounds_count(const struct hx_stage *stage)
         rounds += !seen;
         beyond = tag >= beyond ? tag + 1 : beyond;
     }
+    *last_round = beyond;
     return rounds;
 }
 
@@ -214,6 +215,10 @@ static void step_count(const struct hx_layout *layout, const struct hx_step *ste
         stats->inter_messages += (uint64_t)crosses;
         stats->inter_bytes_sent += crosses ? bytes : 0;
     }
+    if (step->op == HX_OP_RECV && bytes) {
+        stats->receives++;
+        stats->bytes_received += bytes;
+    }
     if (step->dst == HX_SLOT)
         stats->slot_bytes_written += bytes;
     if (step->src == HX_SLOT)
@@ -226,7 +231,8 @@ void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *
     const struct hx_stage *stage = &plan->stages[idx];
     struct hx_layout layout;
 
-    *stats = (struct hx_plan_stats){.rounds = rounds_count(stage), .steps = stage->nsteps};
+    *stats = (struct hx_plan_stats){.steps = stage->nsteps};
+    stats->rounds = rounds_count(stage, &stats->last_round);
     hx_layout_init(&layout, plan, stage, sizes);
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
@@ -243,7 +249,7 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
 {
     *stats = (struct hx_plan_stats){.plan_bytes = hx_plan_bytes(plan)};
     for (int level = 0; level < plan->nlevels; level++) {
-        uint32_t longest = 0, awaits = 0;
+        uint32_t longest = 0, awaits = 0, last_round = 0;
         for (int s = 0; s < plan->nstages; s++) {
             struct hx_plan_stats one;
             if (plan->stages[s].level != level)
@@ -251,9 +257,12 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
             hx_stage_count(plan, s, shape, sizes, &one);
             longest = one.rounds > longest ? one.rounds : longest;
             awaits = one.awaits > awaits ? one.awaits : awaits;
+            last_round = one.last_round > last_round ? one.last_round : last_round;
             stats->steps += one.steps;
             stats->messages += one.messages;
             stats->bytes_sent += one.bytes_sent;
+            stats->receives += one.receives;
+            stats->bytes_received += one.bytes_received;
             stats->inter_messages += one.inter_messages;
             stats->inter_bytes_sent += one.inter_bytes_sent;
             stats->slot_bytes_written += one.slot_bytes_written;
@@ -261,5 +270,6 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
         }
         stats->rounds += longest;
         stats->awaits += awaits;
+        stats->last_round += last_round;
     }
 }

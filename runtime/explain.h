@@ -15,8 +15,10 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file);
 struct hx_plan_stats {
     uint32_t rounds; /* of transfers: one after the other (stages of one level count once, as the longest) */
     uint32_t awaits; /* of flags, likewise; but those that only keep slots from being written too early */
+    uint32_t last_round; /* one more than the last that this rank takes part in; of all ranks: how many there are */
     uint32_t steps;
     uint64_t messages, bytes_sent;             /* all slices; empty ones are not sent */
+    uint64_t receives, bytes_received;
     uint64_t inter_messages, inter_bytes_sent; /* of these, to other nodes */
     uint64_t slot_bytes_written, slot_bytes_read;
     size_t plan_bytes; /* of the plan, 0 for a stage */

@@ -5,7 +5,7 @@
 #   topo <- runtime <- intra, inter <- hier        (an arrow: may be included by)
 #
 # runtime/registry.c, the composition root, may include all. Only runtime/env.c reads the environment; nothing ends the
-# process. Tools see the public header only, but for the plan and tune tools and coll_run's store. Checks itself on a
+# process. Tools see the public header only, but for the plan, info and tune tools and coll_run's store. Checks itself on a
 # tree of offenders first.
 # Usage: layering.sh [root]
 set -u
@@ -21,7 +21,7 @@ may_include() { # file -> folders
     intra/*) echo "intra runtime topo" ;;
     inter/*) echo "inter runtime topo" ;;
     hier/*) echo "hier intra inter runtime topo" ;;
-    tools/coll_plan* | tools/plan_* | tools/coll_tune* | tools/tune_*) echo "tools hier intra inter runtime topo" ;;
+    tools/coll_plan* | tools/plan_* | tools/coll_info* | tools/info_* | tools/coll_tune* | tools/tune_*) echo "tools hier intra inter runtime topo" ;;
     tools/*) echo "tools" ;;
     esac
 }

@@ -8,36 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void names_of(unsigned bits, const char *const *names, char text[64])
-{
-    int n = 0;
-
-    snprintf(text, 64, "-");
-    for (int i = 0; names[i]; i++)
-        if (bits & (1u << i))
-            n += snprintf(text + n, 64 - (size_t)n, "%s%s", n ? "," : "", names[i]);
-}
-
-int plan_list(const struct plan_options *options)
-{
-    static const char *const scopes[] = {"intra", "inter", "flat", NULL};
-    static const char *const needs[] = {"shared memory", "power of two", "commutative", NULL};
-
-    printf("%-21s %-19s %-17s %-14s %s\n", "collective", "algorithm", "scopes", "needs", "about (source)");
-    for (int c = 0; c < options->ncolls; c++) {
-        const struct hx_algorithm *a;
-        int idx = 0;
-        while ((a = hx_algorithm_next(options->colls[c], HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
-            char scope[64], need[64];
-            names_of(a->scopes, scopes, scope);
-            names_of(a->needs, needs, need);
-            printf("%-21s %-19s %-17s %-14s %s (%s)\n", hx_coll_name(a->coll), a->name, scope, need, a->about,
-                   a->source);
-        }
-    }
-    return 0;
-}
-
 /* ---- a job that is not there ---- */
 
 struct hx_shape *plan_shape_parse(const char *text)
@@ -116,7 +86,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct plan_options *);
-    } commands[] = {{"list", plan_list}, {"explain", plan_explain}, {"verify", plan_verify}, {"big", plan_big}};
+    } commands[] = {{"explain", plan_explain}, {"verify", plan_verify}, {"big", plan_big}};
     struct plan_options options;
     int status = 2;
 

@@ -38,7 +38,6 @@ struct plan_job {
 };
 
 /* Each returns the exit status: 0, or 1 when something is not as it must be. */
-int plan_list(const struct plan_options *options);
 int plan_explain(const struct plan_options *options);
 int plan_big(const struct plan_options *options);
 int plan_verify(const struct plan_options *options);

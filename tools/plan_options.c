@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST = 1, EXPLAIN = 2, VERIFY = 4, BIG = 8 };
-static const char *const command_names[] = {"list", "explain", "verify", "big", NULL}; /* in the order of these bits */
+enum { EXPLAIN = 1, VERIFY = 2, BIG = 4 };
+static const char *const command_names[] = {"explain", "verify", "big", NULL}; /* in the order of these bits */
 
 enum {
     KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ROOT, KEY_MAX_RANKS,
@@ -48,7 +48,6 @@ static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
 
 static const char doc[] =
     "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n"
-    "  list     the algorithms there are, and where each may serve\n"
     "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its steps, its slices, "
     "and "
     "what each rank sends\n"
@@ -57,7 +56,7 @@ static const char doc[] =
     "the most lanes\n"
     "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather, bcast, reduce, barrier, gather, scatter, alltoall, "
-    "alltoallv (list, verify, big: all where none is named).\n\n"
+    "alltoallv (verify, big: all where none is named).\n\n"
     "  coll_plan explain allreduce --shape 3,1,2 --size 1M\n"
     "  coll_plan explain allgather --shape 4x96 --size 64M --set HX_LANES=2\n"
     "  coll_plan verify --all --max-ranks 64\n"
@@ -210,7 +209,7 @@ static void together_check(const struct parsing *p)
     struct plan_options *o = p->options;
 
     if (!o->command)
-        plan_refuse("no command given; choices: list explain verify big (coll_plan --help teaches)");
+        plan_refuse("no command given; choices: explain verify big (coll_plan --help teaches)");
     for (int i = 0; i < KEY_END - KEY_SHAPE; i++)
         for (int t = 0; (p->used & (1u << i)) && !(option_commands[i] & p->command) && option_table[t].name; t++)
             if (option_table[t].key == KEY_SHAPE + i)

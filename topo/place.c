@@ -135,6 +135,15 @@ static uint64_t machine_id(const char *hostname)
     return hash;
 }
 
+void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size)
+{
+    size->sockets = hwloc_get_nbobjs_by_type(topo->hwloc, HWLOC_OBJ_PACKAGE);
+    size->numa_nodes = hwloc_get_nbobjs_by_type(topo->hwloc, HWLOC_OBJ_NUMANODE);
+    size->l3_caches = hwloc_get_nbobjs_by_type(topo->hwloc, HWLOC_OBJ_L3CACHE);
+    size->cores = hwloc_get_nbobjs_by_type(topo->hwloc, HWLOC_OBJ_CORE);
+    size->cpus = hwloc_get_nbobjs_by_type(topo->hwloc, HWLOC_OBJ_PU);
+}
+
 void hx_topo_place(const struct hx_topo *topo, struct hx_place *place)
 {
     const struct hx_cores *cores = &topo->cores;

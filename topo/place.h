@@ -29,6 +29,11 @@ struct hx_place {
  * cgroup_root: a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/... for tests; NULL
  * for this machine's, or for no limits where xml is given. Returns 0, or -1 with a message in error. */
 int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **topo, char error[HX_TOPO_ERROR_BYTES]);
+struct hx_machine_size { /* of the whole machine, whatever this process may use; cpus: processing units */
+    int sockets, numa_nodes, l3_caches, cores, cpus;
+};
+
+void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size);
 void hx_topo_place(const struct hx_topo *topo, struct hx_place *place);
 void hx_topo_close(struct hx_topo *topo);
 

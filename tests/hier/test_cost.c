@@ -73,38 +73,6 @@ static void the_table_comes_out(void **state)
     }
 }
 
-/* Rounds of a plan: one more than the last that it takes part in (a tree's leaf is idle in the others). */
-static double last_round(const struct hx_plan *plan)
-{
-    uint32_t rounds = 0;
-
-    for (uint32_t i = 0; i < plan->stages[0].nsteps; i++) {
-        const struct hx_step *step = &plan->stages[0].steps[i];
-        if ((step->op == HX_OP_SEND || step->op == HX_OP_RECV) && step->tag >= rounds)
-            rounds = step->tag + 1;
-    }
-    return rounds;
-}
-
-/* Messages and bytes that a member sends, or receives where that is more: the root of a reduction is the busiest. */
-static void traffic_measure(const struct hx_plan *plan, const struct hx_sizes *sizes, double *messages, double *bytes)
-{
-    const struct hx_stage *stage = &plan->stages[0];
-    double n[2] = {0, 0}, sum[2] = {0, 0};
-    struct hx_layout layout;
-
-    hx_layout_init(&layout, plan, stage, sizes);
-    for (uint32_t i = 0; i < stage->nsteps; i++) {
-        const struct hx_step *step = &stage->steps[i];
-        if (step->op != HX_OP_SEND && step->op != HX_OP_RECV)
-            continue;
-        n[step->op == HX_OP_RECV]++;
-        sum[step->op == HX_OP_RECV] += (double)hx_layout_bytes(&layout, step->block, step->nblocks, 0);
-    }
-    *messages = hx_coll_is_rooted(plan->coll) ? fmax(n[0], n[1]) : n[0]; /* folding members of the others differ by direction */
-    *bytes = hx_coll_is_rooted(plan->coll) ? fmax(sum[0], sum[1]) : sum[0];
-}
-
 /* The most that any of p members does, by its plan: rounds, messages, and bytes of a vector of bytes. */
 static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, double most[3])
 {
@@ -116,12 +84,16 @@ static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, do
     memset(most, 0, 3 * sizeof(*most));
     for (int rank = 0; rank < p; rank++) {
         struct hx_plan *plan = hx_compose(shape, rank, &candidate);
-        double messages, sum;
+        struct hx_plan_stats stats;
         assert_non_null(plan);
-        traffic_measure(plan, &sizes, &messages, &sum);
-        most[0] = fmax(most[0], last_round(plan));
-        most[1] = fmax(most[1], messages);
-        most[2] = fmax(most[2], sum);
+        hx_plan_count(plan, shape, &sizes, &stats);
+        most[0] = fmax(most[0], stats.last_round);
+        most[1] = fmax(most[1], (double)stats.messages);
+        most[2] = fmax(most[2], (double)stats.bytes_sent);
+        if (hx_coll_is_rooted(a->coll)) { /* a reduction's root receives most; others' folding members differ by direction */
+            most[1] = fmax(most[1], (double)stats.receives);
+            most[2] = fmax(most[2], (double)stats.bytes_received);
+        }
         hx_plan_release(plan);
     }
     hx_shape_free(shape);

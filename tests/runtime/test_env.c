@@ -293,23 +293,12 @@ static void test_seconds_text(void **state)
 
 static void test_list(void **state)
 {
-    const char *const overrides[] = {"HX_SECRET=swordfish", "HX_CHUNK=64K", NULL};
-    struct hx_env env;
-    char *text = NULL, *markdown = NULL;
+    char *markdown = NULL;
     size_t bytes;
 
     (void)state;
-    assert_int_equal(load_captured(&env, overrides), HX_SUCCESS);
-    FILE *out = open_memstream(&text, &bytes);
-    hx_env_list(&env, out, 0);
-    fclose(out);
-    assert_null(strstr(text, "swordfish"));
-    const char *row = strstr(text, "HX_CHUNK ");
-    assert_non_null(row);
-    assert_non_null(strstr(row, "64K"));
-    assert_non_null(strstr(row, "override"));
-    out = open_memstream(&markdown, &bytes);
-    hx_env_list(NULL, out, 1);
+    FILE *out = open_memstream(&markdown, &bytes);
+    hx_env_list(out);
     fclose(out);
     int lines = 0;
     for (const char *c = markdown; *c; c++)
@@ -322,9 +311,7 @@ static void test_list(void **state)
             bars += *c == '|';
         assert_int_equal(bars, 6);
     }
-    free(text);
     free(markdown);
-    hx_env_release(&env);
 }
 
 int main(void)

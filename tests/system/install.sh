@@ -32,7 +32,7 @@ flags=$(pkg-config --define-prefix --cflags --libs hierax) || fail "pkg-config d
 case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\"" ;; esac
 # shellcheck disable=SC2086
 ${CC:-cc} ${TEST_SANITIZER:-} -Wall -Werror -o "$tmp/sum" "$tmp/sum.c" $flags || fail "compile with \"$flags\""
-for tool in coll_run coll_bench; do
+for tool in coll_run coll_bench coll_info coll_plan; do
     [ -x "$prefix/bin/$tool" ] || fail "$tool is not installed"
 done
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"

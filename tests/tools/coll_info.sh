@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_info: every algorithm of the tables is listed with what its description says; a job is told once; bad input is named.
+set -u
+build=${top_builddir:-build}
+info=$build/tools/coll_info
+run=$build/tools/coll_run
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+unset "${!HX_@}"
+failed=0
+
+fault() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
+    local text=$1 status=$2 got
+    shift 2
+    got=$("$info" "$@" 2>&1)
+    [ $? -eq "$status" ] || fault "coll_info $*: status is not $status"
+    grep -qF -- "$text" <<<"$got" || fault "coll_info $*: does not say '$text' but: ${got:0:400}"
+}
+
+does() { # COLLECTIVE ALGORITHM p rounds messages sent received
+    local got
+    got=$("$info" --algorithms "$1" -p "$3" | awk -v name="$2" '$2 == name' | sed 's/shared memory/shared_memory/' |
+        awk '{print $5, $6, $7, $8}')
+    [ "$got" = "$4 $5 $6 $7" ] || fault "$1 $2 on $3 ranks: '$got' is not '$4 $5 $6 $7'"
+}
+
+# ---- algorithms
+for table in intra inter; do # the tables' own text against the listing
+    sed -n 's/^    {"\([a-z_]*\)", HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir/$table/algorithms.c"
+done | tr '[:upper:]' '[:lower:]' | sed 's/^reduce_scatter /reduce_scatter_block /' | sort >"$tmp/registered"
+"$info" --algorithms | sed -n 's/^  \([a-z_]*\)  *\([a-z_]*\)  *in.*/\1 \2/p' | sort >"$tmp/listed"
+[ "$(wc -l <"$tmp/registered")" -ge 50 ] || fault "only $(wc -l <"$tmp/registered") algorithms are found in the tables"
+diff "$tmp/registered" "$tmp/listed" || fault "what is listed is not what is registered"
+
+does allreduce ring 8 14 14 1.75 1.75
+does allreduce ring 16 30 30 1.875 1.875
+does allreduce recursive_doubling 6 4 3 3 3
+does allreduce mesh_single 5 1 4 4 4
+does allreduce nary 8 1 0 1 7
+does allreduce nary_sliced 8 2 0 1 1.75
+does allgather nary 8 1 0 0.125 0.875
+does bcast flat 8 1 7 7 1
+does bcast chain 8 7 1 1 1
+does reduce binomial 8 3 3 1 3
+does barrier flag_tree 8 2 0 - -
+does barrier flag_tree 64 4 0 - -
+does barrier flag_tree 80 6 0 - -
+does barrier tree 8 6 3 - -
+does alltoall bruck 8 3 3 1.5 1.5
+does exscan exclusive_dissemination 9 4 4 4 4
+does allreduce ring 1 0 0 0 0
+says 'arXiv 2410.14234' 0 --algorithms reduce_scatter_block allgather
+says 'shared memory' 0 --algorithms barrier
+[ "$("$info" --algorithms scan gather scan | grep -c nary)" = 2 ] || fault "a collective named twice is listed twice"
+
+# ---- the state of things
+says "hierax                    $("$info" --version | sed 's/coll_info //')" 0
+says 'with --algorithms: count what they do on N ranks' 0 --help
+HX_TIMEOUT=7.5 "$info" >"$tmp/out" || fault "alone: status $?"
+grep -Eq '^  HX_TIMEOUT +7.5 +environment +job +300 ' "$tmp/out" || fault "HX_TIMEOUT is not told: $(grep HX_TIMEOUT "$tmp/out")"
+grep -Eq '^  HX_SPIN +-1 +default +local ' "$tmp/out" || fault "HX_SPIN is not told: $(grep HX_SPIN "$tmp/out")"
+[ "$(grep -c '^  HX_' "$tmp/out")" = "$(env -i "$build/tests/runtime/print_env" | grep -c '^| .HX_')" ] || fault "not all settings"
+grep -Eq '^  cpus allowed +[1-9]' "$tmp/out" || fault "no usable processing unit"
+grep -Eq '^    [a-z].* (chosen|usable|loopback)$' "$tmp/out" || fault "no network interface"
+grep -qx '  ranks     1' "$tmp/out" || fault "no job of one rank"
+
+# ---- in a job: told once, by rank 0
+HX_LANES=2 "$run" -n 4 --nodes 2 -- "$info" >"$tmp/out" || fault "in a job: status $?"
+[ "$(grep -c '^settings$' "$tmp/out")" = 1 ] || fault "told $(grep -c '^settings$' "$tmp/out") times"
+grep -qx '  ranks     4' "$tmp/out" && grep -Eq '^    0 +[^ ]+ +2 +0,1$' "$tmp/out" && grep -Eq '^    1 +[^ ]+ +2 +2,3$' "$tmp/out" ||
+    fault "nodes and ranks are not told: $(sed -n '/^job/,/^settings/p' "$tmp/out")"
+grep -Eq '^  HX_LANES +2 +environment +job ' "$tmp/out" || fault "HX_LANES is not told"
+grep -Eq '^  HX_SECRET +\(hidden\) ' "$tmp/out" || fault "the secret is not hidden"
+grep -q 'between nodes  libfabric' "$tmp/out" || fault "the network in use is not told"
+"$run" -n 3 --nodes 2 -- "$info" --algorithms scan >"$tmp/out" || fault "algorithms in a job: status $?"
+[ "$(grep -c ' nary ' "$tmp/out")" = 1 ] || fault "algorithms are not told once in a job"
+
+# ---- JSON
+if command -v python3 >/dev/null; then
+    "$info" --json >"$tmp/all.json" || fault "--json: status $?"
+    "$info" --algorithms allreduce --json -p 4 >"$tmp/algorithms.json" || fault "--algorithms --json: status $?"
+    python3 - "$tmp" <<'PYTHON' || fault "the JSON is not as it must be"
+import json, sys
+everything, algorithms = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("all", "algorithms"))
+assert everything["job"]["nodes"][0]["ranks"] == [0] and everything["machine"]["cpus_usable"] > 0
+assert {"setting", "value", "from", "scope", "default", "range", "meaning"} == set(everything["settings"][0])
+ring = next(row for row in algorithms["algorithms"] if row["algorithm"] == "ring")
+assert ring["rounds"] == 6 and ring["sent"] == ring["received"] == 1.5 and ring["needs"] == ["commutative"]
+PYTHON
+fi
+
+# ---- bad input
+says 'did you mean allreduce?' 2 --algorithms alreduce
+says 'choices: allreduce reduce_scatter_block' 2 --algorithms nonsense
+says '--ranks=0: expected a whole number from 1 to 512' 2 --algorithms -p 0
+says '--ranks=8x' 2 --algorithms --ranks 8x
+says 'did you mean json?' 2 --jsno
+says 'option --ranks: a value is missing' 2 --algorithms -p
+says 'the collective barrier goes with --algorithms' 2 barrier
+says 'option --ranks goes with --algorithms' 2 -p 4
+HX_LANES=many says 'HX_LANES is "many", expected integer: 0 to 1024' 2
+HX_LANES=many says 'did you mean bcast?' 2 --algorithms bcst
+"$run" -n 3 -- "$info" --nonsense >"$tmp/out" 2>&1
+[ "$(grep -c 'coll_info: unknown option' "$tmp/out")" = 1 ] || fault "bad input is not told once in a job: $(cat "$tmp/out")"
+if [ -w /dev/full ]; then
+    "$info" >/dev/full 2>"$tmp/out"
+    [ $? -eq 1 ] && grep -q 'standard output' "$tmp/out" || fault "a full disk is not told: $(cat "$tmp/out")"
+fi
+exit $failed

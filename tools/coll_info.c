@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info: what Hierax is and sees, here or in a job. All ranks of a job take part; rank 0 prints. */
+#include "coll_info.h"
+#include <string.h>
+
+static void document_print(const struct info_options *o, struct json_object *document)
+{
+    if (o->json)
+        printf("%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY |
+                                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
+    else
+        info_print(document, 0, stdout);
+    json_object_put(document);
+}
+
+/* What was asked for, but for the state of things here. */
+static int told_anywhere(const struct info_options *o)
+{
+    if (o->help) {
+        info_options_help();
+    } else if (o->version) {
+        printf("coll_info %s\n", hx_version());
+    } else if (o->error[0]) {
+        fprintf(stderr, "coll_info: %s\n", o->error);
+        return 2;
+    } else {
+        struct json_object *document = info_algorithms(o);
+        if (!document)
+            return 1;
+        document_print(o, document);
+    }
+    return 0;
+}
+
+static int told_here(const struct info_options *o, hx_comm_t *world)
+{
+    struct json_object *document = info_all(world);
+
+    if (!document)
+        return 1;
+    if (hx_rank(world) == 0)
+        document_print(o, document);
+    else
+        json_object_put(document);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct info_options options;
+    hx_comm_t *world = NULL;
+    int status = 0;
+
+    info_options_parse(&options, argc, argv);
+    int anywhere = options.help || options.version || options.algorithms || options.error[0];
+    hx_status_t started = hx_init(&world);
+    if (started != HX_SUCCESS && !anywhere) {
+        fprintf(stderr, "coll_info: hx_init: %s: %s\n", hx_strerror(started), hx_error_detail(NULL));
+        return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
+    }
+    if (!anywhere)
+        status = told_here(&options, world);
+    else if (!world || hx_rank(world) == 0)
+        status = told_anywhere(&options);
+    else
+        status = options.error[0] ? 2 : 0;
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("coll_info: standard output");
+        status = 1;
+    }
+    if (world && hx_finalize() != HX_SUCCESS && status == 0)
+        status = 1;
+    return status;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info: what its files share. Everything told is made once, as JSON; the text for people is written from that. */
+#ifndef HX_COLL_INFO_H
+#define HX_COLL_INFO_H
+#include "runtime/comm.h"
+#include "runtime/plan.h"
+#include "tools/options.h"
+#include <json.h>
+
+struct info_options {
+    enum hx_coll colls[HX_COLL_COUNT];
+    int ncolls;
+    uint64_t ranks;
+    int ranks_given, algorithms, json, help, version;
+    char error[OPTION_TEXT_BYTES]; /* "": none */
+};
+
+/* Parsing is silent: only rank 0 of a job prints, and that is known later. */
+void info_options_parse(struct info_options *options, int argc, char **argv);
+void info_options_help(void);
+
+/* Add a member to an object. */
+void info_int(struct json_object *object, const char *key, int64_t value);
+void info_real(struct json_object *object, const char *key, double value);
+void info_text(struct json_object *object, const char *key, const char *value); /* NULL: null */
+
+/* The registered algorithms, each with what its plans do on so many ranks. NULL after an error, which has been told. */
+struct json_object *info_algorithms(const struct info_options *options);
+
+/* Versions, machine, network, settings; and the job, where it has several ranks: then every rank must call it. */
+struct json_object *info_all(struct hx_comm *world);
+
+/* An object as text: its members; objects in it under headings, lists of objects as tables. */
+void info_print(struct json_object *object, int indent, FILE *file);
+
+#endif
