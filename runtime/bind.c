@@ -182,6 +182,23 @@ static hx_status_t sources_bind(const struct hx_node *node, const struct hx_boun
     return HX_SUCCESS;
 }
 
+/* With traffic a step moves one block of one pair, from IN or to OUT: note which. */
+static hx_status_t pair_bind(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)
+{
+    const struct hx_step *plan_step = step->plan_step;
+    uint64_t x;
+
+    if (!hx_coll_has_traffic(bound->kind.coll) || plan_step->nblocks == 0)
+        return HX_SUCCESS;
+    if (plan_step->nblocks > 1 || (plan_step->src && plan_step->src != HX_IN) || (plan_step->dst && plan_step->dst != HX_OUT))
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s moves more than a pair's block at once", bound->plan->name,
+                       hx_coll_name(bound->plan->coll));
+    x = hx_layout_item(bound->plan, bs->stage, plan_step->block, 0);
+    step->from = (uint32_t)(x / (uint64_t)bound->plan->p);
+    step->to = (uint32_t)(x % (uint64_t)bound->plan->p);
+    return HX_SUCCESS;
+}
+
 /* An only slice stands still: write down where. */
 static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound)
 {
@@ -193,7 +210,7 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
     if (!(bound->steps = malloc(most * sizeof(*bound->steps))))
         return hx_fail(HX_ERR_NOMEM, "no memory for %zu steps", most);
     for (struct hx_bound_stage *bs = bound->stages; bs < bound->stages + bound->nstages; bs++) {
-        if (bs->layout.nslices > 1 || hx_coll_has_traffic(bound->kind.coll))
+        if (bs->layout.nslices > 1)
             continue;
         bs->steps = &bound->steps[bound->nsteps];
         for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
@@ -203,11 +220,31 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
             hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
             step->instance = bs->instances;
             bound->nsteps++;
-            status = sources_bind(node, bs, step);
+            status = pair_bind(bound, bs, step);
+            status = status == HX_SUCCESS ? sources_bind(node, bs, step) : status;
         }
         bs->nsteps = (uint32_t)(&bound->steps[bound->nsteps] - bs->steps);
     }
     return status;
+}
+
+void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traffic)
+{
+    uint32_t me = (uint32_t)bound->plan->rank;
+
+    for (int s = 0; s < bound->nstages; s++)
+        bound->stages[s].layout.traffic = traffic;
+    for (struct hx_bound_step *step = bound->steps; step < bound->steps + bound->nsteps; step++) {
+        if (step->plan_step->nblocks == 0)
+            continue;
+        step->elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
+        step->bytes = step->elements * bound->elem_bytes;
+        step->contiguous = 1;
+        for (int parity = 0; parity < 2; parity++) {
+            step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * bound->elem_bytes : 0;
+            step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * bound->elem_bytes : 0;
+        }
+    }
 }
 
 static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_bound *bound)
@@ -273,7 +310,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         return status;
     maxima_take(bound);
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-    bound->one_slice = sizes.fine_slices == 1 && !hx_coll_has_traffic(bound->kind.coll);
+    bound->one_slice = sizes.fine_slices == 1;
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;

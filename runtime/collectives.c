@@ -276,17 +276,37 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
     return status;
 }
 
+/* Likewise, where nothing has to be put aside. */
+#define QUICK_FORMS(name, coll)                                                                                        \
+    hx_status_t hx_##name(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm)                  \
+    {                                                                                                                  \
+        struct hx_kind kind = hx_kind_of(coll, dtype, HX_SUM, 0, count);                                               \
+        hx_status_t status;                                                                                            \
+                                                                                                                       \
+        hx_lock();                                                                                                     \
+        struct hx_bound *bound = in == HX_IN_PLACE ? NULL : hx_call_known(comm, kind, in, out);                        \
+        if (bound) {                                                                                                   \
+            status = hx_engine_run(&comm->engine, bound, "hx_" #name, in, out);                                        \
+        } else {                                                                                                       \
+            struct hx_call call = name##_call("hx_" #name, in, out, count, dtype, comm);                               \
+            status = hx_call_do(&call, HX_BLOCKING, NULL);                                                             \
+        }                                                                                                              \
+        hx_unlock();                                                                                                   \
+        return status;                                                                                                 \
+    }                                                                                                                  \
+    NONBLOCKING_FORMS(name, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+
 NONBLOCKING_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op),
                   (in, out, count, dtype, op))
 ALL_FORMS(reduce_scatter_block, (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op),
           (in, out, recvcount, dtype, op))
-ALL_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+QUICK_FORMS(allgather, HX_COLL_ALLGATHER)
 ALL_FORMS(reduce_scatter, (const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op),
           (in, out, counts, dtype, op))
 ALL_FORMS(allgatherv,
           (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype),
           (in, count, out, counts, displs, dtype))
-ALL_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+QUICK_FORMS(alltoall, HX_COLL_ALLTOALL)
 ALL_FORMS(alltoallv,
           (const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts, const size_t *rdispls,
            hx_dtype_t dtype),

@@ -54,6 +54,7 @@ struct hx_bound_step {
     /* of an only slice: */
     struct hx_instance *instance;
     const void **sources; /* REDUCE from slots: [2][n] by parity; else NULL */
+    uint32_t from, to;    /* with traffic: its block goes from this rank to that */
 };
 
 struct hx_instance { /* one slice of one stage under way */
@@ -68,7 +69,7 @@ struct hx_bound_stage {
     const struct hx_stage *stage;
     uint32_t me;                 /* as the stage has it */
     struct hx_layout layout;
-    struct hx_bound_step *steps;  /* of the only slice; NULL when there are several, or what they move differs from run to run */
+    struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
     uint32_t nsteps;              /* with one slice nothing lags: steps that only serve the next window are left out */
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     struct hx_doorbell **doorbells; /* likewise */
@@ -134,13 +135,6 @@ struct hx_bound {
     uint32_t nsteps;
     int max_spans, max_sources;
 };
-
-/* What the next run of a plan sends and receives: the caller's arrays, until its end. */
-static inline void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traffic)
-{
-    for (int s = 0; s < bound->nstages; s++)
-        bound->stages[s].layout.traffic = traffic;
-}
 
 #define HX_BOUND_SETS 16 /* of the cache of bound plans */
 #define HX_BOUND_WAYS 4  /* plans of one set, the last used first */
@@ -246,6 +240,8 @@ int hx_engine_is_far_ahead(const struct hx_engine *engine);
 /* ---- inside the engine */
 
 void hx_bound_release(struct hx_bound *bound);
+/* What the next run of a plan sends and receives: the caller's arrays, until its end. */
+void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traffic);
 /* Addresses of a step for one slice. */
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out);

@@ -418,7 +418,7 @@ static void op_wait(struct call *call, int tests)
     call->busy = 0;
 }
 
-/* Persistent all-reduces of the world, made once, started many times. */
+/* Persistent calls of the world, made once, started many times. */
 static void op_persistent(struct call *call)
 {
     const void *in;
@@ -492,15 +492,22 @@ static void start(void)
             abort();
     }
     for (int i = 0; i < PERSISTENT; i++) {
+        static const enum what whats[] = {ALLREDUCE, REDUCE_SCATTER, ALLTOALLV};
         struct call *call = &persistent[i];
-        call->what = i % 2 ? ALLREDUCE : REDUCE_SCATTER;
+        const void *in = i < 3 ? call->in : HX_IN_PLACE;
+        call->what = whats[i % 3];
         call->count = (size_t)(1 + 300 * i);
         call->in_place = i > 2;
-        check(call->what == ALLREDUCE
-                  ? hx_allreduce_init(call->in_place ? HX_IN_PLACE : call->in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm,
+        for (int r = 0; r < size; r++) { /* of ALLTOALLV */
+            call->counts[r] = call->count * (size_t)((r + rank) % 3) / 2;
+            call->displs[r] = (size_t)r * call->count;
+        }
+        check(call->what == ALLREDUCE ? hx_allreduce_init(in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm, &call->request)
+              : call->what == ALLTOALLV
+                  ? hx_alltoallv_init(in, call->counts, call->displs, call->out, call->counts, call->displs, HX_INT64, groups[0].comm,
                                       &call->request)
-                  : hx_reduce_scatter_block_init(call->in_place ? HX_IN_PLACE : call->in, call->out, call->count, HX_INT64, HX_SUM,
-                                                 groups[0].comm, &call->request), groups[0].comm);
+                  : hx_reduce_scatter_block_init(in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm, &call->request),
+              groups[0].comm);
     }
 }
 
