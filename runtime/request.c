@@ -405,7 +405,7 @@ static void *thread_main(void *arg)
     hx_waiter_lock(&world->waiter);
     while (!world->ends) {
         if (world->active)
-            hx_wait_until(&world->waiter, thread_look, NULL, world, 0);
+            hx_sleep_until(&world->waiter, thread_look, NULL, world, 0);
         else
             pthread_cond_wait(&world->work, &world->waiter.mutex);
         world->waiter.locked = 1; /* after pthread_cond_wait */

@@ -188,7 +188,11 @@ hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)
 {
     if (look(ctx) || spin_phase(w, look, ctx) || yield_phase(w, look, ctx))
         return HX_SUCCESS;
+    return hx_sleep_until(w, look, slow, ctx, timeout_s);
+}
 
+hx_status_t hx_sleep_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)
+{
     uint64_t start = now_ns(), limit = (uint64_t)(timeout_s * 1e9), step = POLL_STEP_MIN_NS, told = start;
     int stepping = w->net && w->net_ops->wait_fd(w->net) < 0;
     for (;;) {

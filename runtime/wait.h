@@ -44,6 +44,9 @@ void hx_waiter_unlock(struct hx_waiter *w);
  * detail. slow(ctx) is called, if not NULL, about ten times a second while asleep. */
 hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
 
+/* The same without looking for long before it sleeps: for whoever must not take time from a thread that works. */
+hx_status_t hx_sleep_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
+
 /* The slow part of hx_wake. */
 void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell);
 

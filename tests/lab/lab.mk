@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Hosts and a Slurm cluster on one machine: needs root, so it is not part of make check but of tools/check.
-lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/slurm_test.sh
+lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/overlap_test.sh tests/lab/slurm_test.sh
+noinst_PROGRAMS += tests/lab/overlap
+tests_lab_overlap_SOURCES = tests/lab/overlap.c
+tests_lab_overlap_LDADD = libhierax.la
+
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
     tests/lab/mpi_hello.c tests/debian.sh tools/setup tools/quickstart tools/check
 

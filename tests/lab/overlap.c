@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How much of a non-blocking all-reduce hides behind computation. usage: overlap MIB [TEST_US]
+ *
+ * Alone the call takes C and the computation, made as long, W. Together they take T: the overlap is (C + W - T) / min(C, W), medians of
+ * several rounds. The computation calls nothing, or hx_test every TEST_US microseconds; then the cost of hx_test is told too.
+ */
+#include <hierax.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { ROUNDS = 5 };
+
+static hx_comm_t *world;
+static float *in, *out;
+static size_t count;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void check(hx_status_t status)
+{
+    if (status != HX_SUCCESS) {
+        fprintf(stderr, "%s: %s\n", hx_strerror(status), hx_error_detail(world));
+        exit(1);
+    }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof(*values), by_size);
+    return values[ROUNDS / 2];
+}
+
+static double steps_per_second;
+
+/* A piece of work that touches no memory. */
+static double work(long steps)
+{
+    volatile double x = 1;
+
+    for (long i = 0; i < steps; i++)
+        x = x * 0.999999 + 0.000001;
+    return x;
+}
+
+static double call_alone(void)
+{
+    hx_request_t *request;
+    double start;
+
+    check(hx_barrier(world));
+    start = now();
+    check(hx_iallreduce(in, out, count, HX_FLOAT32, HX_SUM, world, &request));
+    check(hx_wait(request));
+    return now() - start;
+}
+
+/* Work for so many seconds of its own time, testing every test_s (0: never); then wait. */
+static double call_and_work(double seconds, double test_s, double *tests, double *testing)
+{
+    long left = (long)(seconds * steps_per_second), piece = test_s > 0 ? (long)(test_s * steps_per_second) : left;
+    hx_request_t *request;
+    double start;
+    int done = 0;
+
+    check(hx_barrier(world));
+    start = now();
+    check(hx_iallreduce(in, out, count, HX_FLOAT32, HX_SUM, world, &request));
+    for (; left > 0; left -= piece) {
+        work(left < piece ? left : piece);
+        if (test_s > 0 && !done) {
+            double before = now();
+            check(hx_test(request, &done));
+            *testing += now() - before;
+            ++*tests;
+        }
+    }
+    if (!done)
+        check(hx_wait(request));
+    return now() - start;
+}
+
+int main(int argc, char **argv)
+{
+    double alone[ROUNDS], together[ROUNDS], test_s = argc > 2 ? atof(argv[2]) * 1e-6 : 0, tests = 0, testing = 0, start, c, t;
+
+    if (hx_init(&world) != HX_SUCCESS)
+        return 1;
+    count = (size_t)(argc > 1 ? atol(argv[1]) : 1) * 1048576 / sizeof(float);
+    in = malloc(count * sizeof(*in));
+    out = malloc(count * sizeof(*out));
+    if (!in || !out)
+        return 1;
+    for (size_t i = 0; i < count; i++)
+        in[i] = (float)(i % 1000);
+    start = now();
+    work(20000000);
+    steps_per_second = 20000000 / (now() - start);
+    call_alone(); /* opens connections */
+    for (int i = 0; i < ROUNDS; i++)
+        alone[i] = call_alone();
+    c = median(alone);
+    check(hx_bcast(&c, 1, HX_FLOAT64, 0, world));
+    for (int i = 0; i < ROUNDS; i++)
+        together[i] = call_and_work(c, test_s, &tests, &testing);
+    t = median(together);
+    for (size_t i = 0; i < count; i += 997)
+        if (out[i] != in[i] * (float)hx_size(world)) {
+            fprintf(stderr, "element %zu is %g\n", i, out[i]);
+            return 1;
+        }
+    if (hx_rank(world) == 0) {
+        printf("call %.1f ms, work %.1f ms, together %.1f ms: overlap %.0f %%", c * 1e3, c * 1e3, t * 1e3, 100 * (2 * c - t) / c);
+        if (tests > 0)
+            printf(", %.0f tests of %.1f us each", tests / ROUNDS, testing / tests * 1e6);
+        printf("\n");
+    }
+    free(in);
+    free(out);
+    return hx_finalize() != HX_SUCCESS;
+}
