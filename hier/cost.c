@@ -160,6 +160,9 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         fold = (p & (p - 1)) ? 1 : 0;
         *rounds = *messages = phases * floor_log2(p) + 2 * fold; /* who folds hands in a vector first and is served at the end */
         *vectors += fold;
+    } else if (!strcmp(name, "tree")) {
+        *rounds = 2 * log;
+        *messages = *vectors = log;
     } else {
         return -1;
     }

@@ -17,6 +17,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "recursive halving, then doubling: 2 log2 p rounds, best where p is a power of two", "Rabenseifner 2004"},
     {"circulant", HX_COLL_ALLREDUCE, hx_allreduce_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "least bytes in 2 ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+    {"tree", HX_COLL_ALLREDUCE, hx_allreduce_tree, ANYWHERE, 0,
+     "up and down a binomial tree: 2 ceil(log2 p) rounds of whole vectors, the fewest messages", "The Illustrated Collectives"},
 
     {"ring", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_ring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "least bytes, neighbours only: p-1 rounds", "baidu-allreduce"},

@@ -13,6 +13,7 @@ void hx_allreduce_mesh_single(struct hx_builder *b);
 void hx_allreduce_recursive_doubling(struct hx_builder *b);
 void hx_allreduce_rdh(struct hx_builder *b);
 void hx_allreduce_circulant(struct hx_builder *b);
+void hx_allreduce_tree(struct hx_builder *b);
 
 void hx_reduce_scatter_ring(struct hx_builder *b);
 void hx_reduce_scatter_mesh(struct hx_builder *b);

@@ -13,5 +13,5 @@
 void hx_bcast_binomial(struct hx_builder *b)
 {
     hx_split(b, 1);
-    hx_tree_bcast(b, 2);
+    hx_tree_bcast(b, 2, 0);
 }

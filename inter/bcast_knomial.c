@@ -12,5 +12,5 @@
 void hx_bcast_knomial(struct hx_builder *b)
 {
     hx_split(b, 1);
-    hx_tree_bcast(b, HX_KNOMIAL_RADIX);
+    hx_tree_bcast(b, HX_KNOMIAL_RADIX, 0);
 }

@@ -76,16 +76,16 @@ static inline int hx_tree_round_down(int d, int p, int k)
 }
 
 /* Broadcast: receive from the parent, then send to the children, those with the largest subtrees first. */
-static inline void hx_tree_bcast(struct hx_builder *b, int k)
+static inline void hx_tree_bcast(struct hx_builder *b, int k, int first_round)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, k);
     struct hx_ref all = hx_at(b->out, 0, 1);
 
     if (v > 0)
-        hx_join(b, hx_recv(b, hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
+        hx_join(b, hx_recv(b, first_round + hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
     for (int d = span / k; d >= 1; d /= k)
         for (int child = v + d; child < v + k * d && child < p; child += d)
-            hx_send(b, hx_tree_round_down(d, p, k), b->root + child, all);
+            hx_send(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
 }
 
 /* Binomial scatter ("recursive halving"): who has the blocks of its subtree hands each child those of the child's. Block

@@ -6,6 +6,9 @@ tests_runtime_test_check_match_SOURCES = tests/runtime/test_check_match.c tests/
 tests_runtime_test_check_match_LDADD = $(HX_TEST_LIBS)
 tests_runtime_test_explain_SOURCES = tests/runtime/test_explain.c tests/runtime/plans.h
 tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
+check_programs_list += tests/inter/test_seed
+tests_inter_test_seed_SOURCES = tests/inter/test_seed.c tests/runtime/plans.h
+tests_inter_test_seed_LDADD = $(HX_TEST_LIBS)
 tests_inter_test_rounds_SOURCES = tests/inter/test_rounds.c tests/runtime/plans.h
 tests_inter_test_rounds_LDADD = $(HX_TEST_LIBS)
 EXTRA_DIST += \
@@ -28,6 +31,7 @@ EXTRA_DIST += \
     tests/golden/allreduce_rdh.txt \
     tests/golden/allreduce_recursive_doubling.txt \
     tests/golden/allreduce_ring.txt \
+    tests/golden/allreduce_tree.txt \
     tests/golden/barrier_dissemination.txt \
     tests/golden/barrier_flag_tree.txt \
     tests/golden/barrier_mesh.txt \
