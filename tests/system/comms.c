@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One rank of a job that makes communicators, and calls that do not block, over and over.
- * usage: comms SEED OPERATIONS | comms growth COMMUNICATORS | comms limit
+ * usage: comms SEED OPERATIONS
  *
  * Every rank draws the same operations from the seed: it splits, duplicates and frees communicators, forms groups, and calls
  * collectives on any of them, blocking, non-blocking and persistent, in place or not; each result is compared with what the
@@ -511,77 +511,8 @@ static void start(void)
     }
 }
 
-static long resident_kib(void)
-{
-    char line[256];
-    long kib = 0;
-    FILE *status = fopen("/proc/self/status", "r");
-
-    while (status && fgets(line, sizeof(line), status))
-        sscanf(line, "VmRSS: %ld", &kib);
-    if (status)
-        fclose(status);
-    return kib;
-}
-
-/* Communicators made, used and freed, n times: after half of them memory does not grow. */
-static void growth(long n)
-{
-    long before = 0, after;
-    int64_t one = 1, sum;
-
-    check(hx_init(&groups[0].comm), NULL);
-    rank = hx_rank(groups[0].comm);
-    size = hx_size(groups[0].comm);
-    for (long i = 0; i < n; i++) {
-        hx_request_t *request;
-        hx_comm_t *comm;
-        check(i % 2 ? hx_comm_dup(groups[0].comm, &comm) : hx_comm_split(groups[0].comm, 0, -rank, &comm), groups[0].comm);
-        check(hx_iallreduce(&one, &sum, 1, HX_INT64, HX_SUM, comm, &request), comm);
-        check(hx_wait(request), comm);
-        if (sum != size || hx_rank(comm) != (i % 2 ? rank : size - 1 - rank))
-            fail(comm, "a wrong sum or rank");
-        check(hx_comm_free(comm), comm);
-        if (i == n / 2)
-            before = resident_kib();
-    }
-    after = resident_kib();
-    if (after > before + 1000) {
-        fprintf(stderr, "rank %d: grew from %ld to %ld KiB\n", rank, before, after);
-        exit(1);
-    }
-    if (rank == 0)
-        printf("%ld communicators, from %ld to %ld KiB\n", n, before, after);
-    check(hx_finalize(), NULL);
-}
-
-/* As many communicators as there can be, and the error after them; then they are freed. */
-static void limit(void)
-{
-    static hx_comm_t *comms[1024];
-    int n = 0;
-
-    check(hx_init(&groups[0].comm), NULL);
-    while (n < 1024 && hx_comm_dup(groups[0].comm, &comms[n]) == HX_SUCCESS)
-        n++;
-    if (n < 200 || !strstr(hx_error_detail(groups[0].comm), "communicators open already"))
-        fail(groups[0].comm, "the limit of communicators");
-    while (n-- > 0)
-        check(hx_comm_free(comms[n]), comms[n]);
-    check(hx_barrier(groups[0].comm), groups[0].comm);
-    check(hx_finalize(), NULL);
-}
-
 int main(int argc, char **argv)
 {
-    if (argc == 3 && !strcmp(argv[1], "growth")) {
-        growth(atol(argv[2]));
-        return 0;
-    }
-    if (argc == 2 && !strcmp(argv[1], "limit")) {
-        limit();
-        return 0;
-    }
     long operations = argc == 3 ? atol(argv[2]) : 0;
 
     state = argc == 3 ? strtoull(argv[1], NULL, 10) : 0;

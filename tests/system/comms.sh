@@ -32,8 +32,8 @@ for shape in "1 1" "3 1" "4 2"; do
     done
 done
 if [ $growth != 0 ]; then
-    timeout 120 "$run" -n 3 -- "$here/comms" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
-    timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
+    timeout 120 "$run" -n 3 -- "$here/comms_many" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
+    timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms_many" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
 fi
-timeout 60 "$run" -n 2 -- "$here/comms" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
+timeout 60 "$run" -n 2 -- "$here/comms_many" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
 finish

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/threads
+    tests/system/comms tests/system/comms_many tests/system/threads
 tests_system_collectives_SOURCES = tests/system/collectives.c
 tests_system_collectives_LDADD = libhierax_internal.la
 tests_system_actor_SOURCES = tests/system/actor.c
@@ -9,6 +9,8 @@ tests_system_actor_LDADD = libhierax_internal.la
 tests_system_badcalls_SOURCES = tests/system/badcalls.c
 tests_system_badcalls_LDADD = libhierax_internal.la
 
+tests_system_comms_many_SOURCES = tests/system/comms_many.c
+tests_system_comms_many_LDADD = libhierax_internal.la
 tests_system_threads_SOURCES = tests/system/threads.c
 tests_system_threads_LDADD = libhierax_internal.la
 tests_system_comms_SOURCES = tests/system/comms.c
