@@ -9,36 +9,29 @@ make -C "$top_builddir" install prefix="$prefix" exec_prefix="$prefix" >"$tmp/lo
     { tail -n 20 "$tmp/log" >&2; fail "make install"; finish; }
 # the .pc file names the configured prefix: DESTDIR-like staging is pkg-config's --define-prefix
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-cat >"$tmp/sum.c" <<'C'
-#include <hierax.h>
-#include <stdio.h>
-int main(void)
-{
-    hx_comm_t *world;
-    double mine, sum;
-    if (hx_init(&world) != HX_SUCCESS) {
-        fprintf(stderr, "%s\n", hx_error_detail(NULL));
-        return 1;
-    }
-    mine = hx_rank(world) + 1;
-    if (hx_allreduce(&mine, &sum, 1, HX_FLOAT64, HX_SUM, world) != HX_SUCCESS || sum != 3)
-        return 1;
-    if (hx_rank(world) == 0)
-        printf("hierax %s: %g\n", hx_version(), sum);
-    return hx_finalize() != HX_SUCCESS;
-}
-C
 flags=$(pkg-config --define-prefix --cflags --libs hierax) || fail "pkg-config does not know hierax"
 case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\"" ;; esac
-# shellcheck disable=SC2086
-${CC:-cc} ${TEST_SANITIZER:-} -Wall -Werror -o "$tmp/sum" "$tmp/sum.c" $flags || fail "compile with \"$flags\""
 for tool in coll_run coll_bench coll_info coll_plan; do
     [ -x "$prefix/bin/$tool" ] || fail "$tool is not installed"
 done
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"
 [ -z "$(ls "$prefix/bin" | grep -E 'actor|collectives')" ] || fail "test programs are installed"
-LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/coll_run" -n 2 -- "$tmp/sum" >"$tmp/out" 2>"$tmp/err" ||
-    { fail "exit $?"; cat "$tmp/err" >&2; }
-grep -Eq '^hierax [0-9.]+: 3$' "$tmp/out" || { fail "wrong output"; cat "$tmp/out" >&2; }
-LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/coll_run" -n 2 --nodes 2 -- "$tmp/sum" >/dev/null || fail "two nodes: exit $?"
+
+# ---- README's commands, on the files that it names
+# shellcheck disable=SC2086
+gcc() { command ${CC:-cc} ${TEST_SANITIZER:-} -Wall -Wextra -Werror "$@"; }
+pkg-config() { command pkg-config --define-prefix "$@"; }
+coll_run() { timeout 60 "$prefix/bin/coll_run" "$@"; }
+export LD_LIBRARY_PATH=$prefix/lib
+cp "$top_srcdir"/tests/examples/*.c "$tmp"
+cd "$tmp" || exit
+sed -n '/^    gcc -o sum /p; /^    coll_run .*-- .\/sum/p; /^<!-- commands:begin/,/^<!-- commands:end/p' \
+    "$top_srcdir/README.md" | sed -n 's/^    \(gcc\|coll_run\) /\1 /p' | sed 's/ *# .*//' >commands
+[ "$(grep -c ^gcc commands)" = "$(ls -- *.c | wc -l)" ] || fail "README compiles not all examples: $(cat commands)"
+[ "$(grep -c ^coll_run commands)" -ge "$(ls -- *.c | wc -l)" ] || fail "README runs not all examples: $(cat commands)"
+while read -r command; do
+    eval "$command" </dev/null >>out 2>err || { fail "$command: exit $?"; cat err >&2; }
+done <commands
+grep -qx 'rank 1 of 2: 3 30' out || { fail "sum's output is wrong"; cat out >&2; }
+[ "$(grep -c ' of 4 ranks,.*: correct$' out)" = 3 ] || { fail "the examples' output is wrong"; cat out >&2; }
 finish
