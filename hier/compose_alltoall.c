@@ -64,8 +64,8 @@ static void list_sources(struct composer *c, struct hx_lists *l, int mine)
             hx_lists_item(l, rank);
 }
 
-/* WORK of an all-to-all: what my node's ranks send to those whom my lanes cover, on all nodes; and where I hand it out, what others send
- * to those of my node. */
+/* WORK of an all-to-all: what my node's ranks send to those whom my lanes cover, on all nodes; and where I hand it out,
+ * what others send to those of my node. */
 static void pairs_work_give(struct composer *c, int hands_out)
 {
     struct hx_area *sent = &c->plan->work[0], *received = &c->plan->work[1];

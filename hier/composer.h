@@ -27,11 +27,13 @@ int hx_composer_carrier(const struct composer *c, int lane, int node);
 /* The stages, between nodes, of the lanes that this rank carries. */
 void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_space out);
 
-/* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what i sends there. */
-void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out);
+/* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what
+ * i sends there. */
+void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in,
+                       enum hx_space out);
 /* A gather to, or scatter from, the carriers of my node. */
-void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
-                         enum hx_space out);
+void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                         enum hx_space in, enum hx_space out);
 
 /* The ranks of a node that lane covers, as plan blocks. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
@@ -42,9 +44,10 @@ uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **
 /* Are they complete, and is there a stage to take them? Else they are gone. */
 int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage);
 
-/* hier/compose_alltoall.c. The rows of its stages; nothing for other collectives. */
-void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes); /* each member's rank, or all ranks of its node */
-void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);          /* one, of all ranks */
+/* hier/compose_alltoall.c. The rows of its stages; nothing for other collectives. Each member's rank, or all ranks of
+ * its node; or one row, of all ranks. */
+void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
+void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
 void hx_compose_alltoall(struct composer *c);
 
 /* hier/compose_scan.c */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bruck's all-to-all: few rounds, whose messages carry many blocks. The block from r to r+i travels i members on, in one
- * hop for each digit of i that is not 0, lowest first. A round is a digit's place; in it everybody sends one message for
- * each value of the digit, with all blocks it holds whose distance has that value there.
+ * Bruck's all-to-all: few rounds, whose messages carry many blocks. The block from r to r+i travels i members on, in
+ * one hop for each digit of i that is not 0, lowest first. A round is a digit's place; in it everybody sends one
+ * message for each value of the digit, with all blocks it holds whose distance has that value there.
  *
  *   p = 8, radix 2:  round 0   distances 1 3 5 7 to r+1    round 1   2 3 6 7 to r+2    round 2   4 5 6 7 to r+4
  *

@@ -237,12 +237,14 @@ void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traff
     for (struct hx_bound_step *step = bound->steps; step < bound->steps + bound->nsteps; step++) {
         if (step->plan_step->nblocks == 0)
             continue;
-        step->elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
-        step->bytes = step->elements * bound->elem_bytes;
+        size_t elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
+        size_t scale = elements ? bound->elem_bytes : 0; /* of nothing there may be no buffer */
+        step->elements = elements;
+        step->bytes = elements * scale;
         step->contiguous = 1;
         for (int parity = 0; parity < 2; parity++) {
-            step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * bound->elem_bytes : 0;
-            step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * bound->elem_bytes : 0;
+            step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * scale : 0;
+            step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * scale : 0;
         }
     }
 }

@@ -93,7 +93,8 @@ void hx_split(struct hx_builder *b, int nblocks)
 int hx_block_is_empty(const struct hx_builder *b, int block)
 {
     const struct hx_stage *stage = b->stage;
-    uint32_t i = wrap((uint32_t)block, stage->nblocks), columns = hx_stage_columns(stage), column = i % columns, row = i / columns;
+    uint32_t i = wrap((uint32_t)block, stage->nblocks), columns = hx_stage_columns(stage);
+    uint32_t column = i % columns, row = i / columns;
 
     if (stage->row_start && stage->row_start[row] == stage->row_start[row + 1])
         return 1;

@@ -130,6 +130,7 @@ static void traffic_aside(struct hx_call *call, int n, size_t elem_bytes)
         low = at < end && at < low ? at : low;
         high = at < end && end > high ? end : high;
     }
+    call->in = call->out;
     if (high == 0) /* nothing; what displacements overflow is refused */
         return;
     call->aside = HX_ASIDE_IN;

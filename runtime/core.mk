@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += runtime/plan.h runtime/plan.c runtime/op.def runtime/builder.c runtime/layout.h runtime/layout.c \
+hx_sources += runtime/plan.h runtime/plan.c runtime/op.def runtime/builder.c runtime/layout.h runtime/items.h runtime/layout.c \
     runtime/node.h runtime/node.c runtime/wait.h runtime/wait.c runtime/comm.h runtime/engine.h runtime/bind.c \
     runtime/data.c runtime/transfer.c runtime/run.c runtime/stall.c runtime/transport.h runtime/startup.h runtime/startup.c \
     runtime/api.c runtime/blocks.h runtime/blocks.c \

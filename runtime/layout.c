@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Layout: block arithmetic. Every cut of n elements into m parts puts part i at floor(i n / m). */
+#include "items.h"
 #include "layout.h"
 
 #define HX_ROW_ALIGN 64u
@@ -94,88 +95,21 @@ static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
     return plan->partition == HX_PARTITION_PER_RANK ? count : ceil_div(count, plan->nblocks);
 }
 
-static uint32_t list_start(const struct hx_stage *stage, uint32_t b)
-{
-    return stage->list_start ? stage->list_start[b] : b;
-}
-
-static uint32_t list_item(const struct hx_stage *stage, uint32_t i)
-{
-    return stage->list ? stage->list[i] : i;
-}
-
-/* ---- the matrix of an all-to-all: rows and columns are lists of ranks */
-
-static uint32_t row_start(const struct hx_stage *stage, uint32_t row)
-{
-    return stage->row_start ? stage->row_start[row] : row;
-}
-
-static uint32_t row_length(const struct hx_stage *stage, uint32_t row)
-{
-    return stage->nrows ? row_start(stage, row + 1) - row_start(stage, row) : 1;
-}
-
-static uint32_t longest_row(const struct hx_stage *stage)
-{
-    uint32_t longest = 0;
-
-    for (uint32_t row = 1; row < stage->nrows; row++)
-        longest = row_length(stage, row) > row_length(stage, longest) ? row : longest;
-    return longest;
-}
-
-struct items { /* the plan blocks of a stage block: those of nrows ranks from list item `row` on to ranks from `column` on */
-    uint32_t row, nrows, column, ncolumns;
-};
-
-static struct items items_of(const struct hx_stage *stage, uint32_t columns, uint32_t b)
-{
-    uint32_t row = stage->nrows ? b / columns : 0, column = stage->nrows ? b % columns : b;
-    uint32_t first = list_start(stage, column), end = list_start(stage, column + 1);
-
-    if (!stage->nrows)
-        return (struct items){0, 1, first, end - first};
-    return (struct items){row_start(stage, row), row_length(stage, row), first, end - first};
-}
-
-static inline uint64_t items_count(struct items items)
-{
-    return (uint64_t)items.nrows * items.ncolumns;
-}
-
-/* Number i of them: destination by destination. */
-static inline uint64_t items_at(const struct hx_plan *plan, const struct hx_stage *stage, struct items items, uint64_t i)
-{
-    uint32_t row;
-
-    if (!stage->nrows)
-        return list_item(stage, items.column + (uint32_t)i);
-    row = items.row + (uint32_t)(i % items.nrows);
-    return (uint64_t)(stage->rows ? stage->rows[row] : row) * (uint64_t)plan->p +
-           list_item(stage, items.column + (uint32_t)(i / items.nrows));
-}
-
 uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block)
 {
-    return items_count(items_of(stage, hx_stage_columns(stage), block));
+    return hx_items_count(hx_items_of(stage, hx_stage_columns(stage), block));
 }
 
 uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage, uint32_t block, uint64_t i)
 {
-    return items_at(plan, stage, items_of(stage, hx_stage_columns(stage), block), i);
-}
-
-static inline int is_picked(const struct hx_stage *stage, uint32_t first)
-{
-    return first >= stage->nblocks;
+    return hx_items_at(plan, stage, hx_items_of(stage, hx_stage_columns(stage), block), i);
 }
 
 uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i)
 {
     uint32_t columns = stage->nblocks, end = stage->nblocks;
 
-    if (is_picked(stage, first))
+    if (hx_is_picked(stage, first))
         return stage->picks[first - stage->nblocks + i].block;
     if (stage->nrows) { /* the end of its row */
         columns = hx_stage_columns(stage);
@@ -195,7 +129,7 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
  * several slices, an element. column may be one more than there are: the end. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
-    uint64_t items = (uint64_t)list_start(layout->stage, column) * row_length(layout->stage, row);
+    uint64_t items = (uint64_t)hx_list_start(layout->stage, column) * hx_row_length(layout->stage, row);
     uint64_t blocks = items < column ? items : column; /* blocks without items need none */
     uint64_t elements = piece_max(layout, items);
 
@@ -207,7 +141,7 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t 
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes)
 {
-    uint32_t longest = 1, row = longest_row(stage);
+    uint32_t longest = 1, row = hx_longest_row(stage);
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
                                  .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places,
@@ -226,9 +160,10 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
-        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * row_length(stage, row)) * sizes->elem_bytes);
+        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * sizes->elem_bytes);
         layout->slot_lines =
-            piece_max(layout, (uint64_t)list_start(stage, layout->columns) * row_length(stage, row)) * sizes->elem_bytes >=
+            piece_max(layout, (uint64_t)hx_list_start(stage, layout->columns) * hx_row_length(stage, row)) *
+                sizes->elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
         if (layout->nslices == 1 && plan_block_max(plan, sizes->count) * sizes->elem_bytes % HX_ROW_ALIGN == 0)
             layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
@@ -379,21 +314,21 @@ static struct hx_extent coarse_piece(const struct hx_layout *layout, uint64_t x,
 }
 
 /* Elements [start, start + length) of the items of LIST block b, one after the other, that slice covers. */
-static struct hx_extent list_piece(const struct hx_layout *layout, struct items items, uint64_t slice)
+static struct hx_extent list_piece(const struct hx_layout *layout, struct hx_items items, uint64_t slice)
 {
-    uint64_t n = items_count(items);
+    uint64_t n = hx_items_count(items);
     struct hx_extent whole = {0, 0};
 
     if (n && blocks_are_alike(layout))
-        whole.length = n * coarse_piece(layout, items_at(layout->plan, layout->stage, items, 0), slice).length;
+        whole.length = n * coarse_piece(layout, hx_items_at(layout->plan, layout->stage, items, 0), slice).length;
     for (uint64_t i = 0; i < n && !blocks_are_alike(layout); i++)
-        whole.length += coarse_piece(layout, items_at(layout->plan, layout->stage, items, i), slice).length;
+        whole.length += coarse_piece(layout, hx_items_at(layout->plan, layout->stage, items, i), slice).length;
     return cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
 static struct hx_extent split_piece(const struct hx_layout *layout, uint64_t slice)
 {
-    struct hx_extent whole = coarse_piece(layout, list_item(layout->stage, 0), slice);
+    struct hx_extent whole = coarse_piece(layout, hx_list_item(layout->stage, 0), slice);
     return cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
@@ -402,7 +337,7 @@ static void split_spans(const struct hx_layout *layout, enum hx_space space, uin
     struct hx_extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
     /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
     size_t at = space == HX_SLOT ? b * layout->slot_stride
-                                 : home(layout, space, list_item(layout->stage, 0), part) * layout->elem_bytes;
+                                 : home(layout, space, hx_list_item(layout->stage, 0), part) * layout->elem_bytes;
 
     span_add(list, at, part.length * layout->elem_bytes);
 }
@@ -410,7 +345,7 @@ static void split_spans(const struct hx_layout *layout, enum hx_space space, uin
 static void list_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
 {
     const struct hx_stage *stage = layout->stage;
-    struct items items = items_of(stage, layout->columns, b);
+    struct hx_items items = hx_items_of(stage, layout->columns, b);
     struct hx_extent piece = list_piece(layout, items, slice);
     uint64_t end = piece.start + piece.length, at = 0, i = 0, size = layout->elem_bytes; /* at: elements of the items before i */
 
@@ -420,16 +355,17 @@ static void list_spans(const struct hx_layout *layout, enum hx_space space, uint
         return;
     }
     if (piece.length && blocks_are_alike(layout)) { /* go to the first item at once */
-        uint64_t length = coarse_piece(layout, items_at(layout->plan, stage, items, 0), slice).length;
+        uint64_t length = coarse_piece(layout, hx_items_at(layout->plan, stage, items, 0), slice).length;
         i = piece.start / length;
         at = i * length;
     }
     for (; at < end; i++) {
-        uint64_t x = items_at(layout->plan, stage, items, i);
+        uint64_t x = hx_items_at(layout->plan, stage, items, i);
         struct hx_extent item = coarse_piece(layout, x, slice);
         uint64_t low = at > piece.start ? at : piece.start, high = at + item.length < end ? at + item.length : end;
         if (low < high)
-            span_add(list, home(layout, space, x, (struct hx_extent){item.start + low - at, high - low}) * size, (high - low) * size);
+            span_add(list, home(layout, space, x, (struct hx_extent){item.start + low - at, high - low}) * size,
+                     (high - low) * size);
         at += item.length;
     }
 }
@@ -438,7 +374,7 @@ static uint64_t block_elements(const struct hx_layout *layout, uint32_t b, uint6
 {
     if (layout->stage->split)
         return cut(split_piece(layout, slice), b, layout->stage->nblocks).length;
-    return list_piece(layout, items_of(layout->stage, layout->columns, b), slice).length;
+    return list_piece(layout, hx_items_of(layout->stage, layout->columns, b), slice).length;
 }
 
 int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
@@ -446,7 +382,7 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
 {
     struct span_list list = {.spans = spans, .capacity = capacity};
     const struct hx_stage *stage = layout->stage;
-    const struct hx_pick *picks = is_picked(stage, block) ? stage->picks + (block - stage->nblocks) : NULL;
+    const struct hx_pick *picks = hx_is_picked(stage, block) ? stage->picks + (block - stage->nblocks) : NULL;
 
     for (uint32_t i = 0; i < nblocks; i++) {
         uint32_t b = hx_layout_block(stage, block, i);
@@ -472,7 +408,7 @@ size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t 
 
 struct hx_span hx_layout_slot_span(const struct hx_layout *layout)
 {
-    uint32_t first = longest_row(layout->stage) * layout->columns;
+    uint32_t first = hx_longest_row(layout->stage) * layout->columns;
     struct hx_span span = {0, 0};
 
     if (hx_layout_spans(layout, HX_SLOT, first, layout->columns, 0, 0, &span, 1) != 1)
@@ -482,17 +418,18 @@ struct hx_span hx_layout_slot_span(const struct hx_layout *layout)
 
 int hx_layout_max_spans(const struct hx_stage *stage)
 {
-    uint32_t columns = hx_stage_columns(stage), all = list_start(stage, columns), most = 0, column = 0;
+    uint32_t columns = hx_stage_columns(stage), all = hx_list_start(stage, columns), most = 0, column = 0;
 
     if (stage->split)
         return (int)stage->nblocks + 1;
     for (uint32_t j = 0; stage->nrows && j < columns; j++)
-        column = list_start(stage, j + 1) - list_start(stage, j) > column ? list_start(stage, j + 1) - list_start(stage, j) : column;
+        if (hx_list_start(stage, j + 1) - hx_list_start(stage, j) > column)
+            column = hx_list_start(stage, j + 1) - hx_list_start(stage, j);
     for (uint32_t i = 0; stage->nrows && i < stage->nsteps; i++) {
         uint32_t items = stage->steps[i].nblocks * column; /* of a row */
-        if (!is_picked(stage, stage->steps[i].block) && items > all)
+        if (!hx_is_picked(stage, stage->steps[i].block) && items > all)
             items = all;
         most = items > most ? items : most;
     }
-    return (int)((stage->nrows ? most * row_length(stage, longest_row(stage)) : all) + 1);
+    return (int)((stage->nrows ? most * hx_row_length(stage, hx_longest_row(stage)) : all) + 1);
 }

@@ -23,7 +23,7 @@
 
 /* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
 struct hx_traffic {
-    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; sent_at NULL: the checker's numbering, as without traffic */
+    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; NULL: as without traffic, to number them */
     const size_t *received, *received_at; /* likewise in OUT */
 };
 
@@ -32,7 +32,7 @@ struct hx_sizes {
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
-    const struct hx_traffic *traffic; /* of this rank, whose other blocks of the matrix are then unknown; count: at least the longest */
+    const struct hx_traffic *traffic; /* of this rank, which knows no more; count is then at least the longest */
     const uint64_t *places;  /* [nblocks] and in OUT, where that has all blocks; NULL: as in the vector */
 };
 
