@@ -3,15 +3,23 @@
 # Hierax under real launchers: srun over 4 hosts by PMI-1 and PMIx, in every placement; mpirun and hydra on one host.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench tests/runtime/boot_ring
+need tools/coll_bench tools/coll_info tests/runtime/boot_ring
 ring=$top_builddir/tests/runtime/boot_ring
 bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
     --repetitions 3)
+
+info_tells() { # MPI: coll_info prints once, with the ranks of every host
+    "$lab" srun --mpi="$1" -N4 -n7 -m cyclic "$top_builddir/tools/coll_info" >"$scratch/info"
+    cat "$scratch/info"
+    [ "$(grep -c '^settings$' "$scratch/info")" = 1 ] && grep -Eq '^    0 +h1 +4 +0,4,5,6$' "$scratch/info" &&
+        grep -Eq '^    3 +h4 +1 +3$' "$scratch/info"
+}
 
 check "lab up" "$lab" up 4
 check "lab slurm up" "$lab" slurm up
 for mpi in pmi2 pmix; do
     check "bootstrap, srun --mpi=$mpi -N4 -n7" "$lab" srun --mpi=$mpi -N4 -n7 "$ring" --expect 7
+    check "coll_info, srun --mpi=$mpi" info_tells "$mpi"
     while read -r placement; do
         # shellcheck disable=SC2086
         check "srun --mpi=$mpi $placement" "$lab" srun --mpi=$mpi $placement "${bench[@]}"
