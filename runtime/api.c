@@ -19,11 +19,8 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
                        finalized ? "has been finalized" : "is started already");
     if ((status = hx_world_open(config, &hx_world)) == HX_SUCCESS)
         *world = hx_world->comms;
-    if (status == HX_SUCCESS && (status = hx_progress_thread_start(hx_world)) != HX_SUCCESS) {
-        *world = NULL;
-        hx_world_close(hx_world, 0);
-        hx_world = NULL;
-    }
+    if (status == HX_SUCCESS)
+        hx_progress_thread_start(hx_world);
     return status;
 }
 
@@ -42,9 +39,9 @@ hx_status_t hx_finalize(void)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax is not started");
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
-        int active = hx_requests_active(comm);
-        if (active)
-            status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are active: wait for them first", active));
+        if (comm->requests && !comm->failed)
+            status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active", comm->requests,
+                                                hx_requests_active(comm)));
         failed |= comm->failed != HX_SUCCESS;
     }
     hx_unlock();

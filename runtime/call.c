@@ -180,16 +180,11 @@ static int idle_look(void *ctx)
     return engine->running == HX_IDLE;
 }
 
-hx_status_t hx_engine_await(struct hx_engine *engine, const char *name)
+hx_status_t hx_engine_await(struct hx_engine *engine)
 {
-    struct hx_world *world = engine->world;
-
-    if (engine->running == HX_IDLE)
-        return HX_SUCCESS;
-    if (hx_wait_until(&world->waiter, idle_look, NULL, engine, world->env->timeout) == HX_SUCCESS)
-        return engine->comm->failed;
-    return hx_comm_break(engine->comm, hx_fail(HX_ERR_TIMEOUT, "%s: another thread's call has not ended for %g s (HX_TIMEOUT)", name,
-                                               world->env->timeout));
+    if (engine->running != HX_IDLE) /* that call has a time limit of its own */
+        hx_wait_until(&engine->world->waiter, idle_look, NULL, engine, 0);
+    return engine->comm->failed;
 }
 
 static hx_status_t call_block(const struct hx_call *call)
@@ -200,7 +195,7 @@ static hx_status_t call_block(const struct hx_call *call)
     if (!bound) {
         if ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0)
             return status;
-        if ((status = hx_engine_await(&call->comm->engine, call->name)) != HX_SUCCESS)
+        if ((status = hx_engine_await(&call->comm->engine)) != HX_SUCCESS)
             return status;
     }
     if (!hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine)) {
@@ -245,7 +240,7 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
     const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
     struct hx_plan_stats stats;
     struct hx_bound *bound;
-    hx_status_t status = hx_engine_await(&comm->engine, "hx_plan_info");
+    hx_status_t status = hx_engine_await(&comm->engine);
 
     if (status == HX_SUCCESS)
         status = hx_bind(&comm->engine, kind, &bound);

@@ -57,13 +57,13 @@ static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kin
     return hx_bound_find(&comm->engine, kind);
 }
 
-/* Return when no blocking call of another thread is under way: then this thread's is the next one. */
-hx_status_t hx_engine_await(struct hx_engine *engine, const char *name);
+/* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the communicator has failed. */
+hx_status_t hx_engine_await(struct hx_engine *engine);
 
 /* Let calls move. Returns nonzero when something did, negative when the network has failed. */
 int hx_progress_all(struct hx_world *world);
 /* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
-hx_status_t hx_progress_thread_start(struct hx_world *world);
+void hx_progress_thread_start(struct hx_world *world);
 void hx_progress_thread_end(struct hx_world *world);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
@@ -79,6 +79,8 @@ void hx_call_settle(const struct hx_call *call, const void *memory);
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */
 void hx_requests_fail(struct hx_comm *comm);
+/* The engine is about to go. */
+void hx_requests_forget(struct hx_engine *engine);
 /* Requests of comm that are under way. */
 int hx_requests_active(const struct hx_comm *comm);
 

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUP_CONTEXT HX_COMM_CONTEXTS /* those before are the world's */
+#define FIRST_CONTEXT (2 * HX_COMM_CONTEXTS) /* those before are the world's, and of the creation of groups */
+#define AGREE_TRIES 100
 #define WORDS (HX_CONTEXTS / 64)
 _Static_assert(HX_CONTEXTS == HX_MATCH_CONTEXTS, "every context has match ids");
 
@@ -28,9 +29,12 @@ hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
 
 hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
 {
+    if (comm->failed)
+        return status;
     comm->failed = status;
+    hx_comm_fail(comm, status); /* before others have to tell something */
     hx_requests_fail(comm);
-    return hx_comm_fail(comm, status);
+    return status;
 }
 
 int hx_comm_is_open(const struct hx_comm *comm)
@@ -58,18 +62,26 @@ static void context_take(struct hx_world *world, int context)
     world->taken[context / 64] |= UINT64_C(1) << (context % 64);
 }
 
-/* The lowest contexts that are free in taken. */
-static hx_status_t contexts_choose(const uint64_t taken[WORDS], const char *name, int contexts[HX_COMM_CONTEXTS])
+static void contexts_give_back(struct hx_world *world, const int contexts[HX_COMM_CONTEXTS])
 {
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+        world->taken[contexts[i] / 64] &= ~(UINT64_C(1) << (contexts[i] % 64));
+}
+
+/* The first contexts, from start on, that are free in taken. */
+static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, const char *name, int contexts[HX_COMM_CONTEXTS])
+{
+    const uint32_t span = HX_CONTEXTS - FIRST_CONTEXT;
     int n = 0;
 
-    for (int i = GROUP_CONTEXT + 1; i < HX_CONTEXTS && n < HX_COMM_CONTEXTS; i++)
-        if (!(taken[i / 64] >> (i % 64) & 1))
-            contexts[n++] = i;
+    for (uint32_t i = 0; i < span && n < HX_COMM_CONTEXTS; i++) {
+        int context = FIRST_CONTEXT + (int)((start + i) % span);
+        if (!(taken[context / 64] >> (context % 64) & 1))
+            contexts[n++] = context;
+    }
     if (n == HX_COMM_CONTEXTS)
         return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "%s: its members have %d communicators open already; free some", name,
-                   (HX_CONTEXTS - GROUP_CONTEXT - 1) / HX_COMM_CONTEXTS);
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", name, span / HX_COMM_CONTEXTS);
 }
 
 /* ---- making -------------------------------------------------------------------------------------------------- */
@@ -161,13 +173,15 @@ void hx_comm_release(struct hx_comm *comm)
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
         struct hx_engine *engine = i == 0 ? &comm->engine : comm->others[i - 1];
         world->calls[comm->contexts[i]] = engine && engine->comm ? engine->call : comm->first_calls[i];
-        if (!comm->failed) /* else somebody may still be in it */
-            world->taken[comm->contexts[i] / 64] &= ~(UINT64_C(1) << (comm->contexts[i] % 64));
-        if (engine)
+        if (engine) {
+            hx_requests_forget(engine);
             hx_engine_close(engine);
+        }
         if (i > 0)
             free(engine);
     }
+    if (!comm->failed) /* else somebody may still be in it */
+        contexts_give_back(world, comm->contexts);
     if (comm->planner)
         hx_registry.planner->close(comm->planner);
     hx_shape_free(comm->shape);
@@ -175,43 +189,85 @@ void hx_comm_release(struct hx_comm *comm)
     free(comm->local_ranks);
     free(comm->rows);
     free(comm->aside);
-    comm->failed = HX_ERR_STATE; /* for whoever calls it now */
     free(comm);
 }
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
 
-/* Combine count words of all members of a new communicator. */
-typedef hx_status_t agree_fn_t(void *ctx, uint64_t *words, size_t count, hx_op_t op);
+/* How those who create a communicator agree: by combining count words of them all. */
+struct agreement {
+    const char *name;
+    hx_status_t (*agree)(void *ctx, uint64_t *words, size_t count, hx_op_t op);
+    void *ctx;
+    uint32_t salt; /* the same for all of them, another one for those who create another at the same time */
+};
+
+static int contexts_are_free(const struct hx_world *world, const int contexts[HX_COMM_CONTEXTS])
+{
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+        if (world->taken[contexts[i] / 64] >> (contexts[i] % 64) & 1)
+            return 0;
+    return 1;
+}
+
+/* Contexts, reserved on each of them, and from where calls are counted there. While this thread waits for others, another of this
+ * process may create a communicator with other ranks and take the same contexts: then all try again from another start. */
+static hx_status_t contexts_agree(struct hx_world *world, const struct agreement *a, int contexts[HX_COMM_CONTEXTS],
+                                  uint64_t first_calls[HX_COMM_CONTEXTS])
+{
+    for (uint32_t try = 0; try < AGREE_TRIES; try++) {
+        uint64_t taken[WORDS], words[HX_COMM_CONTEXTS + 1]; /* the last: somebody has met another's reservation */
+        hx_status_t status;
+        memcpy(taken, world->taken, sizeof(taken));
+        if ((status = a->agree(a->ctx, taken, WORDS, HX_BOR)) != HX_SUCCESS ||
+            (status = contexts_choose(taken, try * (2 * a->salt + 1) * HX_COMM_CONTEXTS, a->name, contexts)) != HX_SUCCESS)
+            return status;
+        words[HX_COMM_CONTEXTS] = !contexts_are_free(world, contexts);
+        int reserved = words[HX_COMM_CONTEXTS] == 0;
+        for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
+            words[i] = world->calls[contexts[i]];
+            if (reserved)
+                context_take(world, contexts[i]);
+        }
+        if ((status = a->agree(a->ctx, words, HX_COMM_CONTEXTS + 1, HX_MAX)) != HX_SUCCESS)
+            return status; /* what was reserved stays so: somebody may have agreed */
+        if (words[HX_COMM_CONTEXTS] == 0) {
+            memcpy(first_calls, words, HX_COMM_CONTEXTS * sizeof(*first_calls));
+            return HX_SUCCESS;
+        }
+        if (reserved)
+            contexts_give_back(world, contexts);
+    }
+    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the contexts agreed on, %d times", a->name, AGREE_TRIES);
+}
 
 /* Agree on contexts, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
-static hx_status_t comm_agree(struct hx_world *world, const char *name, agree_fn_t *agree, void *ctx, const int *ranks, int n,
-                              struct hx_comm **out)
+static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, const int *ranks, int n, struct hx_comm **out)
 {
-    uint64_t taken[WORDS], first_calls[HX_COMM_CONTEXTS], worst;
+    uint64_t first_calls[HX_COMM_CONTEXTS], worst;
     int contexts[HX_COMM_CONTEXTS];
     struct hx_comm *comm = NULL;
-    hx_status_t status;
+    hx_status_t status = contexts_agree(world, a, contexts, first_calls), heard;
 
-    memcpy(taken, world->taken, sizeof(taken));
-    if ((status = agree(ctx, taken, WORDS, HX_BOR)) != HX_SUCCESS || (status = contexts_choose(taken, name, contexts)) != HX_SUCCESS)
-        return status;
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-        first_calls[i] = world->calls[contexts[i]];
-    if ((status = agree(ctx, first_calls, HX_COMM_CONTEXTS, HX_MAX)) != HX_SUCCESS)
+    if (status != HX_SUCCESS)
         return status;
     if (n > 0)
         status = hx_comm_make(world, ranks, n, contexts, first_calls, &comm);
+    else
+        contexts_give_back(world, contexts);
     worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->rank);
-    if (agree(ctx, &worst, 1, HX_MAX) != HX_SUCCESS || worst) {
-        if (comm)
-            hx_comm_release(comm);
-        return status != HX_SUCCESS || !worst ? status
-                                              : hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", name,
-                                                        (int)(uint32_t)worst);
+    heard = a->agree(a->ctx, &worst, 1, HX_MAX);
+    if (heard == HX_SUCCESS && worst == 0) {
+        *out = comm;
+        return HX_SUCCESS;
     }
-    *out = comm;
-    return HX_SUCCESS;
+    if (comm) {
+        comm->failed = heard; /* then others may have it: its contexts stay taken */
+        hx_comm_release(comm);
+    }
+    if (status != HX_SUCCESS || heard != HX_SUCCESS)
+        return status != HX_SUCCESS ? status : heard;
+    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", a->name, (int)(uint32_t)worst);
 }
 
 struct parent {
@@ -262,6 +318,7 @@ static int members_find(const struct hx_comm *parent, const struct place *places
 static hx_status_t comm_split(const char *name, struct hx_comm *parent, int color, int key, hx_comm_t **out)
 {
     struct parent ctx = {name, parent};
+    struct agreement agreement = {name, parent_agree, &ctx, (uint32_t)parent->contexts[0]};
     size_t size = (size_t)parent->size;
     struct place mine = {color, key}, *places = malloc(size * sizeof(*places));
     struct member *members = malloc(size * sizeof(*members));
@@ -275,7 +332,7 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
         status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in it, this one is not */
     } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
         int n = members_find(parent, places, color, members, ranks);
-        status = comm_agree(parent->world, name, parent_agree, &ctx, ranks, n, out);
+        status = comm_agree(parent->world, &agreement, ranks, n, out);
         if (status != HX_SUCCESS)
             hx_comm_fail(parent, status);
     }
@@ -339,33 +396,33 @@ struct group {
     int n, me;
 };
 
-/* The engine of the context for groups, which lives as long as the world. */
-static hx_status_t group_engine(struct hx_world *world)
+/* The communicator in whose context groups agree. It is a rank's own affair when it makes it: nobody else has to. */
+static hx_status_t groups_open(struct hx_world *world)
 {
-    struct hx_comm *all = world->comms;
-    struct hx_engine *engine;
+    int contexts[HX_COMM_CONTEXTS];
+    const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
     hx_status_t status;
 
-    if (world->groups)
-        return HX_SUCCESS;
-    if (!(engine = calloc(1, sizeof(*engine))))
-        return hx_fail(HX_ERR_NOMEM, "no memory to create a group");
-    engine->pairs = calloc(2 * (size_t)all->size, sizeof(*engine->pairs));
-    status = engine->pairs ? hx_engine_open(engine, all, GROUP_CONTEXT, 0) : hx_fail(HX_ERR_NOMEM, "no memory to create a group");
-    if (status == HX_SUCCESS) {
-        world->groups = engine;
-    } else {
-        hx_engine_close(engine);
-        free(engine);
+    if (world->groups) {
+        if (world->groups->failed)
+            hx_recall(world->groups->detail);
+        return world->groups->failed;
     }
-    return status;
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+        contexts[i] = HX_COMM_CONTEXTS + i;
+    if ((status = hx_comm_make(world, NULL, world->size, contexts, first_calls, &world->groups)) != HX_SUCCESS)
+        return status;
+    world->groups->engine.pairs = calloc(2 * (size_t)world->size, sizeof(uint64_t));
+    if (world->groups->engine.pairs)
+        return HX_SUCCESS;
+    return hx_comm_break(world->groups, hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
 }
 
 /* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
 static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
 {
     const struct group *group = ctx;
-    struct hx_engine *engine = group->world->groups;
+    struct hx_engine *engine = &group->world->groups->engine;
     struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count);
     struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
     struct hx_bound *bound = NULL;
@@ -373,7 +430,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 
     if (group->n == 1)
         return HX_SUCCESS;
-    if ((status = hx_engine_await(engine, "hx_comm_group")) != HX_SUCCESS)
+    if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n, group->me,
                                         &choice.plan);
@@ -413,6 +470,7 @@ static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, in
 static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
 {
     struct group group = {.n = n};
+    struct agreement agreement = {"hx_comm_group", group_agree, &group, 0};
     hx_status_t status;
     int *members;
 
@@ -428,11 +486,14 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
     group.world = comm->world;
     group.ranks = members;
+    agreement.salt = (uint32_t)comm->contexts[0];
+    for (int i = 0; i < n; i++) /* FNV-1a */
+        agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
     status = group_check(comm, ranks, n, members, &group.me);
     if (status == HX_SUCCESS)
-        status = group_engine(comm->world);
+        status = groups_open(comm->world);
     if (status == HX_SUCCESS)
-        status = comm_agree(comm->world, "hx_comm_group", group_agree, &group, members, n, out);
+        status = comm_agree(comm->world, &agreement, members, n, out);
     free(members);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }

@@ -64,7 +64,8 @@ struct hx_world {
     struct hx_net *net; /* NULL on a single node */
     struct hx_waiter waiter;
     struct hx_engine *active; /* engines with non-blocking calls under way */
-    struct hx_engine *groups; /* of the context in which groups are created; NULL until used */
+    uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
+    struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */

@@ -2,6 +2,7 @@
 /* Requests: see call.h. */
 #include "call.h"
 #include "lock.h"
+#include "log.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -116,6 +117,18 @@ void hx_requests_fail(struct hx_comm *comm)
     }
 }
 
+void hx_requests_forget(struct hx_engine *engine)
+{
+    struct hx_engine **link = engine->world ? &engine->world->active : NULL; /* NULL: never opened */
+
+    if (!link)
+        return;
+    while (*link && *link != engine)
+        link = &(*link)->next_active;
+    if (*link)
+        *link = engine->next_active;
+}
+
 int hx_requests_active(const struct hx_comm *comm)
 {
     int n = 0;
@@ -153,8 +166,10 @@ static hx_status_t request_start(struct hx_request *request)
         hx_call_settle(&request->call, request->aside);
         return HX_SUCCESS;
     }
-    if (!(engine = engine_next(comm)))
+    if (!(engine = engine_next(comm))) {
+        request->state = HX_REQUEST_INACTIVE;
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks start the call, this one cannot */
+    }
     request->state = HX_REQUEST_ACTIVE;
     request->next = NULL;
     if (engine->first) {
@@ -280,14 +295,20 @@ hx_status_t hx_test(hx_request_t *request, int *done)
     return status;
 }
 
+struct wait {
+    struct hx_request *request;
+    uint64_t moves; /* of all calls, when the wait began */
+};
+
 static int wait_look(void *ctx)
 {
-    struct hx_request *request = ctx;
-    int events = hx_progress_all(request->call.comm->world);
+    const struct wait *wait = ctx;
+    struct hx_comm *comm = wait->request->call.comm;
+    int events = hx_progress_all(comm->world);
 
     if (events < 0)
-        network_failed(request->call.comm, events);
-    return request->state != HX_REQUEST_ACTIVE;
+        network_failed(comm, events);
+    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves;
 }
 
 /* The run that the request waits for: its engine's first. */
@@ -304,7 +325,8 @@ static struct hx_engine *engine_of(const struct hx_request *request)
 
 static void wait_tell(void *ctx)
 {
-    struct hx_engine *engine = engine_of(ctx);
+    const struct wait *wait = ctx;
+    struct hx_engine *engine = engine_of(wait->request);
 
     if (engine && engine->running != HX_IDLE)
         hx_stall_tell(&engine->run);
@@ -319,10 +341,13 @@ static hx_status_t wait_locked(hx_request_t *request)
     if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
         return status;
     world = request->call.comm->world;
-    if (hx_wait_until(&world->waiter, wait_look, wait_tell, request, world->env->timeout) == HX_ERR_TIMEOUT &&
-        (engine = engine_of(request))) {
-        hx_stall_fail(&engine->run);
-        hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
+    while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a wait in which nothing moves */
+        struct wait wait = {request, world->moves};
+        if (hx_wait_until(&world->waiter, wait_look, wait_tell, &wait, world->env->timeout) == HX_ERR_TIMEOUT &&
+            (engine = engine_of(request))) {
+            hx_stall_fail(&engine->run);
+            hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
+        }
     }
     return request_finish(request);
 }
@@ -404,32 +429,35 @@ static void *thread_main(void *arg)
 
     hx_waiter_lock(&world->waiter);
     while (!world->ends) {
-        if (world->active)
+        if (world->active) {
             hx_sleep_until(&world->waiter, thread_look, NULL, world, 0);
-        else
-            pthread_cond_wait(&world->work, &world->waiter.mutex);
-        world->waiter.locked = 1; /* after pthread_cond_wait */
+            hx_waiter_unlock(&world->waiter); /* tells the news */
+            hx_waiter_lock(&world->waiter);
+            continue;
+        }
+        world->waiter.locked = 0;
+        pthread_cond_wait(&world->work, &world->waiter.mutex);
+        world->waiter.locked = 1;
     }
     hx_waiter_unlock(&world->waiter);
     return NULL;
 }
 
-hx_status_t hx_progress_thread_start(struct hx_world *world)
+void hx_progress_thread_start(struct hx_world *world)
 {
     sigset_t all, old;
     int error;
 
     if (!world->env->progress_thread)
-        return HX_SUCCESS;
+        return;
     pthread_cond_init(&world->work, NULL);
     sigfillset(&all); /* signals are for the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     error = pthread_create(&world->progress_thread, NULL, thread_main, world);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error)
-        return hx_fail(HX_ERR_NOMEM, "HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
-    world->has_thread = 1;
-    return HX_SUCCESS;
+    world->has_thread = !error;
+    if (error) /* the other ranks have started: go on without */
+        hx_warn("HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
 }
 
 void hx_progress_thread_end(struct hx_world *world)

@@ -306,7 +306,7 @@ static int slots_look(void *ctx)
 }
 
 /* A call that awaited nobody has ended here: others may wait for just that. */
-static void rooted_leave(struct hx_engine *engine)
+static __attribute__((noinline)) void rooted_leave(struct hx_engine *engine)
 {
     const struct hx_node *node = &engine->node;
 
@@ -316,7 +316,7 @@ static void rooted_leave(struct hx_engine *engine)
         hx_wake(node->shared, hx_node_doorbell(node, i));
 }
 
-static void average(const struct hx_run *run)
+static __attribute__((noinline)) void average(const struct hx_run *run)
 {
     const struct hx_bound *bound = run->bound;
     const struct hx_comm *comm = run->engine->comm;
@@ -349,14 +349,19 @@ static inline int run_enter(struct hx_run *run, struct hx_engine *engine, struct
     return !engine->ahead || !bound->writes_slot || slots_are_free(engine);
 }
 
-static inline hx_status_t run_leave(struct hx_run *run)
+static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
+{
+    hx_comm_break(run->engine->comm, run->status);
+    hx_transfer_cancel_all(run);
+    return run->status;
+}
+
+static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
 
-    if (run->status != HX_SUCCESS) {
-        hx_transfer_cancel_all(run);
-        return hx_comm_break(engine->comm, run->status);
-    }
+    if (run->status != HX_SUCCESS)
+        return run_fail(run);
     /* pairs with the acquire in slots_are_free */
     atomic_store_explicit(&engine->mine->left, engine->call, memory_order_release);
     if (run->bound->awaits_all)
@@ -408,8 +413,8 @@ int hx_run_advance(struct hx_engine *engine)
         if (all_finished(run->bound))
             return 1;
         if (engine->nactive)
-            hx_transfer_progress(engine);
-    } while (stages_advance(run) && run->status == HX_SUCCESS);
+            engine->world->moves += (uint64_t)hx_transfer_progress(engine);
+    } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->world->moves);
     return run->status != HX_SUCCESS;
 }
 

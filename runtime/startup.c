@@ -451,9 +451,6 @@ void hx_world_close(struct hx_world *world, int orderly)
 
     if (world->net)
         hx_registry.net->close(world->net, orderly);
-    if (world->groups)
-        hx_engine_close(world->groups);
-    free(world->groups);
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_registry.node->leave(world->shared);

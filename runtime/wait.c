@@ -36,6 +36,12 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
     pthread_mutex_init(&w->mutex, NULL);
 }
 
+static void bell_ring(struct hx_doorbell *bell)
+{
+    atomic_fetch_add_explicit(&bell->bell, 1, memory_order_release);
+    syscall(SYS_futex, &bell->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 void hx_waiter_lock(struct hx_waiter *w)
 {
     if (pthread_mutex_trylock(&w->mutex)) {
@@ -48,8 +54,10 @@ void hx_waiter_lock(struct hx_waiter *w)
 
 void hx_waiter_unlock(struct hx_waiter *w)
 {
-    if (w->news && w->sleepers)
+    if (w->news && w->sleepers) { /* one may poll, the others sleep on the bell */
         hx_wake_sleeper(w->shared, &w->shared->doorbells[w->shared->me]);
+        bell_ring(&w->shared->doorbells[w->shared->me]);
+    }
     w->news = 0;
     w->locked = 0;
     pthread_mutex_unlock(&w->mutex);
@@ -82,11 +90,11 @@ void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell)
 
     if (how == HX_AWAKE)
         return;
-    atomic_fetch_add_explicit(&bell->bell, 1, memory_order_release);
     if (how == HX_IN_FUTEX) {
-        syscall(SYS_futex, &bell->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+        bell_ring(bell);
     } else {
         const uint64_t one = 1;
+        atomic_fetch_add_explicit(&bell->bell, 1, memory_order_release);
         ssize_t written = write(shared->wake_fds[bell - shared->doorbells], &one, sizeof(one));
         (void)written; /* EAGAIN: the counter is full, so its owner wakes anyway */
     }
@@ -110,23 +118,24 @@ static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
     }
 }
 
-/* Sleep, and let other threads in meanwhile. Each of them is woken when any is: the last one takes the flag down. */
+/* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once: the others sleep
+ * on the bell, and whoever has polled rings it, so that they look and one of them polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
     struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
-    int locked = w->locked;
+    int locked = w->locked, first = w->sleepers++ == 0;
 
     w->sleeps++;
-    w->sleepers++;
     if (locked)
         hx_waiter_unlock(w);
-    if (polls)
+    if (polls && first)
         block_in_poll(w, net_fd, ns);
     else
         block_in_futex(me, rings, ns);
     if (locked)
         hx_waiter_lock(w);
-    w->sleepers--;
+    if (--w->sleepers && polls && first)
+        bell_ring(me);
 }
 
 /* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */
@@ -141,7 +150,7 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
     found = look(ctx);
     if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0))
         block(w, polls, net_fd, rings, ns);
-    else
+    else if (!found) /* what was found must still hold when the caller goes on */
         give_way(w);
     if (w->sleepers == 0)
         atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);

@@ -36,6 +36,22 @@ static int sum_is_right(const struct thread *t, size_t n, int64_t factor)
     return 1;
 }
 
+/* A communicator made and freed while the other threads do the same. */
+static int child_run(struct thread *t)
+{
+    int64_t mine = hx_rank(t->own) + 100 * t->number, all[64] = {0};
+    hx_comm_t *child;
+
+    if (hx_comm_dup(t->own, &child) != HX_SUCCESS)
+        return fail(t, "dup", t->own);
+    if (hx_allgather(&mine, all, 1, HX_INT64, child) != HX_SUCCESS)
+        return fail(t, "all-gather", child);
+    for (int r = 0; r < hx_size(child); r++)
+        if (all[r] != r + 100 * t->number)
+            return fail(t, "all-gather brought another communicator's number", child);
+    return hx_comm_free(child) == HX_SUCCESS ? 0 : fail(t, "free", NULL);
+}
+
 static int round_run(struct thread *t, long round)
 {
     size_t n = round % 3 == 0 ? 1 : round % 3 == 1 ? 700 : MOST;
@@ -54,7 +70,7 @@ static int round_run(struct thread *t, long round)
         t->in[i] = (hx_rank(world) + 1) * (int64_t)(i + 1);
     if (hx_allreduce(t->in, t->out, 100, HX_INT64, HX_SUM, shared) != HX_SUCCESS || !sum_is_right(t, 100, 1))
         return fail(t, "all-reduce on the shared communicator", shared);
-    return 0;
+    return child_run(t);
 }
 
 static void *thread_main(void *arg)
