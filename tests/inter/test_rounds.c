@@ -524,11 +524,35 @@ static void test_order_of_the_mesh(void **state)
         }
 }
 
+/* All-to-all: of many members no more than 32 exchanges are under way, and the plan stays small. */
+static void test_window_of_the_mesh(void **state)
+{
+    const struct hx_algorithm *a = algorithm_named("mesh", HX_COLL_ALLTOALL);
+    struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, 1024, 5, a->build);
+    const struct hx_stage *stage = &plan->stages[0];
+    uint32_t started = 0, under_way = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        if (stage->steps[i].op == HX_OP_JOIN)
+            under_way -= stage->steps[i].n;
+        else if (stage->steps[i].op != HX_OP_COPY)
+            started++, under_way++;
+        assert_in_range(under_way, 0, 64);
+    }
+    assert_int_equal(started, 2 * 1023);
+    assert_int_equal(under_way, 0);
+    assert_int_equal(stage->ntransfers, 64);
+    assert_in_range(hx_plan_bytes(plan), 0, 128 * 1024);
+    hx_plan_release(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_member),      cmocka_unit_test(test_allgather_rdh),
         cmocka_unit_test(test_none_is_left_out),  cmocka_unit_test(test_order_of_the_mesh),
+        cmocka_unit_test(test_window_of_the_mesh),
     };
 
     return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);

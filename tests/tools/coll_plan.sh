@@ -42,6 +42,10 @@ sends allreduce mesh_single 8 1 $((7 * M)) HX_INTER_ALLREDUCE
 sends allreduce rdh 8 6 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
 sends allreduce recursive_doubling 8 3 $((3 * M)) HX_INTER_ALLREDUCE
 sends allreduce circulant 8 6 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
+sends alltoall pairwise 8 7 $((M * 7 / 8)) HX_INTER_ALLTOALL
+sends alltoall mesh 8 1 $((M * 7 / 8)) HX_INTER_ALLTOALL
+sends alltoall bruck 8 3 $((M * 12 / 8)) HX_INTER_ALLTOALL
+sends alltoall kbruck 16 2 $((M * 24 / 16)) HX_INTER_ALLTOALL
 sends reduce_scatter_block ring 8 7 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
 sends reduce_scatter_block mesh 8 1 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
 sends reduce_scatter_block rdh 8 3 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
