@@ -89,7 +89,8 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct dec
 {
     double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
     uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / hx_cost_least_message(&planner->cost));
-    uint64_t needed = at_least_one(lane_bytes / MESSAGE_MAX_BYTES + 1);
+    double longest = hx_coll_has_pairs(d->fullest->coll) ? lane_bytes / lane_parts(planner, d) : lane_bytes;
+    uint64_t needed = at_least_one(longest / MESSAGE_MAX_BYTES + 1);
 
     if (wanted > HX_COARSE_SLICES_MAX)
         wanted = HX_COARSE_SLICES_MAX;

@@ -185,6 +185,18 @@ static void node_measure(const struct plan_job *job, int node, struct extremes *
     e->node_slots = slots > e->node_slots ? slots : e->node_slots;
 }
 
+/* What a message between nodes should hold. A barrier's are tokens, and a flat all-to-all's are the blocks, however short. */
+static size_t message_floor(const struct plan_job *job)
+{
+    double block = job->bytes / job->shape->nranks;
+
+    if (job->coll == HX_COLL_BARRIER)
+        return 0;
+    if (hx_coll_has_pairs(job->coll) && job->candidates[job->best].lanes == 0 && block < MESSAGE_MIN_BYTES)
+        return (size_t)block;
+    return MESSAGE_MIN_BYTES;
+}
+
 /* The first node, the last, and the fullest: lanes and blocks of the others are cut alike. */
 static int big_check(const struct plan_job *job, const char *shape)
 {
@@ -201,7 +213,7 @@ static int big_check(const struct plan_job *job, const char *shape)
         node_measure(job, fullest, &e);
     hx_candidate_name(&job->candidates[job->best], name);
     sends = e.most_message > 0;
-    small = sends && e.least_message < MESSAGE_MIN_BYTES && job->coll != HX_COLL_BARRIER; /* whose messages are tokens */
+    small = sends && e.least_message < message_floor(job);
     large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes; /* bind refuses the latter */
     printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
