@@ -123,8 +123,11 @@ static int is_of_this_host(const struct hx_net *net, const void *name)
  * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
 static void keep_moving(struct hx_net *net, struct hx_edge *edge, const void *name)
 {
-    if (strcmp(net->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(net, name))
-        hx_credit_tell(net, edge);
+    struct hx_flow *flow;
+
+    if (strcmp(net->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(net, name) &&
+        (flow = hx_flow_of(edge, 0)) != NULL)
+        hx_credit_tell(net, edge, flow);
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)

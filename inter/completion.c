@@ -36,8 +36,9 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 {
     net->count.chunks_received++;
     if (hx_op_is_large(op)) {
-        edge->received++;
-        if (hx_credit_is_due(edge) && hx_credit_tell(net, edge) != 0)
+        struct hx_flow *flow = hx_flow_of(edge, op->match);
+        flow->received++;
+        if (hx_credit_is_due(flow) && hx_credit_tell(net, edge, flow) != 0)
             hx_edge_activate(net, edge);
     }
     if (data != NULL && hx_op_status(op) == 0)
@@ -75,7 +76,7 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
     case HX_CHUNK_CREDIT:
         net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
-        hx_credit_arrived(net, chunk->edge);
+        hx_credit_arrived(net, chunk->edge, chunk->flow);
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
@@ -120,7 +121,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     else
         net->recvs_in_flight--;
     if (chunk->kind == HX_CHUNK_CREDIT)
-        edge->listening = 0;
+        chunk->flow->listening = 0;
     if (chunk->kind == HX_CHUNK_RECV)
         edge->recvs_in_flight--;
     op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */

@@ -1,12 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits: how far a sender of long messages may run ahead of its receiver. Both ends count large chunks from the
- * start; the receiver tells its count when half a grant has gone by since it last did. Counts are sums, so the
- * largest one heard is the truth, in whatever order they come.
+ * Credits: how far a sender of long messages may run ahead of its receiver, in each flow, so that what nobody receives
+ * yet in one holds up no other. Both ends count the flow's large chunks from the start; the receiver tells its count
+ * when half a grant has gone by since it last did. Counts are sums, so the largest one heard is the truth, in whatever
+ * order they come.
  */
 #include "fabric.h"
+#include <stdlib.h>
 
-static int listen_post(struct hx_net *net, struct hx_edge *edge)
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match)
+{
+    uint32_t number = (uint32_t)(match >> HX_IN_FLOW_BITS);
+    struct hx_flow **link = &edge->flows, *flow;
+
+    while (*link != NULL && (*link)->number != number)
+        link = &(*link)->next;
+    flow = *link;
+    if (flow != NULL)
+        *link = flow->next;
+    else if ((flow = calloc(1, sizeof(*flow))) != NULL)
+        flow->number = number;
+    else
+        return NULL;
+    flow->next = edge->flows;
+    return edge->flows = flow;
+}
+
+void hx_flows_close(struct hx_edge *edge)
+{
+    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+        next = flow->next;
+        free(flow);
+    }
+}
+
+static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
     ssize_t rc;
@@ -15,10 +43,11 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
         return -FI_EAGAIN;
     chunk->kind = HX_CHUNK_CREDIT;
     chunk->edge = edge;
+    chunk->flow = flow;
     chunk->op = NULL;
     chunk->slot = NULL;
-    rc = fi_trecv(net->ep, edge->credit_slot->base, sizeof(uint64_t), edge->credit_slot->desc, edge->addr,
-                  HX_CREDIT_TAG, 0, &chunk->context);
+    rc = fi_trecv(net->ep, flow->credit_slot->base, sizeof(uint64_t), flow->credit_slot->desc, edge->addr,
+                  hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
         return -FI_EAGAIN;
@@ -27,35 +56,35 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
     return 0;
 }
 
-int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    if (edge->listening)
+    if (flow->listening)
         return 0;
-    if (edge->credit_slot == NULL) {
-        edge->credit_slot = hx_slot_alloc(net, sizeof(uint64_t));
-        if (edge->credit_slot == NULL)
+    if (flow->credit_slot == NULL) {
+        flow->credit_slot = hx_slot_alloc(net, sizeof(uint64_t));
+        if (flow->credit_slot == NULL)
             return -FI_EAGAIN;
     }
-    edge->listening = listen_post(net, edge) == 0;
-    return edge->listening ? 0 : -FI_EAGAIN;
+    flow->listening = listen_post(net, edge, flow) == 0;
+    return flow->listening ? 0 : -FI_EAGAIN;
 }
 
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge)
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    uint64_t sum = *(const volatile uint64_t *)edge->credit_slot->base;
+    uint64_t sum = *(const volatile uint64_t *)flow->credit_slot->base;
 
-    if (sum > edge->acknowledged)
-        edge->acknowledged = sum;
-    edge->listening = 0;
-    if (hx_credit_listen(net, edge) != 0 || edge->large.head != NULL)
+    if (sum > flow->acknowledged)
+        flow->acknowledged = sum;
+    flow->listening = 0;
+    if (hx_credit_listen(net, edge, flow) != 0 || flow->large.head != NULL)
         hx_edge_activate(net, edge);
 }
 
-int hx_credit_tell(struct hx_net *net, struct hx_edge *edge)
+int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    if (fi_tinject(net->ep, &edge->received, sizeof(edge->received), edge->addr, HX_CREDIT_TAG) != 0)
+    if (fi_tinject(net->ep, &flow->received, sizeof(flow->received), edge->addr, hx_credit_tag(flow)) != 0)
         return -FI_EAGAIN; /* whatever it was: a broken edge shows in its messages */
-    edge->told = edge->received;
+    flow->told = flow->received;
     net->count.credits_sent++;
     return 0;
 }

@@ -3,7 +3,7 @@
  * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
  * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
  * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
- * our own; a receive posted later finds it there. An edge's grant bounds that memory.
+ * our own; a receive posted later finds it there. The grants of its flows bound that memory.
  */
 #include "fabric.h"
 #include <stdlib.h>
@@ -35,11 +35,20 @@ static void peek(struct hx_net *net, struct hx_edge *edge)
         hx_chunk_release(net, chunk);
 }
 
+static int sends_wait(const struct hx_edge *edge)
+{
+    const struct hx_flow *flow = edge->flows;
+
+    while (flow != NULL && flow->large.head == NULL)
+        flow = flow->next;
+    return flow != NULL;
+}
+
 void hx_early_seek(struct hx_net *net)
 {
     for (int i = 0; net->seeks_early && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (edge != NULL && !edge->peeking && (edge->recvs_in_flight > 0 || edge->large.head != NULL))
+        if (edge != NULL && !edge->peeking && (edge->recvs_in_flight > 0 || sends_wait(edge)))
             peek(net, edge);
     }
 }
@@ -73,7 +82,7 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     struct hx_early *early;
 
     edge->peeking = 0;
-    if (tag == HX_CREDIT_TAG || is_posted(net, edge, tag) || (early = malloc(sizeof(*early) + bytes)) == NULL) {
+    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || is_posted(net, edge, tag) || (early = malloc(sizeof(*early) + bytes)) == NULL) {
         hx_chunk_release(net, chunk);
         return;
     }

@@ -243,6 +243,7 @@ static void net_close(struct hx_net *net, int orderly)
     for (int i = 0; net->edges != NULL && i < net->nranks; i++)
         if (net->edges[i] != NULL) {
             hx_early_close(net->edges[i]);
+            hx_flows_close(net->edges[i]);
             free(net->edges[i]);
         }
     free(net->edges);

@@ -3,11 +3,12 @@
  * The objects behind runtime/transport.h, private to inter/.
  *
  *   net (endpoint)  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
+ *                             edge  --has-->  flows  --queue-->  long messages
  *
  * A tag is match << 6 | chunk number modulo 64, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
- * message of more than HX_EAGER_BYTES pays one credit of its edge per chunk. The receiver tells the sum of chunks it
- * has received, under a tag of its own, whenever half a grant has gone by; being a sum, it may be lost in a newer one
- * or arrive in any order.
+ * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the sum of chunks of a
+ * flow that it has received, under a tag of the flow's own, whenever half a grant has gone by; being a sum, it may be
+ * lost in a newer one or arrive in any order.
  */
 #ifndef HX_FABRIC_H
 #define HX_FABRIC_H
@@ -22,9 +23,9 @@
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
 #define HX_CHUNK_BITS 6
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
-#define HX_CREDIT_MATCH ((UINT64_C(1) << HX_MATCH_BITS) - 1) /* the one match id that messages may not use */
-#define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)
-#define HX_GRANT 16         /* chunks an edge may have sent beyond those known to be received */
+#define HX_IN_FLOW_BITS (HX_MATCH_BITS - HX_FLOW_BITS)
+#define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
+#define HX_GRANT 16         /* chunks a flow may have sent beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time */
 #define HX_RECV_LIMIT 4096  /* chunk receives of the endpoint posted at a time: what the completion queue holds */
 #define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
@@ -56,6 +57,7 @@ struct hx_chunk {
     struct fi_context2 context; /* first: libfabric hands this address back */
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
+    struct hx_flow *flow;   /* CREDIT: of which */
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message */
@@ -71,6 +73,16 @@ struct hx_op_queue {
 };
 
 /* ---- one peer */
+struct hx_flow { /* long messages of one communicator's calls, or of some of them; kept while the edge lives */
+    uint32_t number;
+    struct hx_flow *next;
+    struct hx_op_queue large;    /* sends not yet wholly posted, the first under way */
+    uint64_t sent, acknowledged; /* chunks sent, and told by the peer to have been received */
+    uint64_t received, told;     /* chunks received, and told to the peer */
+    struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first send */
+    int listening;               /* a receive is posted on it */
+};
+
 struct hx_edge {
     fi_addr_t addr;
     int peer;
@@ -78,11 +90,7 @@ struct hx_edge {
     struct hx_edge *next_active;
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     struct hx_op_queue eager;    /* short sends it has refused */
-    struct hx_op_queue large;    /* long sends not yet wholly posted, the first under way */
-    uint64_t sent, acknowledged; /* large chunks sent, and told by the peer to have been received */
-    uint64_t received, told;     /* large chunks received, and told to the peer */
-    struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first large send */
-    int listening;               /* a receive is posted on it */
+    struct hx_flow *flows;       /* list, the last used first */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int peeking;            /* a look for early messages is under way */
@@ -177,9 +185,20 @@ int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
 /* credit.c */
-int hx_credit_listen(struct hx_net *net, struct hx_edge *edge); /* before a large send: 0, or -FI_EAGAIN */
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
-int hx_credit_tell(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /* of a match id; NULL: no memory */
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* before a large send: 0, or -FI_EAGAIN */
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow);
+int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
+void hx_flows_close(struct hx_edge *edge);
+
+static inline uint64_t hx_credit_tag(const struct hx_flow *flow)
+{
+    return ((uint64_t)flow->number << HX_IN_FLOW_BITS | HX_CREDIT_MATCH) << HX_CHUNK_BITS;
+}
+static inline int hx_match_is_credit(uint64_t match)
+{
+    return (match & HX_CREDIT_MATCH) == HX_CREDIT_MATCH;
+}
 
 /* op->state: the status a message has failed with, or 0; and whether it is in its edge's queue of receives. */
 #define HX_OP_QUEUED ((uintptr_t)0x100)
@@ -198,9 +217,9 @@ static inline int hx_op_is_large(const struct hx_net_op *op)
 }
 
 /* Half a grant has been received since the peer was last told. */
-static inline int hx_credit_is_due(const struct hx_edge *edge)
+static inline int hx_credit_is_due(const struct hx_flow *flow)
 {
-    return edge->received - edge->told >= HX_GRANT / 2;
+    return flow->received - flow->told >= HX_GRANT / 2;
 }
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Messages: cut into chunks at the same offsets on both sides, posted as far as credits, windows and the provider
  * allow. What is refused waits in a queue of its edge, so one slow peer holds up nobody else, and is tried again
- * after the completion queue has been read. Short sends have a queue of their own: they never wait for a long one.
+ * after the completion queue has been read. Long sends wait in queues of their flows, short ones for none of these.
  */
 #include "fabric.h"
 #include "runtime/error.h"
@@ -85,13 +85,21 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
         fi_cancel(&net->ep->fid, &chunk->context);
 }
 
+/* Where a message waits for its turn. (A large one's flow exists from its post on.) */
+static struct hx_op_queue *queue_of(struct hx_edge *edge, const struct hx_net_op *op)
+{
+    if (op->direction == HX_NET_RECV)
+        return &edge->recvs;
+    return hx_op_is_large(op) ? &hx_flow_of(edge, op->match)->large : &edge->eager;
+}
+
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status)
 {
     struct hx_edge *edge = net->edges[op->peer];
 
     if (hx_op_status(op) != 0 || op->done != 0)
         return;
-    queue_remove(op->direction == HX_NET_RECV ? &edge->recvs : hx_op_is_large(op) ? &edge->large : &edge->eager, op);
+    queue_remove(queue_of(edge, op), op);
     op->state = (void *)(uintptr_t)status;
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
@@ -210,16 +218,16 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_ne
 /* 0: wholly posted or failed; WAIT_CREDIT; -FI_EAGAIN. */
 static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
-    int large = hx_op_is_large(op);
+    struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->match) : NULL;
 
     while (op->posted_bytes < op->total_bytes) {
         size_t bytes = next_chunk_bytes(net, op);
         ssize_t rc;
 
-        if (large) {
-            if ((int64_t)(edge->sent - edge->acknowledged) >= HX_GRANT)
+        if (flow != NULL) {
+            if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT)
                 return WAIT_CREDIT;
-            if (hx_credit_listen(net, edge) != 0)
+            if (hx_credit_listen(net, edge, flow) != 0)
                 return -FI_EAGAIN;
         }
         rc = bytes <= net->inject_bytes ? chunk_inject(net, edge, op, bytes) : chunk_send(net, edge, op, bytes);
@@ -227,7 +235,8 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
             return refused(net, op, rc);
         net->unread = 1;
         net->count.chunks_sent++;
-        edge->sent += (unsigned)large;
+        if (flow != NULL)
+            flow->sent++;
     }
     return 0;
 }
@@ -283,18 +292,22 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
-    if (net->broken || edge == NULL || op->total_bytes == 0 || op->match >= HX_CREDIT_MATCH) {
+    if (net->broken || edge == NULL || op->total_bytes == 0 || op->match >> HX_MATCH_BITS ||
+        hx_match_is_credit(op->match)) {
         op->done =
             -(int)(net->broken ? HX_ERR_TRANSPORT
                                : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d",
                                          op->total_bytes, (unsigned long long)op->match, op->peer));
         return;
     }
+    if (hx_op_is_large(op) && hx_flow_of(edge, op->match) == NULL) {
+        op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", op->peer);
+        return;
+    }
+    queue = queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
-        queue = &edge->recvs;
         rc = queue->head != NULL ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
     } else {
-        queue = hx_op_is_large(op) ? &edge->large : &edge->eager;
         rc = queue->head != NULL ? WAIT_CREDIT : send_continue(net, edge, op);
     }
     if (rc != 0 && op->direction == HX_NET_RECV)
@@ -307,15 +320,31 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
 
 /* ---- trying again */
 
+/* A flow that waits for its credit is no reason to try the edge again: the credit is. */
+static int flow_retry(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+{
+    struct hx_net_op *op;
+    int rc;
+
+    while ((op = flow->large.head) != NULL) {
+        rc = send_continue(net, edge, op);
+        if (rc != 0)
+            return rc == WAIT_CREDIT ? 0 : rc;
+        if (flow->large.head == op)
+            queue_pop(&flow->large);
+    }
+    return 0;
+}
+
 static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 {
     struct hx_net_op *op;
     int rc;
 
-    if (edge->credit_slot != NULL && hx_credit_listen(net, edge) != 0)
-        return -FI_EAGAIN;
-    if (hx_credit_is_due(edge) && hx_credit_tell(net, edge) != 0)
-        return -FI_EAGAIN;
+    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
+        if ((flow->credit_slot != NULL && hx_credit_listen(net, edge, flow) != 0) ||
+            (hx_credit_is_due(flow) && hx_credit_tell(net, edge, flow) != 0))
+            return -FI_EAGAIN;
     while ((op = edge->recvs.head) != NULL) {
         rc = hx_recv_continue(net, edge, op);
         if (rc != 0)
@@ -332,12 +361,10 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
         if (edge->eager.head == op)
             queue_pop(&edge->eager);
     }
-    while ((op = edge->large.head) != NULL) {
-        rc = send_continue(net, edge, op);
-        if (rc != 0)
+    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+        next = flow->next; /* sending moves it to the front of the list */
+        if ((rc = flow_retry(net, edge, flow)) != 0)
             return rc;
-        if (edge->large.head == op)
-            queue_pop(&edge->large);
     }
     return 0;
 }
@@ -395,7 +422,8 @@ void hx_net_break(struct hx_net *net)
         if (net->edges[i] != NULL) {
             queue_fail(&net->edges[i]->recvs);
             queue_fail(&net->edges[i]->eager);
-            queue_fail(&net->edges[i]->large);
+            for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
+                queue_fail(&flow->large);
         }
 }
 
@@ -407,7 +435,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         return;
     if (op->direction == HX_NET_RECV &&
         hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
-        net->edges[op->peer]->received +=
+        hx_flow_of(net->edges[op->peer], op->match)->received +=
             (op->total_bytes - op->completed_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     while (op->done == 0 && !net->broken) {

@@ -231,9 +231,7 @@ HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size
  * displacements must stay as they are for as long as the request lives.
  *
  * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order; they may complete in any. Any number may be
- * under way, with blocking calls between them. Between nodes a long message may wait until its receiver has entered what its sender
- * started before, on another communicator too: ranks had better start calls on several communicators in the same order. Calls
- * move whenever the process calls Hierax. Errors as <name>, at once or from
+ * under way, with blocking calls between them. They move whenever the process calls Hierax. Errors as <name>, at once or from
  * hx_test and hx_wait. */
 HX_PUBLIC hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,

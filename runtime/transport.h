@@ -35,6 +35,7 @@ struct hx_net_op {
 };
 
 #define HX_MATCH_BITS 42 /* the transport adds 6 bits of chunk number: 48 in all, which is what some providers have */
+#define HX_FLOW_BITS 10  /* the upper bits of a match id name its flow: a flow's long messages wait for no other flow's */
 
 struct hx_net_counters {
     uint64_t messages_sent, messages_received; /* hx_net_op completed */

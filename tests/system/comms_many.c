@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of a job that makes many communicators. usage: comms_many growth COMMUNICATORS | comms_many limit */
+/* One rank of a job that makes many communicators. usage: comms_many growth COMMUNICATORS | limit | crossed */
 #include <hierax.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,12 +82,43 @@ static void limit(void)
     check(hx_finalize(), NULL);
 }
 
+/* Two ranks start long broadcasts on two communicators in opposite orders: neither waits for the other's. */
+static void crossed(void)
+{
+    enum { LONG = 16 << 20, SHORT = 1 << 20 };
+    char *first = calloc(1, LONG), *second = calloc(1, SHORT);
+    hx_request_t *request;
+    hx_comm_t *other;
+
+    check(hx_init(&world), NULL);
+    rank = hx_rank(world);
+    check(hx_comm_dup(world, &other), world);
+    if (!first || !second)
+        fail(world, "no memory");
+    if (rank == 0) {
+        memset(first, 1, LONG);
+        memset(second, 2, SHORT);
+        check(hx_ibcast(first, LONG, HX_BYTE, 0, other, &request), other);
+    }
+    check(hx_bcast(second, SHORT, HX_BYTE, 0, world), world);
+    if (rank != 0)
+        check(hx_ibcast(first, LONG, HX_BYTE, 0, other, &request), other);
+    check(hx_wait(request), other);
+    if (first[LONG - 1] != 1 || second[SHORT - 1] != 2)
+        fail(world, "a broadcast brought something else");
+    check(hx_finalize(), NULL);
+    free(first);
+    free(second);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "growth"))
         growth(atol(argv[2]));
     else if (argc == 2 && !strcmp(argv[1], "limit"))
         limit();
+    else if (argc == 2 && !strcmp(argv[1], "crossed"))
+        crossed();
     else
         return 2;
     return 0;
