@@ -225,12 +225,7 @@ hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request
 
 hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = hx_call_do(call, mode, request);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(hx_call_do(call, mode, request));
 }
 
 /* ---- what a call does ------------------------------------------------------------------------------------------- */
@@ -313,10 +308,5 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
 hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                          hx_plan_info_t *info)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = plan_info(comm, collective, count, dtype, op, root, info);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(plan_info(comm, collective, count, dtype, op, root, info));
 }

@@ -106,6 +106,9 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
 /* Release everything of it; no call is under way. */
 void hx_comm_release(struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
+/* Mark contexts as taken by a communicator of this process, and as free again. */
+void hx_context_take(struct hx_world *world, int context);
+void hx_contexts_give_back(struct hx_world *world, const int contexts[HX_COMM_CONTEXTS]);
 /* Let comm tell this thread's last detail. Returns status. */
 hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status);
 

@@ -28,6 +28,15 @@ static inline void hx_unlock(void)
         hx_waiter_unlock(&hx_world->waiter);
 }
 
+/* The status of a call made inside. */
+#define HX_LOCKED(call)                                                                                                \
+    __extension__({                                                                                                    \
+        hx_lock();                                                                                                     \
+        hx_status_t locked_status = (call);                                                                            \
+        hx_unlock();                                                                                                   \
+        locked_status;                                                                                                 \
+    })
+
 /* Something has moved that another thread may wait for. */
 static inline void hx_news(struct hx_world *world)
 {

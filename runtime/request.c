@@ -2,11 +2,7 @@
 /* Requests: see call.h. */
 #include "call.h"
 #include "lock.h"
-#include "log.h"
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- engines ------------------------------------------------------------------------------------------------- */
 
@@ -233,12 +229,7 @@ static hx_status_t start_locked(hx_request_t *request)
 
 hx_status_t hx_start(hx_request_t *request)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = start_locked(request);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(start_locked(request));
 }
 
 /* It is done: hand out its status. What is not persistent ends here. */
@@ -287,12 +278,7 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
 
 hx_status_t hx_test(hx_request_t *request, int *done)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = test_locked(request, done);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(test_locked(request, done));
 }
 
 struct wait {
@@ -354,12 +340,7 @@ static hx_status_t wait_locked(hx_request_t *request)
 
 hx_status_t hx_wait(hx_request_t *request)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = wait_locked(request);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(wait_locked(request));
 }
 
 static hx_status_t waitall_locked(int n, hx_request_t **requests)
@@ -381,12 +362,7 @@ static hx_status_t waitall_locked(int n, hx_request_t **requests)
 
 hx_status_t hx_waitall(int n, hx_request_t **requests)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = waitall_locked(n, requests);
-    hx_unlock();
-    return status;
+    return HX_LOCKED(waitall_locked(n, requests));
 }
 
 static hx_status_t request_free_locked(hx_request_t *request)
@@ -404,71 +380,5 @@ static hx_status_t request_free_locked(hx_request_t *request)
 
 hx_status_t hx_request_free(hx_request_t *request)
 {
-    hx_status_t status;
-
-    hx_lock();
-    status = request_free_locked(request);
-    hx_unlock();
-    return status;
-}
-
-/* ---- a thread of our own ------------------------------------------------------------------------------------- */
-
-static int thread_look(void *ctx)
-{
-    struct hx_world *world = ctx;
-
-    hx_progress_all(world);
-    return !world->active || world->ends;
-}
-
-/* Inside like any other thread, but only while non-blocking calls are under way. */
-static void *thread_main(void *arg)
-{
-    struct hx_world *world = arg;
-
-    hx_waiter_lock(&world->waiter);
-    while (!world->ends) {
-        if (world->active) {
-            hx_sleep_until(&world->waiter, thread_look, NULL, world, 0);
-            hx_waiter_unlock(&world->waiter); /* tells the news */
-            hx_waiter_lock(&world->waiter);
-            continue;
-        }
-        world->waiter.locked = 0;
-        pthread_cond_wait(&world->work, &world->waiter.mutex);
-        world->waiter.locked = 1;
-    }
-    hx_waiter_unlock(&world->waiter);
-    return NULL;
-}
-
-void hx_progress_thread_start(struct hx_world *world)
-{
-    sigset_t all, old;
-    int error;
-
-    if (!world->env->progress_thread)
-        return;
-    pthread_cond_init(&world->work, NULL);
-    sigfillset(&all); /* signals are for the program's own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    error = pthread_create(&world->progress_thread, NULL, thread_main, world);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    world->has_thread = !error;
-    if (error) /* the other ranks have started: go on without */
-        hx_warn("HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
-}
-
-void hx_progress_thread_end(struct hx_world *world)
-{
-    if (!world->has_thread)
-        return;
-    hx_waiter_lock(&world->waiter);
-    world->ends = world->waiter.news = 1;
-    pthread_cond_signal(&world->work);
-    hx_waiter_unlock(&world->waiter);
-    pthread_join(world->progress_thread, NULL);
-    pthread_cond_destroy(&world->work);
-    world->has_thread = 0;
+    return HX_LOCKED(request_free_locked(request));
 }
