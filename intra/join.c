@@ -53,9 +53,8 @@ struct guest {
     int rank, socket, wake_fd;
 };
 
-static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secret, const struct hx_env *env, int rank, int size)
+static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secret, int emulated)
 {
-    int emulated = env->nodes ? (int)((int64_t)rank * env->nodes / size) : 0;
     int n;
 
     memset(name, 0, sizeof(*name));
@@ -388,13 +387,13 @@ static void node_leave(struct hx_shared *shared)
     free(shared);
 }
 
-static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
-                                 const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure)
+static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job, int emulated,
+                                   const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;
     struct sockaddr_un name;
-    socklen_t length = socket_name(&name, secret, env, rank, size);
+    socklen_t length = socket_name(&name, secret, emulated);
     struct hx_shared *shared = malloc(sizeof(*shared));
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
     hx_status_t status = HX_SUCCESS, fenced;

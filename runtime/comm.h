@@ -21,7 +21,7 @@ struct hx_job {
 struct hx_node_ops {
     /* Find the ranks with which this one can share memory, and share it. Makes one fence of bootstrap, whatever fails. NULL where this
      * rank shares nothing: then *failure tells why, and the ranks that share without it know too. */
-    struct hx_shared *(*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+    struct hx_shared *(*join)(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job, int emulated,
                             const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure);
     void (*leave)(struct hx_shared *shared);
 };

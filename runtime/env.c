@@ -125,7 +125,7 @@ static void string_release(char **member)
 void hx_env_release(struct hx_env *env)
 {
     for (int idx = 0; idx < HX_ENV_COUNT; idx++)
-        if (hx_env_rows[idx].type == HX_TYPE_STRING)
+        if (hx_env_rows[idx].type == HX_TYPE_STRING || hx_env_rows[idx].type == HX_TYPE_NODES)
             string_release((char **)((char *)env + hx_env_rows[idx].offset));
 }
 

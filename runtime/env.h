@@ -18,6 +18,7 @@ enum {
 #define HX_ENV_SIZE(name, member, scope, dflt, low, high, help) HX_ENV_IDX_##member,
 #define HX_ENV_BOOL(name, member, scope, dflt, help) HX_ENV_IDX_##member,
 #define HX_ENV_CHOICE(name, member, scope, dflt, choices, help) HX_ENV_IDX_##member,
+#define HX_ENV_NODES(name, member, scope, dflt, help) HX_ENV_IDX_##member,
 #define HX_ENV_SECONDS(name, member, scope, dflt, low, high, help) HX_ENV_IDX_##member,
 #include "env.def"
     HX_ENV_COUNT
@@ -25,13 +26,15 @@ enum {
 
 /* One member per row of env.def, named by its lower-case name: HX_TIMEOUT -> .timeout. Types in env.def:
  * STRING (const char *, NULL when unset), INT (int64_t with a range), SIZE (int64_t bytes, suffixes K M G),
- * BOOL (int), CHOICE (int index into the row's choices), SECONDS (double). */
+ * BOOL (int), CHOICE (int index into the row's choices), NODES (const char * for hx_shape_emulate, NULL when 0),
+ * SECONDS (double). */
 struct hx_env {
 #define HX_ENV_STRING(name, member, scope, dflt, help) const char *member;
 #define HX_ENV_INT(name, member, scope, dflt, low, high, help) int64_t member;
 #define HX_ENV_SIZE(name, member, scope, dflt, low, high, help) int64_t member;
 #define HX_ENV_BOOL(name, member, scope, dflt, help) int member;
 #define HX_ENV_CHOICE(name, member, scope, dflt, choices, help) int member;
+#define HX_ENV_NODES(name, member, scope, dflt, help) const char *member;
 #define HX_ENV_SECONDS(name, member, scope, dflt, low, high, help) double member;
 #include "env.def"
     unsigned char source[HX_ENV_COUNT]; /* enum hx_env_source of each */

@@ -6,6 +6,7 @@
  */
 #include "env_value.h"
 #include "error.h"
+#include "topo/shape.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const hx_env_type_names[] = {"text", "integer", "bytes", "0 or 1", "choice", "seconds"};
+const char *const hx_env_type_names[] = {"text", "integer", "bytes", "0 or 1", "choice", "nodes", "seconds"};
 
 #define ROW(name, member, type, scope, dflt, low, high, choices, help) \
     [HX_ENV_IDX_##member] = {name, offsetof(struct hx_env, member), type, HX_SCOPE_##scope, dflt, low, high, choices, \
@@ -26,6 +27,7 @@ const char *const hx_env_type_names[] = {"text", "integer", "bytes", "0 or 1", "
 #define HX_ENV_BOOL(name, member, scope, dflt, help) ROW(name, member, HX_TYPE_BOOL, scope, dflt, 0, 0, NULL, help)
 #define HX_ENV_CHOICE(name, member, scope, dflt, choices, help) \
     ROW(name, member, HX_TYPE_CHOICE, scope, dflt, 0, 0, choices, help)
+#define HX_ENV_NODES(name, member, scope, dflt, help) ROW(name, member, HX_TYPE_NODES, scope, dflt, 0, 0, NULL, help)
 #define HX_ENV_SECONDS(name, member, scope, dflt, low, high, help) \
     ROW(name, member, HX_TYPE_SECONDS, scope, dflt, low, high, NULL, help)
 
@@ -74,6 +76,8 @@ const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_ro
     switch (row->type) {
     case HX_TYPE_STRING:
         return *(char *const *)member ? *(char *const *)member : "";
+    case HX_TYPE_NODES:
+        return *(char *const *)member ? *(char *const *)member : "0";
     case HX_TYPE_INT:
         snprintf(text, HX_ENV_VALUE_BYTES, "%" PRId64, *(const int64_t *)member);
         return text;
@@ -97,6 +101,8 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
     switch (row->type) {
     case HX_TYPE_STRING:
         return "any text";
+    case HX_TYPE_NODES:
+        return "a number of nodes, at most one for each rank, or the ranks of each node, as in 3,1,2 or 2x4";
     case HX_TYPE_BOOL:
         return "0, 1 (or no, yes, off, on, false, true)";
     case HX_TYPE_INT:
@@ -194,6 +200,23 @@ static int choice_parse(const char *choices, const char *text, int *value)
     }
 }
 
+/* NULL for 0: there are none. Whether they fit the job is seen when its size is known. */
+static int nodes_parse(const char **text)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    const char *end = *text;
+    int64_t number;
+
+    if (integer_parse(*text, &number, &end) < 0 || *end) {
+        struct hx_shape *shape = hx_shape_parse(*text, error);
+        hx_shape_free(shape);
+        return shape ? 0 : -1;
+    }
+    if (number == 0)
+        *text = NULL;
+    return number < 0 ? -1 : 0;
+}
+
 static hx_status_t string_set(char **member, const char *text)
 {
     char *copy = text ? strdup(text) : NULL;
@@ -218,8 +241,10 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
     if (!text || !*text)
         text = row->dflt;
     switch (row->type) {
+    case HX_TYPE_NODES:
     case HX_TYPE_STRING:
-        if (string_set(member, text) != HX_SUCCESS)
+        bad = row->type == HX_TYPE_NODES && nodes_parse(&text) < 0;
+        if (!bad && string_set(member, text) != HX_SUCCESS)
             return HX_ERR_NOMEM;
         break;
     case HX_TYPE_INT:

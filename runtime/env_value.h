@@ -6,7 +6,7 @@
 
 enum { HX_ENV_VALUE_BYTES = 64, HX_ENV_RANGE_BYTES = 160 };
 
-enum hx_env_type { HX_TYPE_STRING, HX_TYPE_INT, HX_TYPE_SIZE, HX_TYPE_BOOL, HX_TYPE_CHOICE, HX_TYPE_SECONDS };
+enum hx_env_type { HX_TYPE_STRING, HX_TYPE_INT, HX_TYPE_SIZE, HX_TYPE_BOOL, HX_TYPE_CHOICE, HX_TYPE_NODES, HX_TYPE_SECONDS };
 
 struct hx_env_row {
     const char *name;

@@ -334,6 +334,23 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
         hx_info("network: %s", hx_registry.net->describe(world->net));
 }
 
+/* Which of the nodes that HX_NODES emulates this rank is on; 0 without. */
+static int emulated_node(const struct hx_world *world, struct hx_failure *failure)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape;
+    int node = 0;
+
+    if (!world->env->nodes)
+        return 0;
+    if ((shape = hx_shape_emulate(world->env->nodes, world->size, error)))
+        node = shape->node_of[world->rank];
+    else
+        hx_failure_keep(failure, world->rank, hx_fail(HX_ERR_ENV, "HX_NODES=%s: %s", world->env->nodes, error));
+    hx_shape_free(shape);
+    return node;
+}
+
 /* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
 static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
 {
@@ -352,11 +369,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
-    if (world->env->nodes > world->size)
-        hx_failure_keep(failure, world->rank,
-                        hx_fail(HX_ERR_ENV, "HX_NODES=%lld: there are only %d ranks; choose 1 to %d, or 0 for the real nodes",
-                                (long long)world->env->nodes, world->size, world->size));
-    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, secret, &unjoined);
+    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, failure), secret, &unjoined);
     if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
     return world_exchange(world, place, failure);

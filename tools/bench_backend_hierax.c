@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_bench's calls into libhierax: the public interface only. */
+/* coll_bench's calls into libhierax: the public interface only, and what HX_NODES means. */
 #include "bench_backend.h"
+#include "topo/shape.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,11 +47,15 @@ const char *bench_backend_name(void)
     return name;
 }
 
-int bench_backend_nodes_per_machine(void)
+int bench_backend_node(int rank, int size)
 {
     const char *text = getenv("HX_NODES"); /* checked by hx_init */
-    int nodes = text ? atoi(text) : 1;
-    return nodes > 1 ? nodes : 1;
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = text ? hx_shape_emulate(text, size, error) : NULL; /* NULL also where it is 0 */
+    int node = shape ? shape->node_of[rank] : 0;
+
+    hx_shape_free(shape);
+    return node;
 }
 
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)

@@ -227,23 +227,35 @@ static int survey(const struct place *places, const struct place *mine, struct b
 
 /* What all ranks must know of each other's machine. */
 struct verdict {
-    uint64_t machine, nodes, node_size, oversubscribed, shared;
+    uint64_t machine, node, oversubscribed, shared; /* machine: the lowest rank there */
 };
+
+/* Ranks of the node of rank r if it is their lowest; else 0. */
+static int node_size(const struct verdict *all, int size, int r)
+{
+    int n = 0;
+
+    for (int q = 0; q < size; q++)
+        if (all[q].machine == all[r].machine && all[q].node == all[r].node) {
+            if (q < r)
+                return 0;
+            n++;
+        }
+    return n;
+}
 
 static int agree(struct bench_job *job, int owner)
 {
-    uint64_t k = (uint64_t)bench_backend_nodes_per_machine(), local = (uint64_t)job->local_size;
-    uint64_t here = k < local ? k : local;
-    struct verdict mine = {.machine = owner == job->rank, .nodes = owner == job->rank ? here : 0,
-                           .node_size = (local + here - 1) / here, .oversubscribed = job->sharing > job->cpus,
-                           .shared = page != NULL};
+    struct verdict mine = {.machine = (uint64_t)owner, .node = (uint64_t)bench_backend_node(job->rank, job->size),
+                           .oversubscribed = job->sharing > job->cpus, .shared = page != NULL};
     struct verdict *all = calloc((size_t)job->size, sizeof(*all));
     int failed = !all || bench_allgather(&mine, all, sizeof(mine) / 8, HX_UINT64);
     int shared = 1;
     for (int r = 0; !failed && r < job->size; r++) {
-        job->machines += (int)all[r].machine;
-        job->nodes += (int)all[r].nodes;
-        job->max_local = (int)all[r].node_size > job->max_local ? (int)all[r].node_size : job->max_local;
+        int n = node_size(all, job->size, r);
+        job->machines += all[r].machine == (uint64_t)r;
+        job->nodes += n > 0;
+        job->max_local = n > job->max_local ? n : job->max_local;
         job->oversubscribed |= (int)all[r].oversubscribed;
         shared &= (int)all[r].shared;
     }

@@ -7,7 +7,8 @@ tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS)
 
 bin_PROGRAMS += tools/coll_bench
-tools_coll_bench_SOURCES = tools/bench_backend_hierax.c
+tools_coll_bench_SOURCES = tools/bench_backend_hierax.c topo/shape.c
+tools_coll_bench_CFLAGS = $(AM_CFLAGS)
 tools_coll_bench_LDADD = tools/libbench.la libhierax.la
 
 if HAVE_MPICC

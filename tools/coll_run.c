@@ -3,6 +3,7 @@
  * options. */
 #include "coll_run.h"
 #include "options.h"
+#include "topo/shape.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +23,8 @@ static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
 static const struct argp_option argp_options[] = {
     {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
-    {"nodes", KEY_NODES, "K", 0, "Emulate K nodes, which talk only through libfabric (sets HX_NODES)", 0},
+    {"nodes", KEY_NODES, "NODES", 0,
+     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), which talk only through libfabric (sets HX_NODES)", 0},
     {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
     {"bind", KEY_BIND, "MODE", 0,
      "auto (default): bind each rank to its own core, or spread them evenly over fewer; core: fail if there are fewer; "
@@ -102,17 +104,20 @@ static void add_setting(struct options *options, char *text)
 /* HX_NODES as the ranks will see it must fit, wherever it comes from. */
 static void check_nodes(const struct options *options)
 {
-    const char *text = getenv("HX_NODES");
+    const char *text = getenv("HX_NODES"), *given = options->nodes ? "--nodes " : "HX_NODES=";
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape;
 
-    if (options->nodes > options->ranks)
-        refuse("--nodes %d: more nodes than the %d ranks of -n; choose 1 to %d", options->nodes, options->ranks,
-               options->ranks);
     for (int i = 0; i < options->nsettings; i++)
         if (strncmp(options->settings[i], "HX_NODES=", 9) == 0)
             text = options->settings[i] + 9;
-    if (!options->nodes && text && strtol(text, NULL, 10) > options->ranks)
-        refuse("HX_NODES=%s: more nodes than the %d ranks of -n; choose 0 (off) or 1 to %d", text, options->ranks,
-               options->ranks);
+    if (options->nodes)
+        text = options->nodes;
+    else if (!text || !*text || strspn(text, "0") == strlen(text)) /* off */
+        return;
+    if (!(shape = hx_shape_emulate(text, options->ranks, error)))
+        refuse("%s%s: %s", given, text, error);
+    hx_shape_free(shape);
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
@@ -125,7 +130,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         options->ranks = parse_int("ranks", text);
         break;
     case KEY_NODES:
-        options->nodes = parse_int("nodes", text);
+        options->nodes = text;
         break;
     case KEY_ENV:
         add_setting(options, text);

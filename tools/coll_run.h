@@ -13,8 +13,9 @@
 enum bind_mode { BIND_AUTO, BIND_NONE, BIND_CORE };
 
 struct options {
-    int ranks, nodes; /* nodes 0: not given */
-    char **settings;  /* X=Y */
+    int ranks;
+    const char *nodes; /* NULL: not given */
+    char **settings;   /* X=Y */
     int nsettings;
     enum bind_mode bind;
     int prefix;

@@ -153,7 +153,7 @@ static void child_environment(const struct job *job, int rank)
     for (int i = 0; i < job->options->nsettings; i++)
         putenv(job->options->settings[i]);
     if (job->options->nodes)
-        set_number("HX_NODES", job->options->nodes);
+        setenv("HX_NODES", job->options->nodes, 1);
     snprintf(root, sizeof root, "127.0.0.1:%d", job->port);
     setenv("HX_ROOT", root, 1);
     set_number("HX_RANK", rank);

@@ -183,6 +183,38 @@ struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES
     return shape;
 }
 
+struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TOPO_ERROR_BYTES])
+{
+    const char *end = text;
+    int nnodes = read_number(&end);
+    struct hx_shape *shape = NULL;
+    int *node_id;
+
+    if (end == text || *end) { /* not one number */
+        if ((shape = hx_shape_parse(text, error)) && shape->nranks == nranks)
+            return shape;
+        if (shape)
+            snprintf(error, HX_TOPO_ERROR_BYTES, "nodes of %d ranks in all, but there are %d; choose sizes whose sum is %d",
+                     shape->nranks, nranks, nranks);
+        hx_shape_free(shape);
+        return NULL;
+    }
+    if (nnodes < 1 || nnodes > nranks) {
+        snprintf(error, HX_TOPO_ERROR_BYTES, "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all", nranks,
+                 nranks, nranks);
+        return NULL;
+    }
+    if ((node_id = malloc((size_t)nranks * sizeof *node_id))) {
+        for (int rank = 0; rank < nranks; rank++)
+            node_id[rank] = (int)((int64_t)rank * nnodes / nranks);
+        shape = hx_shape_from_nodes(node_id, nranks);
+        free(node_id);
+    }
+    if (!shape)
+        snprintf(error, HX_TOPO_ERROR_BYTES, "no memory for %d ranks", nranks);
+    return shape;
+}
+
 int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_bytes)
 {
     size_t length = 0;

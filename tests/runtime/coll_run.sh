@@ -57,8 +57,16 @@ expect 2 'number of ranks is missing' true
 expect 2 'ranks=0: expected a whole number from 1' -n 0 true
 expect 2 'ranks=two: expected a whole number' -n two true
 expect 2 'program to run is missing' -n 2
-expect 2 '--nodes 3: more nodes than the 2 ranks' -n 2 --nodes 3 true
-expect 2 'HX_NODES=3: more nodes than the 2 ranks' -n 2 --env HX_NODES=3 true
+expect 2 '--nodes 3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --nodes 3 true
+expect 2 'HX_NODES=3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --env HX_NODES=3 true
+expect 2 '--nodes 3,1,2: nodes of 6 ranks in all, but there are 5; choose sizes whose sum is 5' -n 5 --nodes 3,1,2 true
+expect 2 'HX_NODES=3,1: nodes of 4 ranks in all, but there are 5' -n 5 --env HX_NODES=3,1 true
+expect 2 '--nodes 0: there are only 2 ranks; choose 1 to 2' -n 2 --nodes 0 true
+expect 2 '--nodes -1: shape "-1": expected ranks per node such as' -n 2 --nodes=-1 true
+expect 2 '--nodes 2,: shape "2,": expected' -n 2 --nodes 2, true
+expect 2 '--nodes 2,0: shape "2,0": expected' -n 2 --nodes 2,0 true
+expect 2 'HX_NODES=two: shape "two": expected' -n 2 --env HX_NODES=two true
+expect 0 - -n 2 --env HX_NODES=0 true
 expect 2 'unknown --bind mode "socket"; choices: auto none core' -n 2 --bind socket true
 expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
 expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
@@ -75,6 +83,7 @@ expect 126 'Is a directory' -n 2 /
 # ---- environment, options of the program, output
 expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
     sh -c 'echo "$HX_RANK/$HX_SIZE/$HX_NODES/$HX_BOOTSTRAP/$A"'
+expect 0 '^\[5\] 3,1,2$' -n 6 --nodes 3,1,2 --prefix -- sh -c 'echo "$HX_NODES"'
 expect 0 '^-n --prefix$' -n 1 printf '%s %s\n' -n --prefix
 expect 0 '^\[0\] no end$' -n 1 --prefix printf 'no end'
 expect 0 - -n 3 --prefix seq 20000

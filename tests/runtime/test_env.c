@@ -97,7 +97,7 @@ static void test_sources(void **state)
     assert_int_equal(env.lanes, 5); /* the last override wins */
     assert_int_equal(env.source[HX_ENV_IDX_lanes], HX_SOURCE_OVERRIDE);
     assert_string_equal(env.provider, "tcp;ofi_rxm");
-    assert_int_equal(env.nodes, 2);
+    assert_string_equal(env.nodes, "2");
     assert_int_equal(env.source[HX_ENV_IDX_nodes], HX_SOURCE_ENVIRONMENT);
     assert_int_equal(env.check, 0); /* an empty override restores the default */
     assert_int_equal(env.source[HX_ENV_IDX_check], HX_SOURCE_DEFAULT);

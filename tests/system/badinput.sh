@@ -24,7 +24,12 @@ refused 3 4 2 'HX_INTER_ALLREDUCE=nary: no such algorithm' HX_INTER_ALLREDUCE=na
 has "$tmp/out" recursive_doubling HX_INTER_ALLREDUCE
 refused 3 2 1 'HX_INTRA_ALLGATHER=tree' HX_INTRA_ALLGATHER=tree
 refused 3 3 1 'HX_NODES=4: there are only 3 ranks' inside HX_NODES=4
-refused 3 2 1 HX_NODES HX_NODES=-1
+refused 3 3 1 'HX_NODES=2,2: nodes of 4 ranks in all, but there are 3; choose sizes whose sum is 3' inside HX_NODES=2,2
+refused 3 3 1 'HX_NODES=1,1: nodes of 2 ranks in all, but there are 3' inside HX_NODES=1,1
+for nodes in -1 1,,2 1,2, 3,0 3,-1 three 1.5 0,3 1:2; do
+    refused 3 3 1 "HX_NODES is \"$nodes\", expected nodes: a number of nodes, at most one for each rank, or the ranks of each node, as in 3,1,2" \
+        inside "HX_NODES=$nodes"
+done
 refused 3 2 1 HX_SLICE HX_SLICE=12parsecs
 refused 3 2 1 HX_TIMEOUT HX_TIMEOUT=soon
 refused 3 2 1 'HX_LOG' HX_LOG=loud

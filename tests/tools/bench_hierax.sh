@@ -54,6 +54,8 @@ nodes=3
 HX_ALLREDUCE=ring counted allreduce 12288 4 16384 "flat(ring)"
 grep -q '^# libfabric .* provider ' "$tmp/out" || fail "the network is not told"
 HX_ALLGATHER=mesh counted allgather 12288 1 8192 "flat(mesh)"
+"$run" -n 6 --nodes 3,1,2 -- "$bench" allreduce --max 64 --check >"$tmp/out" || fail "nodes of 3, 1 and 2 ranks: exit $?"
+grep -Eq '6 ranks.*3 nodes \(emulated\).*3' "$tmp/out" || { fail "nodes of 3, 1 and 2 ranks are not told"; cat "$tmp/out" >&2; }
 nodes=1
 HX_ALLREDUCE=nary counted allreduce 12288 1 12288 "flat(nary)"
 ! grep -q provider "$tmp/out" || fail "one node has no network"

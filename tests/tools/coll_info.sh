@@ -78,6 +78,9 @@ grep -qx '  ranks     4' "$tmp/out" && grep -Eq '^    0 +[^ ]+ +2 +0,1$' "$tmp/o
 grep -Eq '^  HX_LANES +2 +environment +job ' "$tmp/out" || fault "HX_LANES is not told"
 grep -Eq '^  HX_SECRET +\(hidden\) ' "$tmp/out" || fault "the secret is not hidden"
 grep -q 'between nodes  libfabric' "$tmp/out" || fault "the network in use is not told"
+"$run" -n 6 --nodes 3,1,2 -- "$info" >"$tmp/out" || fault "in a job of nodes of 3, 1 and 2 ranks: status $?"
+grep -Eq '^    2 +[^ ]+ +2 +4,5$' "$tmp/out" && grep -Eq '^  HX_NODES +3,1,2 +environment +job ' "$tmp/out" ||
+    fault "nodes of 3, 1 and 2 ranks are not told: $(sed -n '/^job/,$p' "$tmp/out")"
 "$run" -n 3 --nodes 2 -- "$info" --algorithms scan >"$tmp/out" || fault "algorithms in a job: status $?"
 [ "$(grep -c ' nary ' "$tmp/out")" = 1 ] || fault "algorithms are not told once in a job"
 

@@ -127,6 +127,35 @@ static void test_group(void **state)
     hx_shape_free(g);
 }
 
+static void test_emulate(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        { "6", "only 5 ranks; choose 1 to 5 nodes" }, { "0", "choose 1 to 5" }, { "3,1,2", "6 ranks in all, but there are 5" },
+        { "3,1", "4 ranks in all" }, { "2x4", "8 ranks in all" }, { "-1", "expected" }, { "", "expected" }, { "3,,2", "expected" },
+        { "3,0,2", "expected" }, { "3,2,", "expected" }, { "99999999999999999999", "only 5 ranks" }, { "three", "expected" },
+    };
+    static const struct {
+        const char *text;
+        int node_of[5];
+    } good[] = {
+        { "1", { 0 } }, { "2", { 0, 0, 0, 1, 1 } }, { "5", { 0, 1, 2, 3, 4 } }, { "3,1,1", { 0, 0, 0, 1, 2 } },
+        { "1,2x2", { 0, 1, 1, 2, 2 } }, { "3,2:cyclic", { 0, 1, 0, 1, 0 } }, { "1x5", { 0 } },
+    };
+    char error[HX_TOPO_ERROR_BYTES];
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        struct hx_shape *s = hx_shape_emulate(good[i].text, 5, error);
+        assert_non_null(s);
+        assert_nodes(s, good[i].node_of, 5);
+        hx_shape_free(s);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_null(hx_shape_emulate(bad[i][0], 5, error));
+        assert_non_null(strstr(error, bad[i][1]));
+    }
+}
+
 static void test_format(void **state)
 {
     (void)state;
@@ -198,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_placement), cmocka_unit_test(test_from_nodes), cmocka_unit_test(test_group),
-        cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_emulate), cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts), cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
