@@ -95,10 +95,11 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
     const char *first = candidate->first ? candidate->first->name : before;
     const char *last = candidate->last ? candidate->last->name : after;
 
+    const char *order = candidate->ordered ? " ordered" : "";
     if (candidate->lanes == 0)
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)", candidate->flat->name);
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s", candidate->flat->name, order);
     else
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d", first, candidate->inter->name, last, candidate->lanes);
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s", first, candidate->inter->name, last, candidate->lanes, order);
 }
 
 static int power_of_two(int n)
@@ -111,10 +112,23 @@ static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
     return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
 }
 
+int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    const struct hx_algorithm *folds[] = {candidate->flat, candidate->first, candidate->inter};
+
+    for (int i = 0; i < 3 && hx_coll_reduces(candidate->coll); i++)
+        if (folds[i] && folds[i]->needs & HX_NEEDS_COMMUTATIVE)
+            return 0;
+    return !hx_coll_reduces(candidate->coll) || (candidate->lanes == 0 && candidate->ordered) || hx_shape_is_in_order(shape) ||
+           hx_coll_is_scan(candidate->coll);
+}
+
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     unsigned scope = flat_scope(shape);
 
+    if (candidate->ordered && !hx_candidate_keeps_order(candidate, shape))
+        return 0;
     if (hx_coll_has_pairs(candidate->coll) && (candidate->lanes ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
         return 0;
     if (candidate->lanes == 0)
@@ -230,6 +244,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
 
 struct candidate_list {
     const struct hx_planner *planner;
+    int ordered;
     struct hx_candidate *items;
     int n;
 };
@@ -250,7 +265,7 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
     while ((a = hx_algorithm_next(coll, scope, &idx))) {
         const char *level = scope == HX_SCOPE_INTRA ? forced->intra : scope == HX_SCOPE_INTER ? forced->inter : NULL;
         if (allowed(forced->plan, a) && (forced->plan || allowed(level, a)))
-            candidate_add(list, &(struct hx_candidate){.coll = coll, .root = root, .flat = a});
+            candidate_add(list, &(struct hx_candidate){.coll = coll, .root = root, .ordered = list->ordered, .flat = a});
     }
 }
 
@@ -312,7 +327,7 @@ static void composition_add(struct candidate_list *list, struct hx_candidate *c)
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)
 {
     const struct hx_planner *planner = list->planner;
-    struct hx_candidate c = {.coll = coll, .root = root};
+    struct hx_candidate c = {.coll = coll, .root = root, .ordered = list->ordered};
     int lanes[2], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
     while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
@@ -334,25 +349,51 @@ static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll
     return 0;
 }
 
-int hx_planner_falls_back(const struct hx_planner *planner, enum hx_coll coll)
+/* Why nothing can be composed of this shape's levels; NULL where it can, or where there is one level. */
+static const char *levels_lack(const struct hx_planner *planner, enum hx_coll coll, int ordered)
 {
-    return planner->shape->nnodes > 1 && planner->shape->max_local > 1 && !hx_candidate_composes(coll, planner->shape);
+    const struct hx_shape *shape = planner->shape;
+
+    if (shape->nnodes == 1 || shape->max_local == 1)
+        return NULL;
+    if (!hx_candidate_composes(coll, shape))
+        return hx_coll_has_traffic(coll) ? "flat, since no rank knows what others send each other"
+                                         : "flat, since a composition needs nodes that hold runs of ranks";
+    return ordered && !hx_shape_is_in_order(shape)
+               ? "flat, since the operation is not commutative: a composition then needs nodes that hold runs of ranks"
+               : NULL;
 }
 
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, double bytes,
-                          struct hx_candidate *candidates)
+static void candidates_list(struct candidate_list *list, enum hx_coll coll, int root, double bytes, int composes)
 {
-    struct candidate_list list = {planner, candidates, 0};
-    int falls_back = hx_planner_falls_back(planner, coll);
-    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && !falls_back;
+    const struct hx_planner *planner = list->planner;
+    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && composes;
     struct hx_forced forced_plan = planner->forced[coll], *forced = &forced_plan;
 
-    if (falls_back && forced->plan && !strcmp(forced->plan, "hier"))
+    if (!composes && forced->plan && !strcmp(forced->plan, "hier"))
         forced->plan = NULL;
     if (hier && (!forced->plan || !strcmp(forced->plan, "hier")))
-        hier_add(&list, coll, root, bytes);
+        hier_add(list, coll, root, bytes);
     if (!hier || (forced->plan ? strcmp(forced->plan, "hier") != 0 : !levels_are_forced(planner, coll)))
-        flat_add(&list, coll, root, forced);
+        flat_add(list, coll, root, forced);
+}
+
+/* A scan is in order whatever the operation. */
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, int ordered, double bytes,
+                          struct hx_candidate *candidates, const char **fallback)
+{
+    struct candidate_list list = {planner, ordered && hx_coll_reduces(coll) && !hx_coll_is_scan(coll), candidates, 0};
+    struct hx_planner unforced;
+
+    *fallback = levels_lack(planner, coll, list.ordered);
+    candidates_list(&list, coll, root, bytes, !*fallback);
+    if (list.n == 0 && list.ordered) {
+        unforced = *planner;
+        memset(unforced.forced, 0, sizeof(unforced.forced));
+        list.planner = &unforced;
+        candidates_list(&list, coll, root, bytes, !*fallback);
+        *fallback = "not as the settings have it: that needs a commutative operation, and this one is not";
+    }
     return list.n;
 }
 

@@ -372,27 +372,28 @@ static void compose_barrier(struct composer *c)
         hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
 }
 
-/* One level over all ranks, node by node, so that a ring crosses each link once; a scan's in the order of ranks. */
+/* One level over all ranks, node by node, so that a ring crosses each link once; a scan's, and where order counts, in the order of ranks. */
 static void compose_flat(struct composer *c)
 {
     const struct hx_shape *shape = c->shape;
     enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-    int scan = hx_coll_is_scan(c->plan->coll), *ranks = scan ? malloc((size_t)shape->nranks * sizeof(int)) : NULL;
+    int in_order = hx_coll_is_scan(c->plan->coll) || c->candidate->ordered, root = c->candidate->root;
+    int *members = malloc((size_t)shape->nranks * sizeof(int));
     struct hx_stage *stage;
     struct hx_lists l;
 
-    for (int i = 0; ranks && i < shape->nranks; i++)
-        ranks[i] = i;
-    if (scan && !ranks)
+    for (int i = 0; members && i < shape->nranks; i++)
+        members[i] = in_order ? i : shape->members[i];
+    if (!members) {
         c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", shape->nranks);
-    stage = hx_composer_stage(c, 0, scope, scan ? ranks : shape->members, shape->nranks,
-                              scan ? c->rank : shape->node_start[c->node] + c->local,
+        return;
+    }
+    stage = hx_composer_stage(c, 0, scope, members, shape->nranks, in_order ? c->rank : shape->node_start[c->node] + c->local,
                               c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
-    free(ranks);
     if (hx_coll_has_blocks(c->plan->coll)) {
         hx_lists_open(&l, shape->nranks);
         for (int i = 0; i < shape->nranks && !l.failed; i++) {
-            hx_lists_item(&l, shape->members[i]);
+            hx_lists_item(&l, members[i]);
             hx_lists_block_end(&l);
         }
         lists_give(c, &l, stage);
@@ -400,8 +401,9 @@ static void compose_flat(struct composer *c)
     }
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
-        stage->root = scan ? 0 : shape->node_start[root_node(c)] + shape->local_of[c->candidate->root];
+        stage->root = in_order ? root : shape->node_start[root_node(c)] + shape->local_of[root];
     }
+    free(members);
     hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }
 

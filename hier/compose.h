@@ -19,6 +19,10 @@
  *                   both need nodes that hold runs of ranks
  *   flat            one algorithm over all ranks
  *
+ * Order: an operation that is not commutative wants the ranks' contributions folded in rank order. Algorithms that need no commutative
+ * operation fold in the order of their members; so compositions of them do where nodes hold runs of ranks, as 0 1 2 | 3 4 | 5 6, and
+ * elsewhere flat ones do whose members are the ranks in order.
+ *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
  * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. Where
  * there is a root, its node counts local ranks from it on, so that it carries lane 0 itself.
@@ -31,6 +35,7 @@ struct hx_candidate {
     enum hx_coll coll;
     int root;                         /* a rank; 0 where the collective has none */
     int lanes;                        /* 0: flat */
+    int ordered;                      /* its result must fold what the ranks contribute in their order; flat, they stand in it */
     const struct hx_algorithm *flat;  /* flat: the one algorithm */
     const struct hx_algorithm *first; /* intra, of hx_candidate_first; NULL where that is none */
     const struct hx_algorithm *inter;
@@ -54,6 +59,9 @@ int hx_candidate_takes_lanes(enum hx_coll coll);
 #define HX_CANDIDATE_NAME_BYTES 64
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
+
+/* Does it fold what the ranks contribute in their order? */
+int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);
 
 /* May this candidate serve this shape at all? */
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape);

@@ -166,7 +166,7 @@ static void plan_evict(struct hx_planner *planner)
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
 {
-    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->flat == b->flat &&
+    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->ordered == b->ordered && a->flat == b->flat &&
            a->first == b->first && a->inter == b->inter && a->last == b->last;
 }
 
@@ -217,7 +217,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
         struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW,
-                                     .in_place = candidate->coll == HX_COLL_BCAST};
+                                     .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered};
         hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
         if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
             status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
@@ -229,7 +229,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
 }
 
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes,
-                    const struct hx_choice *choice)
+                    const char *fallback, const struct hx_choice *choice)
 {
     char name[HX_CANDIDATE_NAME_BYTES];
     double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
@@ -240,9 +240,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
-    if (hx_planner_falls_back(planner, candidates[best].coll))
-        fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", hx_fallback_text(candidates[best].coll),
-                (unsigned long long)planner->fallbacks);
+    if (fallback)
+        fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
     for (int i = 0; i < n; i++) {
         struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
         hx_candidate_name(&candidates[i], name);
@@ -291,26 +290,27 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, uint64_t count, uint32_t elem_bytes,
-                                  struct hx_choice *choice)
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, int ordered, uint64_t count,
+                                  uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
+    const char *fallback;
     hx_status_t status;
     int n, best;
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    n = hx_planner_candidates(planner, coll, root, bytes, candidates);
+    n = hx_planner_candidates(planner, coll, root, ordered, bytes, candidates, &fallback);
     best = hx_planner_best(planner, candidates, n, bytes);
-    planner->fallbacks += hx_planner_falls_back(planner, coll);
+    planner->fallbacks += fallback != NULL;
     status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
                       : plan_get(planner, &candidates[best], &choice->plan);
     if (status == HX_SUCCESS &&
         (status = hx_planner_slices(planner, &candidates[best], choice->plan, count, elem_bytes, choice)) != HX_SUCCESS)
         hx_plan_release(choice->plan);
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
-        explain(planner, candidates, n, best, bytes, choice);
+        explain(planner, candidates, n, best, bytes, fallback, choice);
     free(candidates);
     return status;
 }

@@ -25,7 +25,7 @@ struct hx_planner {
     int64_t forced_lanes, forced_slice;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check;
-    uint64_t fallbacks; /* choices of a flat plan for want of a composition */
+    uint64_t fallbacks; /* choices of another plan than the levels or the settings would have */
     struct hx_plan **plans; /* cache */
     struct hx_candidate *plan_candidates;
     uint64_t *plan_used, uses;
@@ -33,18 +33,11 @@ struct hx_planner {
     size_t plan_bytes; /* of all plans in the cache */
 };
 
-/* Is a flat plan all there is, since nothing can be composed of this shape's levels? Then tell why. */
-static inline const char *hx_fallback_text(enum hx_coll coll)
-{
-    return hx_coll_has_traffic(coll) ? "flat, since no rank knows what others send each other"
-                                     : "flat, since a composition needs nodes that hold runs of ranks";
-}
-int hx_planner_falls_back(const struct hx_planner *planner, enum hx_coll coll);
-
-/* All candidates that fit the shape and the settings, for a vector of `bytes`. Returns their number; at least 1 (hx_planner_init has
- * checked the settings). */
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, double bytes,
-                          struct hx_candidate *candidates);
+/* All candidates that fit the shape and the settings, for a vector of `bytes`; ordered: and an operation that is not commutative. Returns
+ * their number; at least 1 (hx_planner_init has checked the settings). *fallback: NULL, or why they are not what the shape's levels or
+ * the settings would have. */
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, int ordered, double bytes,
+                          struct hx_candidate *candidates, const char **fallback);
 
 /* The cheapest of them. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);

@@ -376,7 +376,7 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
 static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **out)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, kind.count,
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, 0, kind.count,
                                                      (uint32_t)hx_dtype_bytes(kind.dtype), &choice);
 
     return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;

@@ -46,7 +46,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
-    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->bytes, job->candidates);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, options->ordered, job->bytes, job->candidates, &job->fallback);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);

@@ -20,7 +20,7 @@ struct plan_options {
     uint64_t bytes, llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;
-    int all_ranks, all;
+    int all_ranks, all, ordered;
 };
 
 /* A choice as a job of this shape would make it. */
@@ -31,6 +31,7 @@ struct plan_job {
     struct hx_planner planner;
     enum hx_coll coll;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback; /* NULL, or why these */
     int ncandidates, best;
     double bytes; /* of the whole vector */
     struct hx_sizes sizes;

@@ -32,16 +32,16 @@ static void candidates_print(const struct plan_job *job)
     struct hx_cost best = cost_of(job, job->best);
     char name[HX_CANDIDATE_NAME_BYTES];
 
-    if (hx_planner_falls_back(&job->planner, job->coll))
-        printf("\n%s\n", hx_fallback_text(job->coll));
-    printf("\ncandidates %29s predicted us  = intra  + inter   rounds\n", "");
+    if (job->fallback)
+        printf("\n%s\n", job->fallback);
+    printf("\ncandidates %37s predicted us  = intra  + inter   rounds\n", "");
     for (int i = -1; i < job->ncandidates; i++) { /* the best first */
         int at = i < 0 ? job->best : i;
         struct hx_cost cost = cost_of(job, at);
         if (i == job->best)
             continue;
         hx_candidate_name(&job->candidates[at], name);
-        printf("  %-38s %11.1f %8.1f %8.1f %8.0f", name, cost.total_us, cost.intra_us, cost.inter_us, cost.rounds);
+        printf("  %-46s %11.1f %8.1f %8.1f %8.0f", name, cost.total_us, cost.intra_us, cost.inter_us, cost.rounds);
         if (i < 0)
             printf("  chosen");
         else

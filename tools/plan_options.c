@@ -12,7 +12,7 @@ static const char *const command_names[] = {"explain", "verify", "big", NULL}; /
 
 enum {
     KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ROOT, KEY_MAX_RANKS,
-    KEY_ALGORITHM, KEY_ALL, KEY_END
+    KEY_ALGORITHM, KEY_ALL, KEY_ORDERED, KEY_END
 };
 
 static const struct argp_option option_table[] = {
@@ -26,6 +26,7 @@ static const struct argp_option option_table[] = {
     {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
+    {"ordered", KEY_ORDERED, NULL, 0, "explain: for an operation that is not commutative", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
     {"rank", KEY_RANK, "R", 0, "explain: show this rank's steps (default 0)", 3},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0, "explain: show the steps of all ranks", 3},
@@ -43,7 +44,7 @@ static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
     [KEY_LLC - KEY_SHAPE] = EXPLAIN | BIG,            [KEY_CPUS - KEY_SHAPE] = EXPLAIN | BIG,
     [KEY_ROOT - KEY_SHAPE] = EXPLAIN | BIG,
     [KEY_MAX_RANKS - KEY_SHAPE] = VERIFY,             [KEY_ALGORITHM - KEY_SHAPE] = VERIFY,
-    [KEY_ALL - KEY_SHAPE] = VERIFY,
+    [KEY_ALL - KEY_SHAPE] = VERIFY,                   [KEY_ORDERED - KEY_SHAPE] = EXPLAIN,
 };
 
 static const char doc[] =
@@ -181,6 +182,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 0, 512); return 0;
     case KEY_ALGORITHM: o->algorithm = arg; return 0;
     case KEY_ALL: o->all = 1; return 0;
+    case KEY_ORDERED: o->ordered = 1; return 0;
     case 'h':
         argp_help(state->root_argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
                   (char *)"coll_plan");

@@ -8,6 +8,8 @@
  *   this | this, in place | another collective | this, sparse | the third collective | this, ragged
  *
  * Ragged: where ranks have blocks, they are of different length, some empty, and results stand apart in another order.
+ * Plans that keep the order of ranks are proved to: on nodes that hold runs of ranks those whose algorithms need no commutative operation, and
+ * where a node's ranks are apart the flat ones made for it ("ordered").
  * Collectives with a root are proved for every root on small shapes, for some on large ones.
  *
  * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
@@ -81,13 +83,6 @@ static void ragged_make(struct hx_check_call *call, const struct hx_plan *plan, 
     call->sizes.places = gathers ? places : NULL;
 }
 
-/* A plan whose algorithm needs no commutative operation folds in the order of its members: that of ranks, unless the
- * ranks of a node are apart. */
-static int is_rank_order(const struct hx_shape *shape, const struct hx_candidate *candidate)
-{
-    return hx_shape_is_in_order(shape) && candidate->lanes == 0 && !(candidate->flat->needs & HX_NEEDS_COMMUTATIVE);
-}
-
 static int root_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
 {
     const struct hx_shape *shape = ground->shape;
@@ -100,7 +95,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     /* the others put one side aside (runtime/api.c) */
     in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
-    dense.rank_order = sparse.rank_order = in_place.rank_order = is_rank_order(shape, candidate);
+    dense.rank_order = sparse.rank_order = in_place.rank_order = hx_candidate_keeps_order(candidate, shape);
     struct hx_traffic *traffic = NULL;
     ragged = dense;
     if (hx_coll_has_traffic(candidate->coll))
@@ -176,7 +171,8 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
         int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
         for (int i = 0; i < (flat ? 1 : most < 3 ? most : 3); i++) {
             candidate->lanes = flat ? 0 : lanes[i];
-            if (!hx_candidate_fits(candidate, t->grounds[g].shape))
+            if (!hx_candidate_fits(candidate, t->grounds[g].shape) ||
+                (candidate->ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
                 continue;
             fits = 1;
             candidate_check(t, &t->grounds[g], candidate);
@@ -224,8 +220,11 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
     const struct hx_algorithm *a;
     int idx = 0;
 
-    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx)))
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
         candidate_verify(t, &(struct hx_candidate){.coll = coll, .flat = a}, 1);
+        if (hx_coll_reduces(coll) && !hx_coll_is_scan(coll))
+            candidate_verify(t, &(struct hx_candidate){.coll = coll, .ordered = 1, .flat = a}, 1);
+    }
     compositions_verify(t, coll);
 }
 

@@ -94,6 +94,7 @@ static void slots_fit_the_bank(void **state)
 {
     static const char *const shapes[] = {"64x192", "2x256", "3x171", "2x180,170", "2x300,1", "200", "384", "4x512"};
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
     struct hx_env env;
 
     (void)state;
@@ -109,7 +110,7 @@ static void slots_fit_the_bank(void **state)
             struct hx_planner planner;
             assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
             double bytes = hx_planner_vector_bytes(&planner, (enum hx_coll)coll, count, 4);
-            int n = hx_planner_candidates(&planner, (enum hx_coll)coll, root, bytes, candidates);
+            int n = hx_planner_candidates(&planner, (enum hx_coll)coll, root, 0, bytes, candidates, &fallback);
             for (int c = 0; c < n; c++) {
                 struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
                 assert_non_null(plan);

@@ -83,6 +83,13 @@ says 'hier(nary,mesh,apply) x1' 0 explain scan --shape 3,1,2 --size 8 --set HX_I
 says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
 says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
 says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain
+says 'chosen: flat(flat) ordered' 0 explain reduce --ordered --shape 2,2:cyclic --root 3
+says 'the operation is not commutative: a composition then needs nodes that hold runs of ranks' 0 explain allreduce --ordered --shape 3,1,2:cyclic
+says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
+says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
+says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=binomial
+says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
+says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
 says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
 says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
 exit $failed
