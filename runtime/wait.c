@@ -52,15 +52,27 @@ void hx_waiter_lock(struct hx_waiter *w)
     w->locked = 1;
 }
 
-void hx_waiter_unlock(struct hx_waiter *w)
+static int can_poll(const struct hx_waiter *w)
 {
-    if (w->news && w->sleepers) { /* one may poll, the others sleep on the bell */
-        hx_wake_sleeper(w->shared, &w->shared->doorbells[w->shared->me]);
-        bell_ring(&w->shared->doorbells[w->shared->me]);
-    }
+    return w->net && w->shared->wake_fds;
+}
+
+static void let_go(struct hx_waiter *w, int other_polls)
+{
+    struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
+
+    if (w->news && other_polls)
+        hx_wake_sleeper(w->shared, me);
+    if (w->sleepers > w->polling && (w->news || (can_poll(w) && !w->polling)))
+        bell_ring(me);
     w->news = 0;
     w->locked = 0;
     pthread_mutex_unlock(&w->mutex);
+}
+
+void hx_waiter_unlock(struct hx_waiter *w)
+{
+    let_go(w, w->polling);
 }
 
 /* Let other threads in, if they want. */
@@ -119,30 +131,32 @@ static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 }
 
 /* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once: the others sleep
- * on the bell, and whoever has polled rings it, so that they look and one of them polls. */
+ * on the bell. When the one that polled lets go to do other things it rings, so that one of the others polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
-    struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
-    int locked = w->locked, first = w->sleepers++ == 0;
+    int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls;
 
     w->sleeps++;
+    w->sleepers++;
+    w->polling |= is_poller;
     if (locked)
-        hx_waiter_unlock(w);
-    if (polls && first)
+        let_go(w, other_polls);
+    if (is_poller)
         block_in_poll(w, net_fd, ns);
     else
-        block_in_futex(me, rings, ns);
+        block_in_futex(&w->shared->doorbells[w->shared->me], rings, ns);
     if (locked)
         hx_waiter_lock(w);
-    if (--w->sleepers && polls && first)
-        bell_ring(me);
+    if (is_poller)
+        w->polling = 0;
+    w->sleepers--;
 }
 
 /* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */
 static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint64_t ns)
 {
     struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
-    int polls = w->net && w->shared->wake_fds, net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
+    int polls = can_poll(w), net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
     uint32_t rings = atomic_load_explicit(&me->bell, memory_order_acquire);
 
     atomic_store_explicit(&me->sleeping, polls ? HX_IN_POLL : HX_IN_FUTEX, memory_order_relaxed);

@@ -30,6 +30,7 @@ struct hx_waiter {
     _Atomic int wanted; /* threads that wait for the mutex */
     int locked;         /* it is held; written by its holder alone */
     int sleepers;       /* threads asleep on this process's doorbell */
+    int polling;        /* one of them polls */
     int news;           /* something has moved that they may wait for */
 };
 

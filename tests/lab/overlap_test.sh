@@ -6,12 +6,18 @@
 need tests/lab/overlap
 overlap=$top_builddir/tests/lab/overlap
 
-hides() { # with the progress thread: 76 to 88 % where two ranks compute on two cores, that also carry the network; without it 5 %
+told() { # WORD: the number after it in what overlap has said
+    sed -n "s/.*$1 \\(-\\{0,1\\}[0-9]*\\).*/\\1/p" "$scratch/overlap"
+}
+
+# With the progress thread 72 to 99 %: two ranks compute on the machine's two cores, which also have to carry the network. A call takes the
+# wire 134 ms; one that a wake-up passes by takes 100 ms more.
+hides() {
     local i
     for ((i = 0; i < 3; i++)); do
         HX_PROGRESS_THREAD=1 "$lab" coll_run 2 1 -- "$overlap" 16 >"$scratch/overlap" || return 1
         cat "$scratch/overlap"
-        [ "$(sed -n 's/.*overlap \(-\{0,1\}[0-9]*\) %.*/\1/p' "$scratch/overlap")" -lt 70 ] || return 0
+        [ "$(told call)" -ge 200 ] || [ "$(told overlap)" -lt 75 ] || return 0
     done
     return 1
 }
