@@ -148,6 +148,11 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
     } else if (!strcmp(name, "mesh")) {
         *rounds = phases;
         *messages = phases * others;
+    } else if (!strcmp(name, "kangaring")) { /* of an odd number of blocks one ring has one more */
+        *rounds = phases * (p - p / 2);
+        fold = algorithm->coll != HX_COLL_REDUCE_SCATTER && p > 1 ? p % 2 : 0;
+        *messages = phases * others + fold;
+        *vectors += fold / p;
     } else if (!strcmp(name, "mesh_single")) {
         *rounds = 1;
         *messages = *vectors = others;

@@ -19,6 +19,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "least bytes in 2 ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
     {"tree", HX_COLL_ALLREDUCE, hx_allreduce_tree, ANYWHERE, 0,
      "up and down a binomial tree: 2 ceil(log2 p) rounds of whole vectors, the fewest messages", "The Illustrated Collectives"},
+    {"kangaring", HX_COLL_ALLREDUCE, hx_allreduce_kangaring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "a ring of pairs that share a cache: 2 ceil(p/2) rounds, half of the bytes stay in the pair", "Neuron KangaRing"},
 
     {"ring", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_ring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "least bytes, neighbours only: p-1 rounds", "baidu-allreduce"},
@@ -28,6 +30,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "recursive halving: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
     {"circulant", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+    {"kangaring", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_kangaring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "a ring of pairs that share a cache: ceil(p/2) rounds, half of the bytes stay in the pair", "Neuron KangaRing"},
 
     {"ring", HX_COLL_ALLGATHER, hx_allgather_ring, ANYWHERE, 0,
      "least bytes, neighbours only: p-1 rounds", "baidu-allreduce"},
@@ -37,6 +41,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "recursive doubling: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
     {"circulant", HX_COLL_ALLGATHER, hx_allgather_circulant, ANYWHERE, 0,
      "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+    {"kangaring", HX_COLL_ALLGATHER, hx_allgather_kangaring, ANYWHERE, 0,
+     "a ring of pairs that share a cache: ceil(p/2) rounds, half of the bytes stay in the pair", "Neuron KangaRing"},
 
     {"flat", HX_COLL_BCAST, hx_bcast_flat, ANYWHERE, 0,
      "1 round, the root sends to everybody: few members, small vectors", "The Illustrated Collectives"},

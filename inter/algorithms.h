@@ -14,16 +14,19 @@ void hx_allreduce_recursive_doubling(struct hx_builder *b);
 void hx_allreduce_rdh(struct hx_builder *b);
 void hx_allreduce_circulant(struct hx_builder *b);
 void hx_allreduce_tree(struct hx_builder *b);
+void hx_allreduce_kangaring(struct hx_builder *b);
 
 void hx_reduce_scatter_ring(struct hx_builder *b);
 void hx_reduce_scatter_mesh(struct hx_builder *b);
 void hx_reduce_scatter_rdh(struct hx_builder *b);
 void hx_reduce_scatter_circulant(struct hx_builder *b);
+void hx_reduce_scatter_kangaring(struct hx_builder *b);
 
 void hx_allgather_ring(struct hx_builder *b);
 void hx_allgather_mesh(struct hx_builder *b);
 void hx_allgather_rdh(struct hx_builder *b);
 void hx_allgather_circulant(struct hx_builder *b);
+void hx_allgather_kangaring(struct hx_builder *b);
 
 void hx_bcast_flat(struct hx_builder *b);
 void hx_bcast_binomial(struct hx_builder *b);

@@ -19,6 +19,9 @@ EXTRA_DIST += \
     tests/golden/alltoall_nary.txt \
     tests/golden/alltoall_pairwise.txt \
     tests/golden/allgather_circulant.txt \
+    tests/golden/allgather_kangaring.txt \
+    tests/golden/allreduce_kangaring.txt \
+    tests/golden/reduce_scatter_block_kangaring.txt \
     tests/golden/allgather_mesh.txt \
     tests/golden/allgather_nary.txt \
     tests/golden/allgather_rdh.txt \

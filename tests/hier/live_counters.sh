@@ -7,7 +7,7 @@ failed=0
 for n in 4 5; do
     for pair in ALLREDUCE:allreduce REDUCE_SCATTER:reduce_scatter_block ALLGATHER:allgather BCAST:bcast REDUCE:reduce BARRIER:barrier \
         GATHER:gather SCATTER:scatter SCAN:scan EXSCAN:exscan ALLTOALL:alltoall ALLTOALLV:alltoallv; do
-        algorithms="ring mesh rdh circulant"
+        algorithms="ring mesh rdh circulant kangaring"
         [ "$pair" = ALLREDUCE:allreduce ] && algorithms="$algorithms mesh_single recursive_doubling"
         [ "$pair" = BCAST:bcast ] && algorithms="flat binomial knomial scatter_ring scatter_circulant chain"
         [ "$pair" = REDUCE:reduce ] && algorithms="flat binomial knomial scatter_gather chain"

@@ -55,6 +55,25 @@ static struct expected mesh_single(int p, int r)
     return (struct expected){1, (uint64_t)p - 1, (uint64_t)(p * (p - 1)) * SHARE};
 }
 
+/* A member that has no mate is on both rings: between rounds of its pair it has nothing to do. */
+static struct expected kangaring(int p, int r)
+{
+    struct expected e = mesh(p, r);
+    e.rounds = (uint32_t)((p + 1) / 2 - (r == p - 1 && p % 2));
+    return e;
+}
+
+/* Of an odd number of blocks one more is on the even members' ring than on the other. */
+static struct expected kangaring_allgather(int p, int r)
+{
+    struct expected e = kangaring(p, r);
+    if (p % 2) {
+        e.messages += (uint64_t)(r == p - 1 ? -1 : r % 2 == 0 ? 1 : r == p - 2 ? 0 : -1);
+        e.bytes = e.messages * SHARE;
+    }
+    return e;
+}
+
 static struct expected twice(struct expected e)
 {
     return (struct expected){2 * e.rounds, 2 * e.messages, 2 * e.bytes};
@@ -73,6 +92,12 @@ static struct expected mesh_allreduce(int p, int r)
 static struct expected circulant_allreduce(int p, int r)
 {
     return twice(circulant(p, r));
+}
+
+static struct expected kangaring_allreduce(int p, int r)
+{
+    struct expected down = kangaring(p, r), up = kangaring_allgather(p, r);
+    return (struct expected){down.rounds + up.rounds, down.messages + up.messages, down.bytes + up.bytes};
 }
 
 /* What folding adds to a member of the group, and all that a folded one does: its vector to its neighbour, and the
@@ -379,6 +404,9 @@ static const struct row {
     {"recursive_doubling", HX_COLL_ALLREDUCE, recursive_doubling},
     {"rdh", HX_COLL_ALLREDUCE, rdh_allreduce},
     {"tree", HX_COLL_ALLREDUCE, up_and_down_tree},
+    {"kangaring", HX_COLL_ALLREDUCE, kangaring_allreduce},
+    {"kangaring", HX_COLL_REDUCE_SCATTER, kangaring},
+    {"kangaring", HX_COLL_ALLGATHER, kangaring_allgather},
     {"rdh", HX_COLL_REDUCE_SCATTER, rdh_reduce_scatter},
     {"flat", HX_COLL_BCAST, bcast_flat},
     {"binomial", HX_COLL_BCAST, bcast_binomial},

@@ -52,6 +52,7 @@ static const struct row {
     {"lecture", "scatter and bucket", HX_COLL_BCAST, "scatter_ring", LOG_P + P - 1, 2 * (P - 1)},
 
     {"Neuron", "ring", HX_COLL_ALLREDUCE, "ring", 2 * (P - 1), 2 * (P - 1)},
+    {"Neuron", "KangaRing", HX_COLL_ALLGATHER, "kangaring", P - 1, P - 1},
     {"Neuron", "mesh", HX_COLL_ALLREDUCE, "mesh", 2 * (P - 1), 2 * (P - 1)},
     {"Neuron", "mesh", HX_COLL_REDUCE_SCATTER, "mesh", P - 1, P - 1},
     {"Neuron", "mesh", HX_COLL_ALLGATHER, "mesh", P - 1, P - 1},
