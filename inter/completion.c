@@ -192,6 +192,7 @@ int hx_progress(struct hx_net *net)
         return -(int)HX_ERR_TRANSPORT;
     do {
         net->unread = 0;
+        net->reads++;
         n = fi_cq_read(net->cq, entries, BATCH);
         if (n == -FI_EAVAIL) {
             handled += error_read(net);

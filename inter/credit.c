@@ -36,7 +36,7 @@ void hx_flows_close(struct hx_edge *edge)
 
 static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    struct hx_chunk *chunk = hx_chunk_alloc(net);
+    struct hx_chunk *chunk = hx_edge_is_refused(net, edge) ? NULL : hx_chunk_alloc(net);
     ssize_t rc;
 
     if (chunk == NULL)
@@ -50,6 +50,7 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
                   hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
+        edge->refused_at = net->reads;
         return -FI_EAGAIN;
     }
     net->recvs_in_flight++;
@@ -82,8 +83,12 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
 
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    if (fi_tinject(net->ep, &flow->received, sizeof(flow->received), edge->addr, hx_credit_tag(flow)) != 0)
+    if (hx_edge_is_refused(net, edge))
+        return -FI_EAGAIN;
+    if (fi_tinject(net->ep, &flow->received, sizeof(flow->received), edge->addr, hx_credit_tag(flow)) != 0) {
+        edge->refused_at = net->reads;
         return -FI_EAGAIN; /* whatever it was: a broken edge shows in its messages */
+    }
     flow->told = flow->received;
     net->count.credits_sent++;
     return 0;

@@ -147,6 +147,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int 
     net->rank = rank;
     net->nranks = nranks;
     net->wait_fd = -1;
+    net->reads = 1;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
     status = net->edges != NULL ? hx_negotiate(env, local_rank, &net->info)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);

@@ -88,6 +88,7 @@ struct hx_edge {
     int peer;
     int active; /* in net->active: something to retry */
     struct hx_edge *next_active;
+    uint64_t refused_at;         /* net->reads when the provider last said to try again later */
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
@@ -109,6 +110,7 @@ struct hx_net {
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t sends_in_flight, recvs_in_flight;
     uint64_t next_key;
+    uint64_t reads;        /* of the completion queue, plus 1 */
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
     int wait_fd;
@@ -214,6 +216,12 @@ static inline int hx_op_is_queued(const struct hx_net_op *op)
 static inline int hx_op_is_large(const struct hx_net_op *op)
 {
     return op->total_bytes > HX_EAGER_BYTES;
+}
+
+/* Nothing that was refused can be taken before the completion queue has been read: only that makes progress. */
+static inline int hx_edge_is_refused(const struct hx_net *net, const struct hx_edge *edge)
+{
+    return edge->refused_at == net->reads;
 }
 
 /* Half a grant has been received since the peer was last told. */

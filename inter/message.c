@@ -8,9 +8,7 @@
 #include "runtime/error.h"
 #include <time.h>
 
-#define CANCEL_SECONDS                                                                                                 \
-    0.2 /* how long a cancelled message may take to leave the provider before the endpoint is closed */
-
+#define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider; then the endpoint is closed */
 #define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
 
 static void queue_push(struct hx_op_queue *queue, struct hx_net_op *op)
@@ -165,6 +163,7 @@ static int refused(struct hx_net *net, struct hx_net_op *op, ssize_t rc)
 {
     if (rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS) {
         net->count.again++;
+        net->edges[op->peer]->refused_at = net->reads;
         return -FI_EAGAIN;
     }
     hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
@@ -224,6 +223,8 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         size_t bytes = next_chunk_bytes(net, op);
         ssize_t rc;
 
+        if (hx_edge_is_refused(net, edge))
+            return -FI_EAGAIN;
         if (flow != NULL) {
             if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT)
                 return WAIT_CREDIT;
@@ -255,7 +256,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
                 return (int)rc;
             continue;
         }
-        if (net->recvs_in_flight >= HX_RECV_LIMIT)
+        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_edge_is_refused(net, edge))
             return -FI_EAGAIN;
         chunk = next_chunk(net, edge, op, bytes, &buffer);
         if (chunk == NULL)
