@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A libfabric provider that names itself efa, for machines without EFA: it enforces EFA's contract (rules.def) by an
+ * abort with one line, and behaves as EFA does on a bad day (worst.def). One machine only: endpoints are datagram
+ * sockets, so nothing is ordered, timed or buffered but by what is written here.
+ *
+ *   fabric, events, domain     provider.c      what is offered
+ *   registrations              memory.c        descriptors; the pages behind them, as the device pins them
+ *   completion queue           queue.c
+ *   addresses, endpoint        endpoint.c      posts, and their refusal; contract.c: their checks
+ *   wire                       wire.c          what a device does by itself, whenever the completion queue is read
+ */
+#ifndef EFA_PROVIDER_H
+#define EFA_PROVIDER_H
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define EFA_NAME_BYTES 32 /* of an address, as on the device */
+#define EFA_TAG_FORMAT 0x0000aaaaaaaaaaaaULL /* 48 bits: less than the device has, all that a program may count on */
+#define EFA_TAG_BITS 48
+#define EFA_IOV_LIMIT 2
+#define EFA_INJECT_BYTES 32
+#define EFA_TX_SIZE 256
+#define EFA_RX_SIZE 8192
+#define EFA_MESSAGE_BYTES ((size_t)1 << 30)
+
+#define container(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+
+struct efa_fabric {
+    struct fid_fabric fid;
+    int users; /* here and below: what is open and uses this */
+};
+
+struct efa_eq {
+    struct fid_eq fid;
+    struct efa_fabric *fabric;
+    int users, error; /* error: a device code to report, or 0 */
+};
+
+struct efa_domain {
+    struct fid_domain fid;
+    struct efa_fabric *fabric;
+    int users;
+    atomic_int busy; /* a thread is inside */
+    struct efa_mr *mrs;
+    uintptr_t last_serial;
+};
+
+struct efa_pages; /* memory.c */
+
+struct efa_mr {
+    struct fid_mr fid; /* mem_desc: a number that is never used again */
+    struct efa_domain *domain;
+    struct efa_mr *next;
+    uint8_t *base;
+    size_t bytes;
+    uint64_t access;
+    int users;
+    struct efa_pages *pages; /* NULL: cannot be pinned here */
+};
+
+enum efa_kind { EFA_SEND, EFA_RECV };
+
+struct efa_op { /* from its post until its completion has been read */
+    struct efa_op *next;
+    enum efa_kind kind;
+    void *context; /* NULL: injected; no completion, unless it fails */
+    struct iovec iov[EFA_IOV_LIMIT];
+    struct efa_mr *mr[EFA_IOV_LIMIT];
+    size_t count, bytes;
+    struct efa_peer *peer; /* NULL: any */
+    uint64_t tag, ignore, id;
+    int tagged, sent, acked; /* sent: wholly */
+    size_t pushed;           /* bytes that the device has read */
+    double due;              /* not read or, once it is acknowledged, not told before */
+    int err, prov_errno;
+    uint8_t *copy; /* of what was injected */
+};
+
+struct efa_list {
+    struct efa_op *head, **tail;
+};
+
+struct efa_peer {
+    char name[EFA_NAME_BYTES];
+    int greeted, welcome, fails; /* handshake; fails: a device code for all sends from now on */
+    double not_ready_until;
+    uint64_t refused[2]; /* by kind: how often the queue had been read at the last -FI_EAGAIN, plus 1 */
+};
+
+struct efa_av {
+    struct fid_av fid;
+    struct efa_domain *domain;
+    int users;
+    struct efa_peer **peers;
+    size_t count;
+};
+
+struct efa_cq {
+    struct fid_cq fid;
+    struct efa_domain *domain;
+    int users;
+    size_t size, unread;
+    uint64_t reads;
+    struct efa_list done;
+    struct efa_ep *eps;
+};
+
+struct efa_arrival {
+    struct efa_arrival *next;
+    char from[EFA_NAME_BYTES];
+    uint64_t id, tag, tagged;
+    size_t bytes, came;
+    uint8_t data[];
+};
+
+struct efa_control;
+
+struct efa_ep {
+    struct fid_ep fid;
+    struct efa_ep *next; /* of the completion queue's */
+    struct efa_domain *domain;
+    struct efa_cq *cq;
+    struct efa_av *av;
+    struct efa_eq *eq;
+    int enabled, socket;
+    char name[EFA_NAME_BYTES];
+    struct efa_list sends, recvs;
+    size_t tx_size, nsends, ninjects, nrecvs; /* under way */
+    uint64_t last_id, posts;
+    uint64_t refused; /* receives from any peer: see efa_peer */
+    struct efa_arrival *arrivals;
+    struct efa_control *controls;
+};
+
+/* ---- contract.c */
+struct efa_request { /* a post */
+    enum efa_kind kind;
+    int tagged, inject;
+    const struct iovec *iov;
+    void **desc;
+    size_t count;
+    fi_addr_t addr;
+    uint64_t tag, ignore;
+    void *context;
+};
+void efa_request_check(struct efa_ep *ep, const struct efa_request *r);
+size_t efa_request_bytes(const struct efa_request *r);
+uint64_t *efa_refused_at(struct efa_ep *ep, const struct efa_request *r); /* see efa_peer */
+
+/* ---- worst.c: what is switched on, and the dice */
+enum efa_worst {
+#define WORST(name, text) WORST_##name,
+#include "worst.def"
+#undef WORST
+    WORST_COUNT
+};
+enum efa_rule {
+#define RULE(name, text) RULE_##name,
+#include "rules.def"
+#undef RULE
+    RULE_COUNT
+};
+void efa_worst_start(void);                            /* read the environment, once */
+int efa_worst(enum efa_worst worst, unsigned percent); /* it is switched on, and the dice say so */
+unsigned efa_dice(unsigned n);                         /* 0 .. n - 1 */
+double efa_now(void);
+int efa_error_due(uint64_t sends); /* EFA_ERROR's code if it is due with this send, or 0; -1: event queue */
+void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
+void efa_leave(struct efa_domain *domain);
+
+/* ---- memory.c */
+extern struct fi_ops_mr efa_mr_ops;
+struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece, void *desc, enum efa_kind kind);
+void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size_t bytes); /* as the device reads */
+
+/* ---- queue.c */
+int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+/* An operation that is in no list any more has ended; err 0: well. Takes op. */
+void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno);
+void efa_op_free(struct efa_ep *ep, struct efa_op *op);
+void efa_context_mark(const struct efa_op *op); /* from its post on it is the provider's */
+void efa_list_add(struct efa_list *list, struct efa_op *op);
+struct efa_op *efa_list_take(struct efa_list *list, struct efa_op **at); /* *at: the link to it */
+
+/* ---- endpoint.c */
+int efa_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
+int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/* ---- wire.c */
+int efa_wire_open(struct efa_ep *ep); /* 0, or -errno */
+void efa_wire_close(struct efa_ep *ep);
+void efa_wire_greet(struct efa_ep *ep, struct efa_peer *peer);
+void efa_wire_progress(struct efa_ep *ep);
+
+#endif

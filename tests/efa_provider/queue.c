@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The completion queue. Reading it is all that ever makes progress; it has nothing to wait on. */
+#include "efa.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- lists of operations */
+
+void efa_list_add(struct efa_list *list, struct efa_op *op)
+{
+    op->next = NULL;
+    if (list->head == NULL)
+        list->tail = &list->head;
+    *list->tail = op;
+    list->tail = &op->next;
+}
+
+struct efa_op *efa_list_take(struct efa_list *list, struct efa_op **at)
+{
+    struct efa_op *op = *at;
+
+    *at = op->next;
+    if (list->tail == &op->next)
+        list->tail = at;
+    return op;
+}
+
+/* ---- the end of an operation */
+
+/* A number of its own at every word: the context is ours, and comes back as it was left. */
+static uint64_t context_word(const struct efa_op *op, size_t i)
+{
+    return (uintptr_t)op ^ (i + 1) * 0x9e3779b97f4a7c15u;
+}
+
+void efa_context_mark(const struct efa_op *op)
+{
+    for (size_t i = 0; i < sizeof(struct fi_context2) / 8; i++)
+        ((uint64_t *)op->context)[i] = context_word(op, i);
+}
+
+static void context_check(const struct efa_op *op)
+{
+    for (size_t i = 0; op->context != NULL && i < sizeof(struct fi_context2) / 8; i++)
+        if (((uint64_t *)op->context)[i] != context_word(op, i))
+            efa_breach(RULE_context, "the context at %p was written to", op->context);
+}
+
+void efa_op_free(struct efa_ep *ep, struct efa_op *op)
+{
+    for (size_t i = 0; i < op->count; i++)
+        if (op->mr[i] != NULL)
+            op->mr[i]->users--;
+    if (op->kind == EFA_RECV)
+        ep->nrecvs--;
+    else if (op->copy == NULL)
+        ep->nsends--;
+    else
+        ep->ninjects--;
+    free(op->copy);
+    free(op);
+}
+
+void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
+{
+    struct efa_op *told;
+
+    if (op->context == NULL && err == 0) {
+        efa_op_free(ep, op);
+        return;
+    }
+    told = malloc(sizeof(*told));
+    if (told == NULL)
+        abort();
+    context_check(op);
+    *told = *op;
+    told->err = err;
+    told->prov_errno = prov_errno;
+    told->copy = NULL;
+    for (size_t i = 0; op->kind == EFA_SEND && i < op->count; i++)
+        if (op->mr[i] != NULL && (op->mr[i]->access & FI_RECV) && efa_worst(WORST_poison, 100))
+            memset(op->iov[i].iov_base, 0xd1, op->iov[i].iov_len);
+    efa_op_free(ep, op);
+    efa_list_add(&ep->cq->done, told);
+    ep->cq->unread++;
+}
+
+/* ---- reading */
+
+static void stray_add(struct efa_cq *cq)
+{
+    struct efa_op *op = calloc(1, sizeof(*op));
+
+    if (op == NULL)
+        abort();
+    op->err = FI_EIO;
+    op->prov_errno = 14;
+    efa_list_add(&cq->done, op);
+    cq->unread++;
+}
+
+static struct efa_op *done_take(struct efa_cq *cq)
+{
+    cq->unread--;
+    return efa_list_take(&cq->done, &cq->done.head);
+}
+
+static ssize_t done_read(struct efa_cq *cq, struct fi_cq_tagged_entry *entries, size_t count)
+{
+    size_t n = 0;
+
+    for (; n < count && cq->done.head != NULL && cq->done.head->err == 0; n++) {
+        struct efa_op *op = done_take(cq);
+        entries[n] = (struct fi_cq_tagged_entry){.op_context = op->context,
+                                                 .flags = (op->tagged ? FI_TAGGED : FI_MSG) |
+                                                          (op->kind == EFA_SEND ? FI_SEND : FI_RECV),
+                                                 .len = op->bytes, .tag = op->tag};
+        free(op);
+    }
+    return n > 0 ? (ssize_t)n : cq->done.head != NULL ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *entries, size_t count)
+{
+    struct efa_cq *cq = container(fid, struct efa_cq, fid);
+    ssize_t n;
+
+    efa_enter(cq->domain);
+    cq->reads++;
+    for (struct efa_ep *ep = cq->eps; ep != NULL; ep = ep->next)
+        efa_wire_progress(ep);
+    if (efa_worst(WORST_stray, 100) && efa_dice(2000) == 0)
+        stray_add(cq);
+    n = done_read(cq, entries, count);
+    efa_leave(cq->domain);
+    return n;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+{
+    struct efa_cq *cq = container(fid, struct efa_cq, fid);
+    struct efa_op *op;
+
+    (void)flags;
+    efa_enter(cq->domain);
+    if (cq->done.head == NULL || cq->done.head->err == 0) {
+        efa_leave(cq->domain);
+        return -FI_EAGAIN;
+    }
+    op = done_take(cq);
+    entry->op_context = op->context;
+    entry->flags = (op->tagged ? FI_TAGGED : FI_MSG) | (op->kind == EFA_SEND ? FI_SEND : FI_RECV);
+    entry->len = op->bytes;
+    entry->tag = op->tag;
+    entry->err = op->err;
+    entry->prov_errno = op->prov_errno;
+    free(op);
+    efa_leave(cq->domain);
+    return 1;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *entries, size_t count, const void *condition, int timeout)
+{
+    (void)fid;
+    (void)entries;
+    (void)count;
+    (void)condition;
+    (void)timeout;
+    return -FI_ENOSYS;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *data, char *buf, size_t bytes)
+{
+    (void)fid;
+    (void)data;
+    (void)buf;
+    (void)bytes;
+    switch (prov_errno) {
+    case 9: return "Remote aborted";
+    case 10: return "Receiver not ready";
+    case 13: return "Unresponsive remote";
+    case 14: return "Remote unknown peer";
+    case 15: return "Unreachable remote";
+    case 4112: return "Locked memory exhausted";
+    default: return "Unknown error";
+    }
+}
+
+static int cq_close(struct fid *fid)
+{
+    struct efa_cq *cq = container(fid, struct efa_cq, fid.fid);
+
+    if (cq->users != 0)
+        efa_breach(RULE_order, "a completion queue is closed that %d endpoints still use", cq->users);
+    while (cq->done.head != NULL)
+        free(done_take(cq));
+    cq->domain->users--;
+    free(cq);
+    return 0;
+}
+
+int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
+{
+    static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = cq_close};
+    static struct fi_ops_cq ops = {.size = sizeof(ops), .read = cq_read, .readerr = cq_readerr, .sread = cq_sread,
+                                   .strerror = cq_strerror};
+    struct efa_cq *cq;
+
+    if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
+        return -FI_ENOSYS;
+    if (attr->format != FI_CQ_FORMAT_TAGGED)
+        return -FI_ENOSYS;
+    cq = calloc(1, sizeof(*cq));
+    if (cq == NULL)
+        return -FI_ENOMEM;
+    cq->fid = (struct fid_cq){.fid = {FI_CLASS_CQ, context, &fid_ops}, .ops = &ops};
+    cq->domain = container(domain, struct efa_domain, fid);
+    cq->domain->users++;
+    cq->size = attr->size != 0 ? attr->size : EFA_TX_SIZE + EFA_RX_SIZE;
+    *out = &cq->fid;
+    return 0;
+}

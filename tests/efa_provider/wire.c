@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The wire and the devices at its ends: datagram sockets with abstract names. Both ends move only when the program
+ * reads its completion queue, so a peer that does not poll answers nothing.
+ *
+ *   HELLO -> <- WELCOME        the handshake
+ *   DATA ... -> <- ACK         a message, in fragments; acknowledged when it has wholly arrived, received or not
+ *
+ * A message that arrives before its receive was posted is kept. A socket takes a few datagrams only, then the sender
+ * has to wait for the receiver: that is incast.
+ */
+#include "efa.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FRAGMENT_BYTES ((size_t)32 << 10)
+#define PEER_GONE 14 /* a device code */
+#define BATCH 32 /* datagrams and fragments moved per read of the completion queue */
+
+enum what { HELLO = 0xefa0, WELCOME, DATA, ACK };
+
+struct header {
+    uint64_t what, id, tag, tagged, bytes, offset;
+    char from[EFA_NAME_BYTES];
+};
+
+struct efa_control { /* a datagram without data, not yet sent */
+    struct efa_control *next;
+    struct header header;
+    char to[EFA_NAME_BYTES];
+};
+
+/* 0, or errno: EAGAIN when the receiver's socket is full, ECONNREFUSED when it has gone. */
+static int datagram_send(const struct efa_ep *ep, const char *to, const struct header *header, const void *data,
+                         size_t bytes)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    struct iovec iov[2] = {{(void *)header, sizeof(*header)}, {(void *)data, bytes}};
+    struct msghdr msg = {.msg_name = &name, .msg_namelen = offsetof(struct sockaddr_un, sun_path) + 1 + EFA_NAME_BYTES,
+                         .msg_iov = iov, .msg_iovlen = 2};
+
+    memcpy(name.sun_path + 1, to, EFA_NAME_BYTES);
+    return sendmsg(ep->socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ? 0 : errno;
+}
+
+static struct header header_of(const struct efa_ep *ep, enum what what, uint64_t id)
+{
+    struct header header = {.what = what, .id = id};
+
+    memcpy(header.from, ep->name, EFA_NAME_BYTES);
+    return header;
+}
+
+static void control_send(struct efa_ep *ep, const char *to, enum what what, uint64_t id)
+{
+    struct efa_control *control = calloc(1, sizeof(*control)), **link = &ep->controls;
+
+    if (control == NULL)
+        abort();
+    control->header = header_of(ep, what, id);
+    memcpy(control->to, to, EFA_NAME_BYTES);
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = control;
+}
+
+static void controls_push(struct efa_ep *ep)
+{
+    for (struct efa_control **link = &ep->controls; *link != NULL;) {
+        struct efa_control *control = *link;
+        if (datagram_send(ep, control->to, &control->header, NULL, 0) == EAGAIN) {
+            link = &control->next;
+            continue;
+        }
+        *link = control->next;
+        free(control);
+    }
+}
+
+void efa_wire_greet(struct efa_ep *ep, struct efa_peer *peer)
+{
+    if (!peer->greeted)
+        control_send(ep, peer->name, HELLO, 0);
+    peer->greeted = 1;
+}
+
+int efa_wire_open(struct efa_ep *ep)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    uint64_t unique;
+
+    if (getrandom(&unique, sizeof(unique), 0) != sizeof(unique))
+        return -errno;
+    snprintf(ep->name, sizeof(ep->name), "efa-%x-%016llx", (unsigned)getpid(), (unsigned long long)unique);
+    memcpy(name.sun_path + 1, ep->name, EFA_NAME_BYTES);
+    ep->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (ep->socket < 0 || bind(ep->socket, (struct sockaddr *)&name,
+                               offsetof(struct sockaddr_un, sun_path) + 1 + EFA_NAME_BYTES) != 0)
+        return -errno;
+    return 0;
+}
+
+void efa_wire_close(struct efa_ep *ep)
+{
+    struct efa_control *control;
+    struct efa_arrival *arrival;
+
+    if (ep->socket >= 0)
+        close(ep->socket);
+    while ((control = ep->controls) != NULL) {
+        ep->controls = control->next;
+        free(control);
+    }
+    while ((arrival = ep->arrivals) != NULL) {
+        ep->arrivals = arrival->next;
+        free(arrival);
+    }
+}
+
+/* ---- arriving */
+
+static struct efa_peer *peer_named(const struct efa_ep *ep, const char *name)
+{
+    for (size_t i = 0; i < ep->av->count; i++)
+        if (memcmp(ep->av->peers[i]->name, name, EFA_NAME_BYTES) == 0)
+            return ep->av->peers[i];
+    return NULL;
+}
+
+static void acknowledged(struct efa_ep *ep, uint64_t id)
+{
+    for (struct efa_op **at = &ep->sends.head; *at != NULL; at = &(*at)->next)
+        if ((*at)->id == id) {
+            (*at)->acked = 1;
+            (*at)->due = efa_worst(WORST_late, 50) ? efa_now() + 1e-6 * efa_dice(1000) : 0;
+            return;
+        }
+}
+
+static struct efa_arrival *arrival_of(struct efa_ep *ep, const struct header *header)
+{
+    struct efa_arrival **link = &ep->arrivals, *arrival;
+
+    while (*link != NULL && ((*link)->id != header->id || memcmp((*link)->from, header->from, EFA_NAME_BYTES) != 0))
+        link = &(*link)->next;
+    if (*link != NULL)
+        return *link;
+    if (efa_worst(WORST_reorder, 50))
+        link = &ep->arrivals;
+    arrival = malloc(sizeof(*arrival) + header->bytes);
+    if (arrival == NULL)
+        abort();
+    *arrival = (struct efa_arrival){.next = *link, .id = header->id, .tag = header->tag, .tagged = header->tagged,
+                                    .bytes = header->bytes};
+    memcpy(arrival->from, header->from, EFA_NAME_BYTES);
+    return *link = arrival;
+}
+
+static void datagram_handle(struct efa_ep *ep, const struct header *header, const void *data, size_t bytes)
+{
+    struct efa_peer *peer;
+    struct efa_arrival *arrival;
+
+    switch (header->what) {
+    case HELLO: control_send(ep, header->from, WELCOME, 0); break;
+    case WELCOME:
+        peer = peer_named(ep, header->from);
+        if (peer != NULL)
+            peer->welcome = 1;
+        break;
+    case DATA:
+        arrival = arrival_of(ep, header);
+        memcpy(arrival->data + header->offset, data, bytes);
+        arrival->came += bytes;
+        if (arrival->came == arrival->bytes)
+            control_send(ep, header->from, ACK, header->id);
+        break;
+    case ACK: acknowledged(ep, header->id); break;
+    }
+}
+
+static void datagrams_receive(struct efa_ep *ep)
+{
+    static _Thread_local struct {
+        struct header header;
+        uint8_t data[FRAGMENT_BYTES];
+    } in;
+
+    for (int i = 0; i < BATCH; i++) {
+        ssize_t n = recv(ep->socket, &in, sizeof(in), MSG_DONTWAIT);
+        if (n < (ssize_t)sizeof(in.header))
+            break;
+        datagram_handle(ep, &in.header, in.data, (size_t)n - sizeof(in.header));
+    }
+}
+
+static int is_for(const struct efa_op *recv, const struct efa_arrival *arrival)
+{
+    return recv->tagged == (int)arrival->tagged && ((recv->tag ^ arrival->tag) & ~recv->ignore) == 0 &&
+           (recv->peer == NULL || memcmp(recv->peer->name, arrival->from, EFA_NAME_BYTES) == 0);
+}
+
+static void deliver(struct efa_ep *ep, struct efa_op *op, const struct efa_arrival *arrival)
+{
+    const uint8_t *from = arrival->data;
+    size_t left = arrival->bytes < op->bytes ? arrival->bytes : op->bytes;
+    int truncated = arrival->bytes > op->bytes;
+
+    op->bytes = left;
+    op->tag = arrival->tag;
+    for (size_t i = 0; i < op->count && left > 0; i++) {
+        size_t part = left < op->iov[i].iov_len ? left : op->iov[i].iov_len;
+        memcpy(op->iov[i].iov_base, from, part);
+        from += part;
+        left -= part;
+    }
+    efa_op_end(ep, op, truncated ? FI_ETRUNC : 0, truncated ? FI_ETRUNC : 0);
+}
+
+static void arrivals_match(struct efa_ep *ep)
+{
+    for (struct efa_arrival **link = &ep->arrivals; *link != NULL;) {
+        struct efa_arrival *arrival = *link;
+        struct efa_op **at = &ep->recvs.head;
+
+        if (arrival->came == arrival->bytes && !efa_worst(WORST_reorder, 30))
+            while (*at != NULL && !is_for(*at, arrival))
+                at = &(*at)->next;
+        else
+            at = NULL;
+        if (at == NULL || *at == NULL) {
+            link = &arrival->next;
+            continue;
+        }
+        deliver(ep, efa_list_take(&ep->recvs, at), arrival);
+        *link = arrival->next;
+        free(arrival);
+    }
+}
+
+/* ---- leaving */
+
+static void op_read(const struct efa_op *op, size_t offset, uint8_t *to, size_t bytes)
+{
+    if (op->copy != NULL) {
+        memcpy(to, op->copy + offset, bytes);
+        return;
+    }
+    for (size_t i = 0; i < op->count && bytes > 0; i++) {
+        size_t here = op->iov[i].iov_len, part;
+        if (offset >= here) {
+            offset -= here;
+            continue;
+        }
+        part = bytes < here - offset ? bytes : here - offset;
+        efa_mr_read(op->mr[i], (const uint8_t *)op->iov[i].iov_base + offset, to, part);
+        to += part;
+        bytes -= part;
+        offset = 0;
+    }
+}
+
+/* Some fragments of one message. Returns 0, or why it stopped: EAGAIN, ECONNREFUSED ... */
+static int op_push(struct efa_ep *ep, struct efa_op *op)
+{
+    static _Thread_local uint8_t data[FRAGMENT_BYTES];
+    struct header header = header_of(ep, DATA, op->id);
+    int error = 0;
+
+    header.tag = op->tag;
+    header.tagged = (uint64_t)op->tagged;
+    header.bytes = op->bytes;
+    for (int i = 0; i < BATCH && error == 0; i++) {
+        size_t bytes = op->bytes - op->pushed < FRAGMENT_BYTES ? op->bytes - op->pushed : FRAGMENT_BYTES;
+        op_read(op, header.offset = op->pushed, data, bytes);
+        error = datagram_send(ep, op->peer->name, &header, data, bytes);
+        if (error == 0)
+            op->pushed += bytes;
+        if (op->pushed == op->bytes)
+            break;
+    }
+    return error;
+}
+
+/* Move a send on. Returns whether it has ended; *code: how. */
+static int send_advance(struct efa_ep *ep, struct efa_op *op, int *code)
+{
+    int error;
+
+    if ((*code = op->peer->fails) != 0)
+        return 1;
+    if (op->acked)
+        return efa_now() >= op->due;
+    if (op->sent || efa_worst(WORST_reorder, 50) || efa_now() < op->due)
+        return 0;
+    error = op_push(ep, op);
+    if (error != 0 && error != EAGAIN && error != ENOBUFS) {
+        *code = PEER_GONE;
+        return 1;
+    }
+    op->sent = error == 0 && op->pushed == op->bytes;
+    return op->sent && efa_worst(WORST_early, 50);
+}
+
+void efa_wire_progress(struct efa_ep *ep)
+{
+    int code;
+
+    datagrams_receive(ep);
+    controls_push(ep);
+    arrivals_match(ep);
+    for (struct efa_op **at = &ep->sends.head; *at != NULL;)
+        if (send_advance(ep, *at, &code))
+            efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? FI_EIO : 0, code);
+        else
+            at = &(*at)->next;
+}

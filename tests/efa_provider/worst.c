@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is switched on, the dice, and the line that ends a program in breach of the contract. */
+#include "efa.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+static int started, on[WORST_COUNT], error_code;
+static uint64_t state, error_at;
+
+static const char *const worst_names[] = {
+#define WORST(name, text) #name,
+#include "worst.def"
+#undef WORST
+};
+static const struct {
+    const char *name, *text;
+} rules[] = {
+#define RULE(name, text) {#name, text},
+#include "rules.def"
+#undef RULE
+};
+
+static void switches_read(const char *list)
+{
+    char *copy = strdup(list), *rest = copy, *word;
+
+    while ((word = strsep(&rest, ",")) != NULL) {
+        int known = *word == '\0' || strcmp(word, "none") == 0;
+        for (int i = 0; i < WORST_COUNT; i++)
+            if (strcmp(word, worst_names[i]) == 0 || strcmp(word, "all") == 0)
+                known = on[i] = 1;
+        if (!known) {
+            fprintf(stderr, "efa provider: EFA_WORST=%s: there is no %s\n", list, word);
+            exit(2);
+        }
+    }
+    free(copy);
+}
+
+void efa_worst_start(void)
+{
+    const char *list = getenv("EFA_WORST"), *seed = getenv("EFA_SEED"), *error = getenv("EFA_ERROR");
+    const char *rank = getenv("HX_RANK"), *at = error != NULL ? strchr(error, '@') : NULL;
+
+    if (started)
+        return;
+    started = 1;
+    switches_read(list != NULL ? list : "");
+    if (error != NULL)
+        error_code = strncmp(error, "queue", 5) == 0 ? -1 : atoi(error);
+    error_at = at != NULL ? strtoull(at + 1, NULL, 10) : 50;
+    if (seed != NULL)
+        state = strtoull(seed, NULL, 10);
+    else if (getrandom(&state, 4, 0) != 4)
+        state = (uint64_t)getpid();
+    if (list != NULL && *list != '\0')
+        fprintf(stderr, "efa provider: EFA_WORST=%s EFA_SEED=%llu\n", list, (unsigned long long)state);
+    state = state * 1000003 + (rank != NULL ? strtoull(rank, NULL, 10) : (uint64_t)getpid()); /* each rank its own */
+}
+
+static uint64_t draw(void) /* splitmix64 */
+{
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+unsigned efa_dice(unsigned n)
+{
+    return (unsigned)(draw() % n);
+}
+
+int efa_worst(enum efa_worst worst, unsigned percent)
+{
+    return on[worst] && efa_dice(100) < percent;
+}
+
+double efa_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+int efa_error_due(uint64_t sends)
+{
+    return sends == error_at ? error_code : 0;
+}
+
+void efa_breach(enum efa_rule rule, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fprintf(stderr, "efa contract: %s: %s, but %s\n", rules[rule].name, text, rules[rule].text);
+    abort();
+}
+
+void efa_enter(struct efa_domain *domain)
+{
+    if (atomic_exchange(&domain->busy, 1))
+        efa_breach(RULE_threads, "a second thread is inside");
+}
+
+void efa_leave(struct efa_domain *domain)
+{
+    atomic_store(&domain->busy, 0);
+}
