@@ -131,7 +131,8 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
 
 /* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
 int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */
-void bench_start_together(const struct bench_job *job);
+/* Returns the moment, in ns: one for all ranks of one machine, else that at which this rank left a barrier. */
+double bench_start_together(const struct bench_job *job);
 void bench_job_close(void);
 
 /* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */

@@ -111,8 +111,7 @@ static int time_apart(struct loop *l, enum action action, double *ns)
     *ns = 0;
     for (uint64_t i = 0; i < l->row->iterations && !failed; i++, l->call++) {
         rewrite_input(l, l->call);
-        bench_start_together(l->job);
-        double begin = bench_now_ns();
+        double begin = bench_start_together(l->job);
         if (action == CALL_LIBRARY)
             failed = call_library(l, l->call);
         else if (action == CALL_FLOOR)
@@ -131,8 +130,7 @@ static int time_once(struct loop *l, enum action action, double *ns)
     if (l->apart)
         return time_apart(l, action, ns);
     rewrite_input(l, call);
-    bench_start_together(l->job);
-    double begin = bench_now_ns();
+    double begin = bench_start_together(l->job);
     for (uint64_t i = 0; i < n && !failed; i++, call++) {
         if (i > 0)
             rewrite_input(l, call);

@@ -5,9 +5,10 @@
  *
  *     all arrive (counter)  ->  the last one writes start = now + 1 us  ->  everybody looks at the clock until then
  *
+ * With more ranks than cores they cannot all look: start = now, and whoever has to wait for a core is late.
+ *
  * The same page carries two measurements between two ranks: an exchange of cache lines, and reading what another
- * core has just written. Where it cannot be shared, or there are more ranks than cores, a barrier of the library takes
- * its place.
+ * core has just written. Where it cannot be shared, a barrier of the library takes its place.
  */
 #include "bench_backend.h"
 #include <fcntl.h>
@@ -22,7 +23,8 @@
 #define HOP_ROUNDS 20000
 #define HOP_BATCH 500
 #define CPU_WORDS 16 /* of 64 CPUs */
-#define LOOKS_BEFORE_YIELD 2000
+#define LOOKS_BEFORE_YIELD 2000 /* with a core for each rank */
+#define START_AFTER_NS 1000
 
 struct page {
     uint64_t nonce;
@@ -44,10 +46,11 @@ struct place { /* gathered as 64-bit words */
 
 static struct page *page;
 static uint64_t generation;
+static unsigned looks_before_yield = LOOKS_BEFORE_YIELD;
 
 static void look_again(unsigned *looks)
 {
-    if (++*looks % LOOKS_BEFORE_YIELD == 0)
+    if (++*looks % looks_before_yield == 0)
         sched_yield();
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -62,16 +65,16 @@ static void await(_Atomic uint64_t *word, uint64_t at_least)
         look_again(&looks);
 }
 
-void bench_start_together(const struct bench_job *job)
+double bench_start_together(const struct bench_job *job)
 {
-    if (!page || job->machines > 1 || job->oversubscribed)
+    if (!page || job->machines > 1)
         bench_barrier();
-    if (!page || job->oversubscribed)
-        return;
+    if (!page || (job->machines > 1 && job->oversubscribed))
+        return bench_now_ns();
     generation++;
     if (atomic_fetch_add_explicit(&page->arrived, 1, memory_order_acq_rel) + 1
         == generation * (uint64_t)job->local_size) {
-        page->start_ns = bench_now_ns() + 1000;
+        page->start_ns = bench_now_ns() + (job->oversubscribed ? 0 : START_AFTER_NS);
         atomic_store_explicit(&page->released, generation, memory_order_release); /* acquire: await */
     } else {
         await(&page->released, generation);
@@ -79,6 +82,7 @@ void bench_start_together(const struct bench_job *job)
     double start = page->start_ns;
     while (bench_now_ns() < start)
         ;
+    return start;
 }
 
 /* Both write a line of their own and read the other's. Two lines each, in turn: while one rank reads round i, the other
@@ -291,6 +295,7 @@ int bench_job_open(struct bench_job *job)
     if (failed)
         return -1;
     job->clock_ns = clock_reading_ns();
+    looks_before_yield = job->oversubscribed ? 1 : LOOKS_BEFORE_YIELD;
     /* on rank 0's machine only, as rank 0 reports it */
     if (owner == 0 && page && !job->oversubscribed && job->local_rank < 2 && job->local_size > 1) {
         measure_hop(job->local_rank == 0);
