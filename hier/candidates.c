@@ -96,7 +96,9 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
     const char *last = candidate->last ? candidate->last->name : after;
 
     const char *order = candidate->ordered ? " ordered" : "";
-    if (candidate->lanes == 0)
+    if (candidate->lanes == 0 && candidate->channels > 1)
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s) x%d%s", candidate->flat->name, candidate->channels, order);
+    else if (candidate->lanes == 0)
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s", candidate->flat->name, order);
     else
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s", first, candidate->inter->name, last, candidate->lanes, order);
@@ -123,6 +125,13 @@ int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct 
            hx_coll_is_scan(candidate->coll);
 }
 
+int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape)
+{
+    if (strcmp(flat->name, "ring") || flat_scope(shape) != HX_SCOPE_FLAT)
+        return 1;
+    return shape->max_local < HX_RING_CHANNELS ? shape->max_local : HX_RING_CHANNELS;
+}
+
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     unsigned scope = flat_scope(shape);
@@ -133,7 +142,8 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
         return 0;
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
-               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA);
+               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA) &&
+               candidate->channels <= hx_algorithm_most_channels(candidate->flat, shape);
     return scope == HX_SCOPE_FLAT && hx_candidate_composes(candidate->coll, shape) &&
            (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
@@ -255,6 +265,18 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         list->items[list->n++] = *candidate;
 }
 
+/* On one channel, two, twice as many ..., unless the settings say how many. */
+static void channels_add(struct candidate_list *list, struct hx_candidate *c)
+{
+    int most = hx_algorithm_most_channels(c->flat, list->planner->shape), lanes = (int)list->planner->forced_lanes;
+
+    if (lanes)
+        c->channels = lanes < most ? lanes : most;
+    candidate_add(list, c);
+    for (c->channels = 2; !lanes && c->channels <= most; c->channels *= 2)
+        candidate_add(list, c);
+}
+
 static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, const struct hx_forced *forced)
 {
     const struct hx_shape *shape = list->planner->shape;
@@ -265,7 +287,7 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
     while ((a = hx_algorithm_next(coll, scope, &idx))) {
         const char *level = scope == HX_SCOPE_INTRA ? forced->intra : scope == HX_SCOPE_INTER ? forced->inter : NULL;
         if (allowed(forced->plan, a) && (forced->plan || allowed(level, a)))
-            candidate_add(list, &(struct hx_candidate){.coll = coll, .root = root, .ordered = list->ordered, .flat = a});
+            channels_add(list, &(struct hx_candidate){.coll = coll, .root = root, .ordered = list->ordered, .flat = a});
     }
 }
 

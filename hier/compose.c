@@ -63,7 +63,7 @@ int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const str
     return 0;
 }
 
-static void lists_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage)
+void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage)
 {
     if (!hx_composer_lists_are_good(c, l, stage))
         return;
@@ -107,7 +107,7 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
         list_carried(c, &l, local);
         hx_lists_block_end(&l);
     }
-    lists_give(c, &l, stage);
+    hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
         stage->root = hx_composer_carrier(c, 0, c->node);
     return stage;
@@ -145,7 +145,7 @@ static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space i
         hx_lists_item(&l, hx_composer_node(c)[local]);
         hx_lists_block_end(&l);
     }
-    lists_give(c, &l, stage);
+    hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS)
         stage->root = hx_composer_carrier(c, 0, c->node);
     return stage;
@@ -196,7 +196,7 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
             hx_composer_covered(c, &l, lane, node);
         hx_lists_block_end(&l);
     }
-    lists_give(c, &l, stage);
+    hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
         stage->root = hx_coll_is_rooted(c->plan->coll) ? root_node(c) : 0;
@@ -216,7 +216,7 @@ void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_
 static void buffers_lay_out(struct composer *c)
 {
     struct hx_plan *plan = c->plan;
-    uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : 1, of_root;
+    uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : (uint32_t)hx_candidate_channels(c->candidate), of_root;
     int in_own = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
     int out_own = plan->coll == HX_COLL_REDUCE_SCATTER || plan->coll == HX_COLL_SCATTER;
 
@@ -372,41 +372,6 @@ static void compose_barrier(struct composer *c)
         hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
 }
 
-/* One level over all ranks, node by node, so that a ring crosses each link once; a scan's, and where order counts, in the order of ranks. */
-static void compose_flat(struct composer *c)
-{
-    const struct hx_shape *shape = c->shape;
-    enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-    int in_order = hx_coll_is_scan(c->plan->coll) || c->candidate->ordered, root = c->candidate->root;
-    int *members = malloc((size_t)shape->nranks * sizeof(int));
-    struct hx_stage *stage;
-    struct hx_lists l;
-
-    for (int i = 0; members && i < shape->nranks; i++)
-        members[i] = in_order ? i : shape->members[i];
-    if (!members) {
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", shape->nranks);
-        return;
-    }
-    stage = hx_composer_stage(c, 0, scope, members, shape->nranks, in_order ? c->rank : shape->node_start[c->node] + c->local,
-                              c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
-    if (hx_coll_has_blocks(c->plan->coll)) {
-        hx_lists_open(&l, shape->nranks);
-        for (int i = 0; i < shape->nranks && !l.failed; i++) {
-            hx_lists_item(&l, members[i]);
-            hx_lists_block_end(&l);
-        }
-        lists_give(c, &l, stage);
-        hx_composer_rows(c, stage, 0);
-    }
-    if (c->status == HX_SUCCESS) {
-        stage->coarse = scope != HX_SCOPE_INTRA;
-        stage->root = in_order ? root : shape->node_start[root_node(c)] + shape->local_of[root];
-    }
-    free(members);
-    hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
-}
-
 static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
     [HX_COLL_ALLREDUCE] = compose_allreduce, [HX_COLL_REDUCE_SCATTER] = compose_reduce_scatter,
     [HX_COLL_ALLGATHER] = compose_allgather, [HX_COLL_BCAST] = compose_bcast,
@@ -428,7 +393,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         return NULL;
     }
     c.n = hx_shape_node_size(shape, c.node);
-    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + 4);
+    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + hx_candidate_channels(candidate) + 3);
     if (!c.plan)
         return NULL;
     hx_candidate_name(candidate, c.plan->name);
@@ -436,7 +401,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     c.plan->root = candidate->root;
     buffers_lay_out(&c);
     if (candidate->lanes == 0)
-        compose_flat(&c);
+        hx_compose_flat(&c);
     else
         composers[candidate->coll](&c);
     /* what has no root depends on every rank, unless it is a scan; engine.h says what rests on it, the checker proves it */

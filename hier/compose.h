@@ -17,7 +17,7 @@
  *   scan            intra scan  ->  inter exclusive scan of the nodes' sums, on their last ranks  ->  intra apply: put that before
  *   exclusive scan  likewise; a node's last rank adds its own part to its result, to have the node's sum
  *                   both need nodes that hold runs of ranks
- *   flat            one algorithm over all ranks
+ *   flat            one algorithm over all ranks; a ring on several channels (compose_flat.c)
  *
  * Order: an operation that is not commutative wants the ranks' contributions folded in rank order. Algorithms that need no commutative
  * operation fold in the order of their members; so compositions of them do where nodes hold runs of ranks, as 0 1 2 | 3 4 | 5 6, and
@@ -35,6 +35,7 @@ struct hx_candidate {
     enum hx_coll coll;
     int root;                         /* a rank; 0 where the collective has none */
     int lanes;                        /* 0: flat */
+    int channels;                     /* flat: rings side by side, "flat(ring) x4"; 0 and 1: one */
     int ordered;                      /* its result must fold what the ranks contribute in their order; flat, they stand in it */
     const struct hx_algorithm *flat;  /* flat: the one algorithm */
     const struct hx_algorithm *first; /* intra, of hx_candidate_first; NULL where that is none */
@@ -55,6 +56,15 @@ int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape);
 
 /* Can it travel on several lanes? */
 int hx_candidate_takes_lanes(enum hx_coll coll);
+
+/* Flat: the stages that run side by side. */
+static inline int hx_candidate_channels(const struct hx_candidate *candidate)
+{
+    return candidate->channels > 1 ? candidate->channels : 1;
+}
+
+/* On how many channels can an algorithm run flat on this shape? Each has a ring of its own between any two ranks of a node. */
+int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape);
 
 #define HX_CANDIDATE_NAME_BYTES 64
 

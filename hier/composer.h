@@ -43,12 +43,17 @@ void hx_composer_work(struct composer *c);
 uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **numbers);
 /* Are they complete, and is there a stage to take them? Else they are gone. */
 int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage);
+/* They become the stage's blocks. */
+void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage);
 
 /* hier/compose_alltoall.c. The rows of its stages; nothing for other collectives. Each member's rank, or all ranks of
  * its node; or one row, of all ranks. */
 void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
 void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
 void hx_compose_alltoall(struct composer *c);
+
+/* hier/compose_flat.c */
+void hx_compose_flat(struct composer *c);
 
 /* hier/compose_scan.c */
 void hx_compose_scan(struct composer *c);

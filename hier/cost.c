@@ -261,13 +261,14 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
          * all of their messages */
         int neighbours = (!strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain")) &&
                          (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
-        int crossing = neighbours ? 1 : shape->max_local;
+        int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : shape->max_local;
         double rounds, messages, vectors = 0, others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what is sent */
         if (hx_coll_has_pairs(candidate->coll) && others > 0) {
             inside = (shape->max_local - 1) / others;
             outside = 1 - inside;
         }
-        cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, outside * bytes, crossing, &cost);
+        cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, outside * bytes / channels, crossing, &cost);
+        cost.inter_us += cost.rounds * params->message_us * (channels - 1) * params->oversubscription; /* as of lanes */
         if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
             cost.inter_us += (messages - rounds) * params->message_us * (crossing - 1);
             cost.intra_us = inside * vectors * bytes * RING_PASSES / params->intra_gb_s * 1e-3 * params->oversubscription;

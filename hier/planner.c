@@ -80,7 +80,7 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
     for (int s = 0; d->root && s < d->root->nstages; s++)
         if (d->root->stages[s].coarse && d->root->stages[s].split)
             return (int)d->root->stages[s].nblocks;
-    return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks;
+    return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks * d->fullest->nstages; /* of a flat one, channels */
 }
 
 /* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over
@@ -129,7 +129,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
         return status;
     coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
-    choice->window_coarse = HX_COARSE_WINDOW;
+    choice->window_coarse = hx_coarse_window(plan);
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
@@ -166,7 +166,7 @@ static void plan_evict(struct hx_planner *planner)
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
 {
-    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->ordered == b->ordered && a->flat == b->flat &&
+    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->channels == b->channels && a->ordered == b->ordered && a->flat == b->flat &&
            a->first == b->first && a->inter == b->inter && a->last == b->last;
 }
 
@@ -216,9 +216,9 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
         if (!(plans[r] = hx_compose(planner->shape, r, candidate)))
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
-        struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW,
+        struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
                                      .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered};
-        hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
+        hx_check_sizes(plans, p, call.window_fine, call.window_coarse, 0, &call.sizes);
         if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
             status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
     }

@@ -13,6 +13,13 @@
 #define HX_FINE_WINDOW 4 /* slices under way at once */
 #define HX_COARSE_WINDOW 3
 
+/* Coarse slices under way at once. Channels of a flat plan share the rings of a node. */
+static inline unsigned hx_coarse_window(const struct hx_plan *plan)
+{
+    unsigned channels = plan->nlanes ? 1 : (unsigned)plan->nstages;
+    return channels * HX_COARSE_WINDOW > HX_RING_CHANNELS ? HX_RING_CHANNELS / channels : HX_COARSE_WINDOW;
+}
+
 struct hx_forced { /* algorithm names from the settings, NULL where free */
     const char *plan, *intra, *inter;
 };

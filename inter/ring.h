@@ -7,10 +7,13 @@
 #define HX_RING_H
 #include "plan.h"
 
+/* Blocks that hold nothing, as of other channels, take no steps. */
 static inline void hx_ring_round(struct hx_builder *b, int round, struct hx_ref sent, struct hx_ref received)
 {
-    hx_send(b, round, b->me + 1, sent);
-    hx_recv(b, round, b->me - 1, received);
+    if (!hx_block_is_empty(b, (int)sent.block))
+        hx_send(b, round, b->me + 1, sent);
+    if (!hx_block_is_empty(b, (int)received.block))
+        hx_recv(b, round, b->me - 1, received);
     hx_join_all(b);
 }
 
@@ -26,7 +29,8 @@ static inline void hx_ring_reduce_scatter(struct hx_builder *b, int first)
         struct hx_ref row = hx_row(i % 2, block, 1);
 
         hx_ring_round(b, i, partial, row);
-        hx_reduce_row(b, last ? hx_at(b->out, block, 1) : row, row, hx_at(b->in, block, 1));
+        if (!hx_block_is_empty(b, block))
+            hx_reduce_row(b, last ? hx_at(b->out, block, 1) : row, row, hx_at(b->in, block, 1));
         partial = row;
     }
 }

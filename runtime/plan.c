@@ -116,7 +116,8 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member)
     uint32_t shared = 0;
 
     for (const struct hx_stage *at = &plan->stages[stage], *before = plan->stages; before < at; before++)
-        shared += before->scope == HX_SCOPE_INTER && before->members[member] == at->members[member];
+        shared += before->scope == HX_SCOPE_FLAT ||
+                  (before->scope == HX_SCOPE_INTER && before->members[member] == at->members[member]);
     return shared;
 }
 

@@ -206,8 +206,8 @@ static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, 
     return id * HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
 }
 
-/* The number of an INTER stage among those that this rank shares with a member: alike on both sides, whatever other lanes each carries.
- * (Member i of a lane is its carrier on node i.) */
+/* The number of an INTER or FLAT stage among those that this rank shares with a member: alike on both sides, whatever other lanes each
+ * carries. (Member i of a lane is its carrier on node i; of a FLAT stage all ranks are members.) */
 uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
 
 /* ---- building ------------------------------------------------------------------------------------------------- */

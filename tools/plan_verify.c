@@ -59,7 +59,7 @@ static void plans_release(struct hx_plan **plans, int n)
 static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
 {
     struct hx_check_call call = {.plans = plans,
-                                 .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW,
+                                 .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
                                  .in_place = plans[0]->coll == HX_COLL_BCAST};
 
     hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);
@@ -151,7 +151,7 @@ static int uses(const struct hx_candidate *c, const char *name)
     return 0;
 }
 
-/* The line of one candidate (whatever its lanes: lanes 0 stands for a flat one, else 1, 2 and the most). */
+/* The line of one candidate, whatever its lanes, or channels of a flat one: 1, 2 and the most. */
 static void candidate_verify(struct totals *t, struct hx_candidate *candidate, int flat)
 {
     char name[HX_CANDIDATE_NAME_BYTES];
@@ -159,6 +159,7 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     int shapes = 0;
 
     candidate->lanes = flat ? 0 : 1;
+    candidate->channels = 0;
     if (!flat && ((candidate->first && candidate->first->coll != hx_candidate_first(candidate->coll, 1)) ||
                   (candidate->last && candidate->last->coll != hx_candidate_last(candidate->coll, 1))))
         candidate->lanes = 2; /* these parts are for several lanes only */
@@ -169,8 +170,11 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
         *strrchr(name, ' ') = 0;
     for (int g = 0; g < t->ngrounds; g++) {
         int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
-        for (int i = 0; i < (flat ? 1 : most < 3 ? most : 3); i++) {
+        if (flat)
+            most = lanes[2] = hx_algorithm_most_channels(candidate->flat, t->grounds[g].shape);
+        for (int i = 0; i < (most < 3 ? most : 3); i++) {
             candidate->lanes = flat ? 0 : lanes[i];
+            candidate->channels = flat ? lanes[i] : 0;
             if (!hx_candidate_fits(candidate, t->grounds[g].shape) ||
                 (candidate->ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
                 continue;

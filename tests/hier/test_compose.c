@@ -248,6 +248,58 @@ static void stages_hold_every_block_once(void **state)
     }
 }
 
+/* ---- channels of a flat ring ---- */
+
+/* How often this rank sends to another node, on all channels. Each crosses every node boundary once, and holds the blocks
+ * that no other does. */
+static int crossings_check(const struct hx_shape *shape, const struct hx_plan *plan, int *held)
+{
+    int mine = 0;
+
+    for (int s = 0; s < plan->nstages; s++) {
+        const struct hx_stage *stage = &plan->stages[s];
+        int crossings = 0, n = stage->n;
+        assert_int_equal(stage->members[stage->me], plan->rank);
+        for (int i = 0; i < n; i++)
+            crossings += shape->node_of[stage->members[i]] != shape->node_of[stage->members[(i + 1) % n]];
+        assert_int_equal(crossings, shape->nnodes);
+        mine += shape->node_of[plan->rank] != shape->node_of[stage->members[(stage->me + 1) % n]];
+        for (uint32_t i = 0; i < (stage->split ? 1 : stage->list_start[n]); i++)
+            held[stage->list ? stage->list[i] : i]++;
+    }
+    return mine;
+}
+
+static void channels_cross_on_ranks_of_their_own(void **state)
+{
+    static const enum hx_coll colls[] = {HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER};
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct hx_shape *shape = shape_draw();
+        struct hx_candidate c = {.coll = colls[i % 3]};
+        c.flat = find(c.coll, HX_SCOPE_FLAT, "ring");
+        int most = hx_algorithm_most_channels(c.flat, shape), held[64];
+        c.channels = draw(1, most);
+        assert_int_equal(hx_candidate_fits(&c, shape), 1);
+        for (int rank = 0; rank < shape->nranks; rank++) {
+            struct hx_plan *plan = hx_compose(shape, rank, &c);
+            int n = hx_shape_node_size(shape, shape->node_of[rank]);
+            assert_non_null(plan);
+            assert_int_equal(plan->nstages, c.channels);
+            assert_in_range(hx_coarse_window(plan) * (unsigned)c.channels, 1, HX_RING_CHANNELS);
+            memset(held, 0, sizeof(held));
+            assert_in_range(crossings_check(shape, plan, held), c.channels / n, (c.channels + n - 1) / n);
+            for (uint64_t x = 0; x < plan->nblocks; x++)
+                assert_int_equal(held[x], 1);
+            hx_plan_release(plan);
+        }
+        c.channels = most + 1;
+        assert_int_equal(hx_candidate_fits(&c, shape), 0);
+        hx_shape_free(shape);
+    }
+}
+
 /* ---- all ranks choose alike ---- */
 
 struct decision {
@@ -325,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_cover_local_ranks),
         cmocka_unit_test(stages_hold_every_block_once),
+        cmocka_unit_test(channels_cross_on_ranks_of_their_own),
         cmocka_unit_test(all_ranks_choose_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,11 +127,35 @@ static void the_book_is_what_plans_do(void **state)
     }
 }
 
+/* Where one rank cannot drive its node's link, a flat ring gains from channels, until the link is full; where it can, it
+ * does not. */
+static void channels_fill_the_link(void **state)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("4x8", error);
+    struct hx_candidate c = {.coll = HX_COLL_ALLREDUCE, .flat = find(HX_COLL_ALLREDUCE, "ring")};
+    struct hx_cost_params params;
+    double us[9];
+
+    (void)state;
+    assert_non_null(shape);
+    hx_cost_defaults(&params, 1);
+    for (int full = 1; full <= 8; full *= 2) {
+        params.stream_gb_s = params.net_gb_s / full;
+        for (c.channels = 1; c.channels <= 8; c.channels *= 2)
+            us[c.channels] = hx_cost_of(&params, shape, &c, 64e6).inter_us;
+        for (c.channels = 2; c.channels <= 8; c.channels *= 2)
+            assert_int_equal(us[c.channels] < us[c.channels / 2], c.channels <= full);
+    }
+    hx_shape_free(shape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
+        cmocka_unit_test(channels_fill_the_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

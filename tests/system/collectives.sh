@@ -77,6 +77,7 @@ for shape in 1:1 3:1 4:2 5:5; do
 done
 for lanes in 1 2 3; do
     passes 6 2 short HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K
+    passes 5 2 short HX_LANES=$lanes HX_ALLREDUCE=ring HX_REDUCE_SCATTER=ring HX_ALLGATHER=ring HX_CHUNK=4K
 done
 passes 5 2 counts HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
 finish
