@@ -11,3 +11,8 @@ tests_efa_provider_libefa_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -
 check_programs_list += tests/efa_provider/test_contract
 tests_efa_provider_test_contract_SOURCES = tests/efa_provider/test_contract.c tests/efa_provider/device.h
 tests_efa_provider_test_contract_LDADD = $(LIBFABRIC_LIBS) $(CMOCKA_LIBS)
+check_programs_list += tests/efa_provider/test_worst
+tests_efa_provider_test_worst_SOURCES = tests/efa_provider/test_worst.c tests/efa_provider/device.h
+tests_efa_provider_test_worst_LDADD = $(LIBFABRIC_LIBS) $(CMOCKA_LIBS)
+
+dist_tests_list += tests/efa_provider/endpoint.sh

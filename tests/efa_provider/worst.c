@@ -35,7 +35,7 @@ static void switches_read(const char *list)
             if (strcmp(word, worst_names[i]) == 0 || strcmp(word, "all") == 0)
                 known = on[i] = 1;
         if (!known) {
-            fprintf(stderr, "efa provider: EFA_WORST=%s: there is no %s\n", list, word);
+            fprintf(stderr, "efa provider: there is no %s: EFA_WORST=%s\n", word, list);
             exit(2);
         }
     }

@@ -311,12 +311,14 @@ static void case_peer_dies(struct world *w)
     _exit(0);
 }
 
-static const char *const providers[] = {"net", "tcp;ofi_rxm", "sockets"};
+static const char *providers[] = {"net", "tcp;ofi_rxm", "sockets"};
+static size_t nproviders = 3;
+static int bounces = 2;
 
 static void everywhere(int n, void (*body)(struct world *))
 {
-    for (size_t p = 0; p < 3; p++)
-        for (int bounce = 0; bounce < 2; bounce++) {
+    for (size_t p = 0; p < nproviders; p++)
+        for (int bounce = 0; bounce < bounces; bounce++) {
             int failed = job_run(providers[p], bounce, 0, n, body);
             if (failed != 0)
                 fail_msg("%d of %d ranks failed over %s%s", failed, n, providers[p],
@@ -349,16 +351,20 @@ EVERYWHERE(sleep, 2)
 static void test_peer_dies(void **state)
 {
     (void)state;
-    assert_int_equal(job_run("net", 0, 64 * MB, 2, case_peer_dies), 0);
+    if (getenv("EFA_WORST") != NULL)
+        skip(); /* a send may complete before it has arrived */
+    assert_int_equal(job_run(providers[0], 0, 64 * MB, 2, case_peer_dies), 0);
 }
 
 /* Chunks shorter than an eager message, and as long as they may be. */
 static void test_chunk_setting(void **state)
 {
     (void)state;
-    assert_int_equal(job_run("net", 0, 1000, 2, case_lengths), 0);
-    assert_int_equal(job_run("net", 1, 100000, 2, case_segments), 0);
-    assert_int_equal(job_run("net", 0, 4 * MB, 2, case_lengths), 0);
+    if (getenv("EFA_WORST") != NULL)
+        skip(); /* ten thousand chunks, each with a mishap */
+    assert_int_equal(job_run(providers[0], 0, 1000, 2, case_lengths), 0);
+    assert_int_equal(job_run(providers[0], 1, 100000, 2, case_segments), 0);
+    assert_int_equal(job_run(providers[0], 0, 4 * MB, 2, case_lengths), 0);
 }
 
 int main(int argc, char **argv)
@@ -375,5 +381,9 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
+    if (getenv("HX_TEST_PROVIDER") != NULL) { /* that one only */
+        providers[0] = getenv("HX_TEST_PROVIDER");
+        nproviders = bounces = 1;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

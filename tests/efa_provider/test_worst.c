@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each misbehaviour happens when it is switched on, and does not when it is not. Devices a and b are in one process, so
+ * that the one can be seen to wait for the other. */
+#include "device.h"
+
+#define QUEUE 600
+#define COUNT 200
+
+static struct device a, b;
+static fi_addr_t a_to_b;
+
+static int is_on(void)
+{
+    return getenv("EFA_WORST")[0] != '\0';
+}
+
+static void both_start(void)
+{
+    a = device_start(QUEUE);
+    b = device_start(QUEUE);
+    a_to_b = device_reach(&a, &b);
+}
+
+/* With reads of a's queue, until it is taken. Returns how often it was refused. */
+static int send_surely(int i, uint64_t tag)
+{
+    int refused = 0;
+    ssize_t rc;
+
+    while ((rc = send_to(&a, a_to_b, i, tag)) == -FI_EAGAIN) {
+        completed(&a);
+        refused++;
+    }
+    need(rc == 0);
+    return refused;
+}
+
+static void poll_both(int *done_a, int *done_b)
+{
+    *done_a += completed(&a) >= 0;
+    *done_b += completed(&b) >= 0;
+}
+
+static void case_eagain(void)
+{
+    int refused = 0;
+
+    both_start();
+    for (int i = 0; i < COUNT; i++)
+        refused += send_surely(i, 1);
+    need(is_on() ? refused > COUNT / 5 && refused < COUNT : refused == 0);
+}
+
+static void case_handshake(void)
+{
+    int refused = 0;
+
+    both_start();
+    while (refused < 1000 && send_to(&a, a_to_b, 0, 1) == -FI_EAGAIN) {
+        completed(&a);
+        refused++;
+    }
+    need(is_on() ? refused == 1000 : refused == 0);
+    completed(&a);
+    completed(&b); /* hears */
+    completed(&b); /* answers */
+    completed(&a);
+    need(send_to(&a, a_to_b, 1, 1) == 0);
+}
+
+/* Refused for a while, and another peer is not meanwhile. */
+static void case_rnr(void)
+{
+    struct device c;
+    fi_addr_t a_to_c;
+    int windows = 0;
+
+    both_start();
+    c = device_start(QUEUE);
+    a_to_c = device_reach(&a, &c);
+    for (int i = 0; i < COUNT; i++) {
+        double begin = now();
+        if (send_surely(i, 1) > 0) {
+            need(now() - begin > 30e-6 && now() - begin < 0.5);
+            windows++;
+        }
+    }
+    need(is_on() ? windows > 0 : windows == 0);
+    for (int taken = 0, i = 0; is_on() && !taken; i++) {
+        while (completed(&a) >= 0 || completed(&b) >= 0)
+            ;
+        if (send_to(&a, a_to_b, 200 + i % 200, 1) == -FI_EAGAIN)
+            taken = send_to(&a, a_to_c, 400, 1) == 0;
+    }
+}
+
+static void case_reorder(void)
+{
+    int next = 0, disorder = 0, i;
+
+    both_start();
+    for (i = 0; i < COUNT; i++)
+        need(fi_trecv(b.ep, b.buffer + 64 * i, 64, fi_mr_desc(b.mr), FI_ADDR_UNSPEC, 0, ~UINT64_C(0),
+                      &contexts[i + COUNT]) == 0);
+    for (i = 0; i < COUNT; i++) {
+        memset(a.buffer + 64 * i, i, 64);
+        send_surely(i, (uint64_t)i);
+    }
+    for (; next < COUNT; completed(&a))
+        if ((i = completed(&b)) >= 0)
+            disorder += b.buffer[64 * (i - COUNT)] != (uint8_t)next++;
+    need(is_on() ? disorder > COUNT / 10 : disorder == 0);
+}
+
+/* b does not look. */
+static void case_early(void)
+{
+    int done = 0;
+
+    both_start();
+    for (int i = 0; i < 8; i++) /* what a socket holds */
+        send_surely(i, 1);
+    for (int i = 0; i < 1000; i++)
+        done += completed(&a) >= 0;
+    need(is_on() ? done > 0 && done < 8 : done == 0);
+}
+
+static void case_late(void)
+{
+    double begin, late = 0;
+
+    both_start();
+    for (int i = 0; i < COUNT; i++) {
+        int done_a = 0, done_b = 0;
+        need(recv_from(&b, FI_ADDR_UNSPEC, i + COUNT, 1) == 0);
+        begin = now();
+        send_surely(i, 1);
+        while (done_a == 0 || done_b == 0)
+            poll_both(&done_a, &done_b);
+        late += (now() - begin > 200e-6) / (double)COUNT;
+    }
+    need(is_on() ? late > 0.3 : late < 0.3);
+}
+
+static void case_depth(void)
+{
+    both_start();
+    need(a.info->tx_attr->size == (is_on() ? 4 : 256));
+    for (int i = 0; i < (int)a.info->tx_attr->size; i++)
+        need(fi_tinject(a.ep, "word", 4, a_to_b, 1) == 0);
+    need(send_to(&a, a_to_b, 0, 1) == -FI_EAGAIN);
+}
+
+static int differ(const uint8_t *bytes, int value)
+{
+    int n = 0;
+
+    for (int i = 0; i < 64; i++)
+        n += bytes[i] != value;
+    return n;
+}
+
+static void case_poison(void)
+{
+    int done_a = 0, done_b = 0;
+
+    both_start();
+    memset(a.buffer, 7, 64);
+    memset(b.buffer, 8, 64);
+    need(recv_from(&b, FI_ADDR_UNSPEC, 0, 1) == 0);
+    need(differ(b.buffer, 8) == (is_on() ? 64 : 0));
+    need(fi_tsend(a.ep, a.buffer, 64, fi_mr_desc(a.mr), a_to_b, 1, &contexts[1]) == 0);
+    while (done_a == 0 || done_b == 0)
+        poll_both(&done_a, &done_b);
+    need(differ(b.buffer, 7) == 0);
+    need(differ(a.buffer, 7) == (is_on() ? 64 : 0));
+}
+
+static void case_stray(void)
+{
+    struct fi_cq_err_entry error = {0};
+    int strays = 0;
+
+    both_start();
+    for (int i = 0; i < 100000; i++)
+        if (completed(&a) == -2) {
+            need(fi_cq_readerr(a.cq, &error, 0) == 1 && error.op_context == NULL && error.err != 0);
+            strays++;
+        }
+    need(is_on() ? strays > 10 : strays == 0);
+}
+
+static void test_switches(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*body)(void);
+    } cases[] = {
+#define WORST(name, text) {#name, case_##name},
+#include "worst.def"
+#undef WORST
+    };
+    char said[2048];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (int on = 0; on < 2; on++)
+            if (child_run(cases[i].body, on ? cases[i].name : "", said, sizeof(said)) != 0)
+                fail_msg("%s switched %s: %s", cases[i].name, on ? "on" : "off", said);
+}
+
+/* ---- the seed */
+
+static void say_refusals(void)
+{
+    both_start();
+    for (int i = 0; i < 64; i++)
+        fputc(send_surely(i, 1) > 0 ? '1' : '0', stderr);
+}
+
+static void test_seed(void **state)
+{
+    char first[256], second[256];
+
+    (void)state;
+    setenv("HX_RANK", "3", 1); /* else each process has dice of its own */
+    for (int seed = 5; seed < 7; seed++) {
+        char text[8];
+        snprintf(text, sizeof(text), "%d", seed);
+        setenv("EFA_SEED", text, 1);
+        assert_int_equal(child_run(say_refusals, "eagain", first, sizeof(first)), 0);
+        assert_int_equal(child_run(say_refusals, "eagain", second, sizeof(second)), 0);
+        assert_string_equal(first, second);
+    }
+    setenv("EFA_SEED", "5", 1);
+    assert_int_equal(child_run(say_refusals, "eagain", first, sizeof(first)), 0);
+    assert_string_not_equal(first, second);
+    unsetenv("EFA_SEED");
+    unsetenv("HX_RANK");
+}
+
+static void test_unknown_switch(void **state)
+{
+    char said[1024];
+
+    (void)state;
+    assert_int_equal(WEXITSTATUS(child_run(case_early, "early,nosuch", said, sizeof(said))), 2);
+    assert_non_null(strstr(said, "there is no nosuch"));
+}
+
+/* ---- errors of the device */
+
+static void third_send_fails(void)
+{
+    struct fi_cq_err_entry error = {0};
+    int end, done = 0;
+
+    both_start();
+    for (int i = 0; i < 3; i++)
+        send_surely(i, 1);
+    while ((end = completed(&a)) != -2) {
+        completed(&b);
+        need(end < 0 || done++ < 2);
+    }
+    need(fi_cq_readerr(a.cq, &error, 0) == 1 && error.prov_errno == 13 && error.err != 0);
+    need(strstr(fi_cq_strerror(a.cq, error.prov_errno, NULL, NULL, 0), "Unresponsive") != NULL);
+}
+
+static void queue_fails(void)
+{
+    struct fi_eq_err_entry error = {0};
+    uint32_t event;
+    char data[64];
+
+    both_start();
+    need(fi_eq_read(a.eq, &event, data, sizeof(data), 0) == -FI_EAGAIN);
+    for (int i = 0; i < 3; i++)
+        send_surely(i, 1);
+    need(fi_eq_read(a.eq, &event, data, sizeof(data), 0) == -FI_EAVAIL);
+    need(fi_eq_readerr(a.eq, &error, 0) > 0 && error.err != 0);
+}
+
+/* The peer's endpoint has gone: the send ends with an error, the receive from it does not end. */
+static void peer_goes(void)
+{
+    struct fi_cq_err_entry error = {0};
+
+    both_start();
+    device_close(&b);
+    need(recv_from(&a, a_to_b, 1, 1) == 0);
+    send_surely(0, 1);
+    while (completed(&a) != -2)
+        ;
+    need(fi_cq_readerr(a.cq, &error, 0) == 1 && error.prov_errno == 14 && error.op_context == &contexts[0]);
+    for (int i = 0; i < 1000; i++)
+        need(completed(&a) == -1);
+}
+
+static void test_errors(void **state)
+{
+    char said[1024];
+
+    (void)state;
+    setenv("EFA_ERROR", "13@3", 1);
+    if (child_run(third_send_fails, "", said, sizeof(said)) != 0)
+        fail_msg("13: %s", said);
+    setenv("EFA_ERROR", "queue@3", 1);
+    if (child_run(queue_fails, "", said, sizeof(said)) != 0)
+        fail_msg("queue: %s", said);
+    unsetenv("EFA_ERROR");
+    if (child_run(peer_goes, "", said, sizeof(said)) != 0)
+        fail_msg("gone: %s", said);
+}
+
+/* ---- what it never does */
+
+static void nothing_to_wait_on(void)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 8, .wait_obj = FI_WAIT_FD};
+    struct fi_cq_tagged_entry entry;
+    struct fid_cq *cq;
+    struct fid *fid;
+
+    both_start();
+    fid = &a.cq->fid;
+    need(fi_cq_open(a.domain, &attr, &cq, NULL) == -FI_ENOSYS);
+    need(fi_cq_sread(a.cq, &entry, 1, NULL, 1) == -FI_ENOSYS);
+    need(fi_trywait(a.fabric, &fid, 1) == -FI_ENOSYS);
+}
+
+/* Memory is registered, mapped anew at the same address, and sent under the old registration: what arrives is what
+ * was there before. */
+static void stale_pages(void)
+{
+    enum { BYTES = 1 << 20 }; /* in pieces of several of its pipes */
+    struct fid_mr *from, *to;
+    uint8_t *old, *in;
+    int done_a = 0, done_b = 0;
+
+    both_start();
+    old = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    in = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    need(fi_mr_reg(a.domain, old, BYTES, FI_SEND, 0, 0, 0, &from, NULL) == 0);
+    need(fi_mr_reg(b.domain, in, BYTES, FI_RECV, 0, 0, 0, &to, NULL) == 0);
+    memset(old, 1, BYTES); /* after its registration: what is there now is sent, not what was then */
+    need(munmap(old, BYTES) == 0);
+    need(mmap(old, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == old);
+    memset(old, 2, BYTES);
+    need(fi_trecv(b.ep, in, BYTES, fi_mr_desc(to), FI_ADDR_UNSPEC, 1, 0, &contexts[0]) == 0);
+    need(fi_tsend(a.ep, old + 5, BYTES - 10, fi_mr_desc(from), a_to_b, 1, &contexts[1]) == 0);
+    while (done_a == 0 || done_b == 0)
+        poll_both(&done_a, &done_b);
+    for (int i = 0; i < BYTES - 10; i++)
+        need(in[i] == 1);
+    need(fi_close(&from->fid) == 0);
+}
+
+static void test_never(void **state)
+{
+    char said[1024];
+
+    (void)state;
+    if (child_run(nothing_to_wait_on, "", said, sizeof(said)) != 0)
+        fail_msg("waiting: %s", said);
+}
+
+static void test_pinned(void **state)
+{
+    char said[1024];
+    int status;
+
+    (void)state;
+    status = child_run(stale_pages, "", said, sizeof(said));
+    if (strstr(said, "pages cannot be pinned here") != NULL) {
+        fputs(said, stderr);
+        skip();
+    }
+    if (status != 0)
+        fail_msg("pinned pages: %s", said);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
+                                       cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
