@@ -11,9 +11,11 @@
 
 /* ---- arguments ----------------------------------------------------------------------------------------------- */
 
-/* What does not depend on the buffers: element type, operation, root, and bytes that fit an address space. */
-static hx_status_t kind_check(struct hx_comm *comm, const char *name, struct hx_kind kind)
+hx_status_t hx_call_check_kind(const struct hx_call *call)
 {
+    struct hx_comm *comm = call->comm;
+    const char *name = call->name;
+    struct hx_kind kind = call->kind;
     size_t elem_bytes = hx_dtype_bytes(kind.dtype), blocks = hx_coll_has_blocks(kind.coll) ? (size_t)comm->size : 1;
     size_t bytes;
 
@@ -69,7 +71,7 @@ hx_status_t hx_call_check(const struct hx_call *call)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
-    if ((status = kind_check(comm, name, kind)) != HX_SUCCESS ||
+    if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
         (kind.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || kind.count == 0)
         return status;
     if (!in || !out)
@@ -107,8 +109,11 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out)
         traffic_alone(&call->traffic, hx_dtype_bytes(kind->dtype), in, out);
         return;
     }
-    if (kind->blocks.displs)
-        out = (unsigned char *)out + kind->blocks.displs[0] * hx_dtype_bytes(kind->dtype);
+    size_t at = kind->blocks.displs ? kind->blocks.displs[0] * hx_dtype_bytes(kind->dtype) : 0;
+    if (kind->coll == HX_COLL_SCATTER)
+        in = (const unsigned char *)in + at;
+    else
+        out = (unsigned char *)out + at;
     if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN)
         hx_reduce_kernel(kind->dtype, kind->op)(out, &in, 1, kind->count);
     else if (in != out)
@@ -187,9 +192,29 @@ hx_status_t hx_engine_await(struct hx_engine *engine)
     return engine->comm->failed;
 }
 
+static hx_status_t spread_run(const struct hx_call *call)
+{
+    struct hx_call counts, known = *call;
+    struct hx_spread spread;
+    hx_status_t status = hx_spread_open(&spread, call);
+
+    if (status == HX_SUCCESS && call->comm->size > 1) {
+        counts = hx_spread_call(&spread, call);
+        status = call_run(&counts, NULL);
+    }
+    if (status == HX_SUCCESS)
+        status = hx_spread_apply(&spread, &known);
+    if (status == HX_SUCCESS && known.kind.count)
+        status = call_run(&known, NULL);
+    if (status == HX_SUCCESS)
+        status = hx_spread_compare(&spread, &known);
+    hx_spread_close(&spread);
+    return status;
+}
+
 static hx_status_t call_block(const struct hx_call *call)
 {
-    struct hx_bound *bound = hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+    struct hx_bound *bound = call->spreads ? NULL : hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
     hx_status_t status;
 
     if (!bound) {
@@ -204,12 +229,14 @@ static hx_status_t call_block(const struct hx_call *call)
             return status;
         bound = NULL; /* to bind a barrier may have released it */
     }
-    return call_run(call, bound);
+    return call->spreads ? spread_run(call) : call_run(call, bound);
 }
 
 hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
-    hx_status_t status = hx_coll_has_traffic(call->kind.coll) ? hx_call_check_traffic(call) : HX_SUCCESS;
+    hx_status_t status = hx_coll_has_traffic(call->kind.coll) ? hx_call_check_traffic(call)
+                         : call->spreads                      ? hx_spread_check(call)
+                                                              : HX_SUCCESS;
 
     if (status != HX_SUCCESS)
         return status;
@@ -255,7 +282,10 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
 static const struct {
     const char *name;
     enum hx_coll coll;
-} with_counts[] = {{"reduce_scatter", HX_COLL_REDUCE_SCATTER}, {"allgatherv", HX_COLL_ALLGATHER}};
+} with_counts[] = {{"reduce_scatter", HX_COLL_REDUCE_SCATTER},
+                   {"allgatherv", HX_COLL_ALLGATHER},
+                   {"gatherv", HX_COLL_GATHER},
+                   {"scatterv", HX_COLL_SCATTER}};
 #define WITH_COUNTS (sizeof(with_counts) / sizeof(with_counts[0]))
 
 static int coll_find(const char *name, enum hx_coll *coll)

@@ -27,6 +27,15 @@ struct hx_call {
     const void *aside_from; /* HX_ASIDE_IN: what is put there before */
     void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
     struct hx_traffic traffic; /* the caller's arrays, of a collective that has it */
+    int spreads; /* ranks know only their own said_count, the root all: call_spread.c */
+    const size_t *root_counts, *root_displs; /* NULL elsewhere */
+};
+
+/* The lengths of a call that spreads them. */
+struct hx_spread {
+    size_t *counts; /* [size] as the sending side says; NULL: it is no such call */
+    void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
+    int done;       /* counts are complete */
 };
 
 enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
@@ -37,6 +46,7 @@ struct hx_request {
     enum hx_request_state state;
     hx_status_t status; /* once done */
     void *aside;
+    struct hx_spread spread;
     unsigned char token;
     struct hx_request *next; /* of its engine, in order */
 };
@@ -70,6 +80,18 @@ void hx_progress_thread_end(struct hx_world *world);
 hx_status_t hx_call_check(const struct hx_call *call);
 /* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other arrays. */
 hx_status_t hx_call_check_traffic(const struct hx_call *call);
+/* What does not depend on the buffers: element type, operation, root, and bytes that fit an address space. */
+hx_status_t hx_call_check_kind(const struct hx_call *call);
+
+/* Before a call that spreads: are its arguments right? Looked at in each call. */
+hx_status_t hx_spread_check(const struct hx_call *call);
+hx_status_t hx_spread_open(struct hx_spread *spread, const struct hx_call *call);
+void hx_spread_close(struct hx_spread *spread);
+/* The call that spreads the counts, unless there is only one rank; then, once: make it the call proper. */
+struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_call *call);
+hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call);
+/* At its end: had this rank expected other lengths? */
+hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call);
 /* The only rank's result is its input. */
 void hx_call_alone(const struct hx_call *call, const void *in, void *out);
 /* Put aside: before the call, memory as aside_bytes says; and afterwards. */

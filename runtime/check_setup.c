@@ -89,6 +89,7 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
     stage_measure(&run->calls[call], &r->sizes, r->plan, of, &stage->layout, &stage->window);
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
+    stage->whole.places = NULL;
     stage->whole.traffic = r->sizes.traffic ? &r->numbered : NULL;
     stage->first_thread = *thread;
     *thread += stage->window;

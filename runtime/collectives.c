@@ -12,6 +12,16 @@ static void *block_at(const void *base, int idx, size_t count, hx_dtype_t dtype)
     return (void *)((uintptr_t)base + (uintptr_t)idx * count * hx_dtype_bytes(dtype));
 }
 
+/* How many elements lie before rank's block. */
+static size_t place_of(const size_t *counts, const size_t *displs, int rank)
+{
+    size_t at = 0;
+
+    for (int r = 0; !displs && r < rank; r++)
+        at += counts[r];
+    return displs ? displs[rank] : at;
+}
+
 /* ---- calls --------------------------------------------------------------------------------------------------- */
 
 static struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
@@ -85,7 +95,7 @@ static struct hx_call reduce_scatter_call(const char *name, const void *in, void
 static struct hx_call allgatherv_call(const char *name, const void *in, size_t count, void *out, const size_t *counts,
                                       const size_t *displs, hx_dtype_t dtype, hx_comm_t *comm)
 {
-    size_t mine, first = 0;
+    size_t mine;
     struct hx_call call = blocks_call(name, HX_COLL_ALLGATHER, in, out, counts, displs, dtype, HX_SUM, comm, &mine);
 
     if (in != HX_IN_PLACE) {
@@ -96,11 +106,9 @@ static struct hx_call allgatherv_call(const char *name, const void *in, size_t c
         else if (mine == 0)
             call.needed[0] = out;
     } else if (mine) {
-        for (int r = 0; !displs && r < hx_rank(comm); r++)
-            first += counts[r];
         call.aside = HX_ASIDE_IN;
         call.aside_bytes = mine * hx_dtype_bytes(dtype);
-        call.aside_from = block_at(out, 1, displs ? displs[hx_rank(comm)] : first, dtype);
+        call.aside_from = block_at(out, 1, place_of(counts, displs, hx_rank(comm)), dtype);
     }
     return call;
 }
@@ -212,6 +220,52 @@ static struct hx_call scatter_call(const char *name, const void *in, void *out, 
     return call;
 }
 
+/* The counts are not known yet; the other ranks are in the call all the same. */
+static struct hx_call spreading_call(const char *name, enum hx_coll coll, const void *in, void *out, size_t count, const size_t *counts,
+                                     const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    int is_root = comm && hx_rank(comm) == root;
+    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(coll, dtype, HX_SUM, root, 1), .in = in, .out = out,
+                           .lacks = is_root && !counts ? "counts" : NULL, .spreads = 1, .said_count = count};
+
+    call.root_counts = is_root ? counts : NULL;
+    call.root_displs = is_root ? displs : NULL;
+    return call;
+}
+
+/* Only the root has an out. */
+static struct hx_call gatherv_call(const char *name, const void *in, size_t count, void *out, const size_t *counts,
+                                   const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    struct hx_call call = spreading_call(name, HX_COLL_GATHER, in, out, count, counts, displs, dtype, root, comm);
+
+    if (call.root_counts && in == HX_IN_PLACE) {
+        call.said_count = counts[root];
+        call.in = block_at(out, 1, place_of(counts, displs, root), dtype);
+    }
+    call.needed[0] = in || call.said_count ? in : name;
+    call.needed[1] = hx_rank(comm) != root ? call.needed[0] : out || !is_idle(call.root_counts, hx_size(comm)) ? out : name;
+    return call;
+}
+
+/* Only the root has an in. */
+static struct hx_call scatterv_call(const char *name, const void *in, const size_t *counts, const size_t *displs, void *out,
+                                    size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+{
+    struct hx_call call = spreading_call(name, HX_COLL_SCATTER, in, out, count, counts, displs, dtype, root, comm);
+
+    if (call.root_counts && out == HX_IN_PLACE) { /* the root's block goes where nobody looks */
+        call.said_count = counts[root];
+        call.aside = HX_ASIDE_OUT;
+        call.aside_bytes = call.said_count * hx_dtype_bytes(dtype);
+    }
+    call.needed[1] = out || call.said_count ? out : name;
+    call.needed[0] = hx_rank(comm) != root ? call.needed[1] : in || !is_idle(call.root_counts, hx_size(comm)) ? in : name;
+    if (hx_rank(comm) == root && (in == HX_IN_PLACE || out == HX_IN_PLACE))
+        call.needed[1] = call.needed[0];
+    return call;
+}
+
 static struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                 hx_comm_t *comm)
 {
@@ -317,6 +371,12 @@ ALL_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx
           (in, out, count, dtype, op, root))
 ALL_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
 ALL_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
+ALL_FORMS(gatherv,
+          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, int root),
+          (in, count, out, counts, displs, dtype, root))
+ALL_FORMS(scatterv,
+          (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype, int root),
+          (in, counts, displs, out, count, dtype, root))
 ALL_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
 ALL_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
 

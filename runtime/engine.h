@@ -86,7 +86,7 @@ struct hx_bound_stage {
 /* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
 struct hx_blocks {
     const size_t *counts; /* NULL: they do not differ */
-    const size_t *displs; /* in OUT; NULL: one after the other */
+    const size_t *displs; /* in OUT, or of a scatter in IN; NULL: one after the other */
     int some_empty;
     uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
 };
@@ -181,7 +181,7 @@ struct hx_engine {
     /* non-blocking calls: */
     struct hx_run run;       /* that of the first */
     enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
-    int clears;              /* run is the barrier that is due before the first */
+    enum { HX_PART_CALL, HX_PART_BARRIER, HX_PART_COUNTS } part; /* of the first, under way: itself, or what comes before */
     struct hx_request *first, *last;
     struct hx_engine *next_active;
 };

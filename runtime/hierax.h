@@ -185,6 +185,21 @@ HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtyp
  * others have entered the call. Blocking. Errors as hx_bcast. */
 HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
+/* As hx_gather, but rank r gives as many elements as it says (count), and they go to out + displs[r] elements. counts, displs: size
+ * entries, looked at on the root only: what each rank gives, and where it goes (NULL: one block after the other). count: ignored with
+ * HX_IN_PLACE. Who gives nothing needs no in. All ranks may wait for each other. Blocking. Errors as hx_bcast; HX_ERR_ARG also for
+ * blocks that overlap in out, and on the root for a rank that gives another count than the root expects: out is then as it was, and
+ * the communicator goes on. */
+HX_PUBLIC hx_status_t hx_gatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype,
+                                 int root, hx_comm_t *comm);
+
+/* As hx_scatter, but rank r gets the counts[r] elements from in + displs[r] elements on. counts, displs: size entries, looked at on the
+ * root only; NULL displs: one block after the other. count: how many this rank expects, ignored with HX_IN_PLACE. Who gets nothing
+ * needs no out. Ranks may wait for the root. Blocking. Errors as hx_bcast; HX_ERR_ARG also on a rank that expects another count than
+ * the root sends: out is then as it was, and the communicator goes on. */
+HX_PUBLIC hx_status_t hx_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype,
+                                  int root, hx_comm_t *comm);
+
 /* Block r of out = this rank's block of rank r's in. in, out: size blocks of count elements each, block r being elements r*count ..
  * (r+1)*count-1, for and from rank r. With HX_IN_PLACE as in, block r of out is sent to rank r and then holds what r sent. Buffers
  * that overlap otherwise give undefined results. Blocking. Errors as hx_allgather. */
@@ -255,6 +270,10 @@ HX_PUBLIC hx_status_t hx_igather(const void *in, void *out, size_t count, hx_dty
                                  hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iscatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
                                   hx_request_t **request);
+HX_PUBLIC hx_status_t hx_igatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                  hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_iscatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
+                                   hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
                                hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iexscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
@@ -282,6 +301,10 @@ HX_PUBLIC hx_status_t hx_gather_init(const void *in, void *out, size_t count, hx
                                      hx_request_t **request);
 HX_PUBLIC hx_status_t hx_scatter_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
                                       hx_request_t **request);
+HX_PUBLIC hx_status_t hx_gatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                      hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_PUBLIC hx_status_t hx_scatterv_init(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
+                                       hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_scan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
                                    hx_request_t **request);
 HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,

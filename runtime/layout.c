@@ -52,10 +52,18 @@ struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_si
     return plan_block(plan, sizes->count, sizes->starts, sizes->traffic, x);
 }
 
+/* Which of IN and OUT the places are of: it has all blocks, if this rank has them. */
+static enum hx_space placed_space(const struct hx_plan *plan)
+{
+    return plan->coll == HX_COLL_SCATTER ? HX_IN : HX_OUT;
+}
+
 uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
 {
     if (sizes->traffic)
         return sizes->traffic->sent_at[i];
+    if (sizes->places && placed_space(plan) == HX_IN)
+        return sizes->places[plan->in_block + i];
     return hx_layout_extent(plan, sizes, plan->in_block + i).start - hx_layout_extent(plan, sizes, plan->in_block).start;
 }
 
@@ -63,7 +71,7 @@ uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *
 {
     if (sizes->traffic)
         return sizes->traffic->received_at[i];
-    if (sizes->places)
+    if (sizes->places && placed_space(plan) == HX_OUT)
         return sizes->places[plan->out_block + i];
     if (plan->out_stride > 1)
         return i * sizes->count;
@@ -218,7 +226,7 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
         return 0;
     if (sizes->traffic)
         return traffic_end(plan, sizes->traffic, space) * sizes->elem_bytes;
-    if (space == HX_OUT && sizes->places)
+    if (sizes->places && space == placed_space(plan))
         return places_end(plan, sizes) * sizes->elem_bytes;
     struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);
     return (high.start + high.length - low.start) * sizes->elem_bytes;
@@ -274,15 +282,15 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
         return layout->traffic->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
     if (layout->traffic && space == HX_OUT)
         return layout->traffic->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->places && space == placed_space(plan))
+        return layout->places[x] + e.start - block_of(layout, x).start;
     if (space == HX_IN)
         return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
-    if (space == HX_OUT && plan->out_stride == 1 && !layout->places)
+    if (space == HX_OUT && plan->out_stride == 1)
         return e.start - (plan->out_block ? block_of(layout, plan->out_block).start : 0);
     if (space == HX_WORK && layout->starts)
         return e.start - block_of(layout, plan->work[0].columns[0]).start;
     e.start -= block_of(layout, x).start;
-    if (space == HX_OUT && layout->places)
-        return layout->places[x] + e.start;
     if (space == HX_OUT)
         return (x - plan->out_block) / plan->out_stride * layout->count + e.start;
     return (uint64_t)work_place(plan, x) * plan_block_max(plan, layout->count) + e.start;

@@ -15,7 +15,8 @@
  * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice, or those of one row.
  *
  * Ranks' blocks of different length: SCRATCH and SLOT have room for blocks as long as the longest; WORK then holds its blocks at their
- * place in the vector too, from the first one on; and OUT may hold them wherever the caller wants them.
+ * place in the vector too, from the first one on; and whichever of IN and OUT has them all may hold them wherever the
+ * caller wants them.
  */
 #ifndef HX_LAYOUT_H
 #define HX_LAYOUT_H
@@ -33,7 +34,7 @@ struct hx_sizes {
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
     const struct hx_traffic *traffic; /* of this rank, which knows no more; count is then at least the longest */
-    const uint64_t *places;  /* [nblocks] and in OUT, where that has all blocks; NULL: as in the vector */
+    const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
 };
 
 struct hx_extent { /* elements */

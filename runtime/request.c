@@ -28,7 +28,7 @@ static struct hx_engine *engine_next(struct hx_comm *comm)
     return *engine;
 }
 
-/* Begin what is next: the first call, or the barrier that is due before it. */
+/* Begin what is next: the first call, or what is due before it. */
 static hx_status_t engine_begin(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
@@ -38,14 +38,22 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     struct hx_bound *bound;
     hx_status_t status;
 
-    engine->clears = !hx_kind_awaits_all(&kind) && hx_engine_is_far_ahead(engine);
-    if (engine->clears)
+    engine->part = HX_PART_CALL;
+    if (!hx_kind_awaits_all(&kind) && hx_engine_is_far_ahead(engine)) {
+        engine->part = HX_PART_BARRIER;
         kind = hx_kind_barrier();
+    } else if (first->call.spreads && !first->spread.done) {
+        struct hx_call counts = hx_spread_call(&first->spread, &first->call);
+        engine->part = HX_PART_COUNTS;
+        kind = counts.kind;
+        in = counts.in;
+        out = counts.out;
+    }
     if ((status = hx_bind(engine, kind, &bound)) != HX_SUCCESS)
         return hx_comm_break(engine->comm, status);
     if (kind.coll == HX_COLL_BARRIER)
         in = out = &first->token;
-    else
+    else if (engine->part == HX_PART_CALL)
         hx_call_aside(&first->call, first->aside, &in, &out);
     if (hx_coll_has_traffic(kind.coll))
         hx_bound_set_traffic(bound, &first->call.traffic);
@@ -64,11 +72,19 @@ static void first_end(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
 
-    if (engine->clears)
+    hx_status_t status = HX_SUCCESS;
+
+    if (engine->part == HX_PART_BARRIER)
         return;
+    if (engine->part == HX_PART_COUNTS) {
+        status = hx_spread_apply(&first->spread, &first->call);
+        if (engine->comm->failed || (status == HX_SUCCESS && first->call.kind.count))
+            return;
+    } else {
+        hx_call_settle(&first->call, first->aside);
+    }
     engine->first = first->next;
-    hx_call_settle(&first->call, first->aside);
-    request_end(first, HX_SUCCESS);
+    request_end(first, status == HX_SUCCESS ? hx_spread_compare(&first->spread, &first->call) : status);
 }
 
 /* Until it must wait, has nothing left to do, or has failed. */
@@ -141,6 +157,7 @@ int hx_requests_active(const struct hx_comm *comm)
 static void request_release(struct hx_request *request)
 {
     request->call.comm->requests--;
+    hx_spread_close(&request->spread);
     free(request->aside);
     free(request);
 }
@@ -149,9 +166,13 @@ static hx_status_t request_start(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
     struct hx_engine *engine;
+    hx_status_t status;
 
+    if (comm->size == 1 && request->call.spreads && !request->spread.done &&
+        (status = hx_spread_apply(&request->spread, &request->call)) != HX_SUCCESS)
+        return status;
     request->state = HX_REQUEST_DONE;
-    request->status = HX_SUCCESS;
+    request->status = request->spread.done ? hx_spread_compare(&request->spread, &request->call) : HX_SUCCESS;
     if (request->call.kind.count == 0)
         return HX_SUCCESS;
     if (comm->size == 1) {
@@ -195,7 +216,8 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     }
     *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
     call->comm->requests++;
-    if (!persistent && (status = request_start(request)) != HX_SUCCESS) {
+    if ((status = hx_spread_open(&request->spread, call)) != HX_SUCCESS ||
+        (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
         request_release(request);
         return status;
     }

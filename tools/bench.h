@@ -20,6 +20,8 @@ enum bench_collective {
     BENCH_REDUCE,
     BENCH_GATHER,
     BENCH_SCATTER,
+    BENCH_GATHERV,
+    BENCH_SCATTERV,
     BENCH_SCAN,
     BENCH_EXSCAN,
     BENCH_ALLTOALL,
@@ -32,7 +34,7 @@ enum bench_collective {
 /* One rank gives or gets all. */
 static inline int bench_is_rooted(enum bench_collective collective)
 {
-    return collective >= BENCH_BCAST && collective <= BENCH_SCATTER;
+    return collective >= BENCH_BCAST && collective <= BENCH_SCATTERV;
 }
 
 /* A rank's result holds what the ranks up to it gave. */
@@ -57,7 +59,14 @@ static inline int bench_has_blocks(enum bench_collective collective)
 /* The vector has a block for each rank, as even as can be: the call's count is that of all. */
 static inline int bench_has_counts(enum bench_collective collective)
 {
-    return collective == BENCH_REDUCE_SCATTER || collective == BENCH_ALLGATHERV;
+    return collective == BENCH_REDUCE_SCATTER || collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV ||
+           collective == BENCH_SCATTERV;
+}
+
+/* And a result of all ranks' blocks, of such counts. */
+static inline int bench_joins_counts(enum bench_collective collective)
+{
+    return collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV;
 }
 
 /* Where rank's block starts then; rank may be the number of ranks. */

@@ -30,6 +30,8 @@ int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype);
 /* counts: of each rank, as many as there are ranks; blocks stand one after the other. */
 int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op);
 int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype);
+int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root);
+int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root);
 /* Equal blocks, one after the other, but given by counts and displacements. */
 int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype);
 int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root);

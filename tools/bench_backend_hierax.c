@@ -135,6 +135,16 @@ int bench_allgatherv(const void *in, size_t count, void *out, const size_t *coun
     return told("hx_allgatherv", hx_allgatherv(in, count, out, counts, NULL, dtype, world), world);
 }
 
+int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root)
+{
+    return told("hx_gatherv", hx_gatherv(in, count, out, counts, NULL, dtype, root, world), world);
+}
+
+int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    return told("hx_scatterv", hx_scatterv(in, counts, NULL, out, count, dtype, root, world), world);
+}
+
 int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
 {
     return told("hx_alltoallv", hx_alltoallv(in, counts, displs, out, counts, displs, dtype, world), world);

@@ -211,6 +211,28 @@ int bench_allgatherv(const void *in, size_t count, void *out, const size_t *coun
                                                        dtypes[dtype], MPI_COMM_WORLD));
 }
 
+int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Gatherv", MPI_Gatherv(in, (int)count, dtypes[dtype], out, converted, displs, dtypes[dtype], root,
+                                                 MPI_COMM_WORLD));
+}
+
+int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    int *converted, *displs;
+
+    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Scatterv", MPI_Scatterv(in, converted, displs, dtypes[dtype], out, (int)count, dtypes[dtype], root,
+                                                   MPI_COMM_WORLD));
+}
+
 int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
 {
     int *n, *at;

@@ -244,7 +244,7 @@ static int agrees(double got, double expected, int averaged)
 /* Who contributed element i of a result that is not reduced; -1: it is. */
 static int source_of(enum bench_collective collective, size_t i, size_t count, int root)
 {
-    if (collective == BENCH_ALLGATHERV) { /* the last rank whose block starts no later */
+    if (bench_joins_counts(collective)) { /* the last rank whose block starts no later */
         int r = data.nranks - 1;
         while (bench_block_start(count, r, data.nranks) > i)
             r--;
@@ -252,7 +252,7 @@ static int source_of(enum bench_collective collective, size_t i, size_t count, i
     }
     if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER || bench_has_pairs(collective))
         return (int)(i / count);
-    return collective == BENCH_BCAST || collective == BENCH_SCATTER ? root : -1;
+    return collective == BENCH_BCAST || collective == BENCH_SCATTER || collective == BENCH_SCATTERV ? root : -1;
 }
 
 uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
@@ -263,7 +263,7 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
     size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
     int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
     size_t first = scatters || all_to_all ? count * (size_t)rank : 0;
-    if (collective == BENCH_REDUCE_SCATTER) {
+    if (collective == BENCH_REDUCE_SCATTER || collective == BENCH_SCATTERV) {
         first = bench_block_start(count, rank, data.nranks);
         n = bench_block_start(count, rank + 1, data.nranks) - first;
     }
@@ -274,7 +274,7 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
             double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
             int source = source_of(collective, i, count, root);
             size_t element = (gathers ? 0 : first) + (gathers || all_to_all ? i % count : i); /* of its source's input */
-            if (collective == BENCH_ALLGATHERV)
+            if (bench_joins_counts(collective))
                 element = i - bench_block_start(count, source, data.nranks);
             double expected = source >= 0 ? (double)input(source, element, call, part)
                                           : reduced(first + i, call, part, contributors, bench_is_scan(collective));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", "bcast", "reduce",
-                                              "gather", "scatter", "scan", "exscan", "alltoall",
+                                              "gather", "scatter", "gatherv", "scatterv", "scan", "exscan", "alltoall",
                                               "reduce_scatter", "allgatherv", "alltoallv", NULL};
 const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
                                          "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
@@ -41,10 +41,10 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, "
-    "exscan, alltoall, reduce_scatter, allgatherv, alltoallv.\v"
+    "gatherv, scatterv, exscan, alltoall, reduce_scatter, allgatherv, alltoallv.\v"
     "Sizes are bytes of the whole vector (allreduce, bcast, reduce, scans; reduce_scatter_block, raised to a multiple of ranks x "
     "element; scatter, alltoall, alltoallv, likewise) or of the whole output (allgather, gather, likewise); at least one element per rank. "
-    "reduce_scatter and allgatherv deal the elements out as evenly as can be; plan, rounds and sent/rank are those of "
+    "reduce_scatter, allgatherv, gatherv and scatterv deal the elements out as evenly as can be; plan, rounds and sent/rank are those of "
     "equal blocks as long as the longest.\n\n"
     "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
     "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "

@@ -29,7 +29,7 @@ static char *pair_in(const struct loop *l, uint32_t call)
         return pair;
     /* in place, a gathering's input is this rank's block of the output */
     int gathers = l->row->collective == BENCH_ALLGATHER || l->row->collective == BENCH_GATHER;
-    if (l->row->collective == BENCH_ALLGATHERV)
+    if (bench_joins_counts(l->row->collective))
         return pair + l->first * bench_dtype_bytes(l->o->dtype);
     return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
 }
@@ -66,6 +66,10 @@ static int call_library(const struct loop *l, uint32_t call)
     case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
     case BENCH_SCATTER:
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_GATHERV: return bench_gatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype, (int)l->o->root);
+    case BENCH_SCATTERV:
+        return bench_scatterv(pair_in(l, call), l->counts, l->in_place ? HX_IN_PLACE : out, l->counts[l->job->rank], l->o->dtype,
+                              (int)l->o->root);
     case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
     case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
     case BENCH_ALLTOALLV: return bench_alltoallv(in, out, l->counts, l->counts + l->job->size, l->o->dtype);
@@ -182,11 +186,12 @@ static void check_last(const struct loop *l, uint64_t *wrong)
 
 static int has_result(const struct loop *l)
 {
-    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER)
+    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER || l->row->collective == BENCH_GATHERV)
         return l->job->rank == (int)l->o->root;
     if (l->row->collective == BENCH_EXSCAN)
         return l->job->rank > 0;
-    return l->row->collective != BENCH_BARRIER && !(l->row->collective == BENCH_SCATTER && l->in_place);
+    int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    return l->row->collective != BENCH_BARRIER && !(scatters && l->in_place);
 }
 
 /* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
@@ -239,7 +244,7 @@ static int counts_open(struct loop *l)
     for (int r = 0; r < p; r++)
         l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
     l->first = bench_block_start(l->row->count, me, p);
-    *(l->row->collective == BENCH_ALLGATHERV ? &l->in_count : &l->out_count) = l->counts[me];
+    *(bench_joins_counts(l->row->collective) ? &l->in_count : &l->out_count) = l->counts[me];
     return 0;
 }
 

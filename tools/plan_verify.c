@@ -69,7 +69,7 @@ static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan
 /* Blocks of different length, up to that of the dense call: the first, and every fourth, of none. */
 static void ragged_make(struct hx_check_call *call, const struct hx_plan *plan, uint64_t *starts, uint64_t *places)
 {
-    int gathers = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
+    int apart = plan->coll != HX_COLL_REDUCE_SCATTER;
     uint64_t end = 0;
 
     starts[0] = 0;
@@ -80,7 +80,7 @@ static void ragged_make(struct hx_check_call *call, const struct hx_plan *plan, 
         end = places[r] + starts[r + 1] - starts[r];
     }
     call->sizes.starts = starts;
-    call->sizes.places = gathers ? places : NULL;
+    call->sizes.places = apart ? places : NULL;
 }
 
 static int root_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)

@@ -122,6 +122,83 @@ static void wrong_blocks(void)
     EXPECT(hx_allgatherv(NULL, 0, NULL, counts, NULL, HX_INT32, world), HX_SUCCESS, world, "");
 }
 
+/* Only the root looks at counts and displs; the others would wait for who has found a fault: each of these is wrong on all ranks. */
+static void wrong_spreads(void)
+{
+    int in[256] = {0}, out[256], size = hx_size(world), last = size - 1, is_root = hx_rank(world) == last;
+    size_t counts[64], displs[64], none[64] = {0};
+
+    for (int r = 0; r < size; r++) {
+        counts[r] = 2;
+        displs[r] = 3 * (size_t)r;
+    }
+    EXPECT(hx_gatherv(in, 2, is_root ? out : NULL, counts, displs, HX_INT32, last, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scatterv(is_root ? in : NULL, counts, displs, out, 2, HX_INT32, last, world), HX_SUCCESS, world, "");
+    EXPECT(hx_gatherv(NULL, 0, NULL, is_root ? none : NULL, NULL, HX_INT32, last, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scatterv(NULL, is_root ? none : NULL, NULL, NULL, 0, HX_INT32, last, world), HX_SUCCESS, world, "");
+    EXPECT(hx_gatherv(in, 2, out, counts, displs, HX_INT32, 0, NULL), HX_ERR_ARG, NULL, "hx_gatherv: the communicator is NULL");
+    EXPECT(hx_scatterv(in, counts, displs, out, 2, HX_INT32, -1, NULL), HX_ERR_ARG, NULL, "hx_scatterv: the communicator is NULL");
+    EXPECT(hx_gatherv(in, 2, out, counts, displs, HX_INT32, size, world), HX_ERR_ARG, world, "hx_gatherv: root");
+    EXPECT(hx_scatterv(in, counts, displs, out, 2, HX_INT32, -1, world), HX_ERR_ARG, world, "hx_scatterv: root -1 is no rank");
+    EXPECT(hx_gatherv(in, 2, out, counts, displs, (hx_dtype_t)99, last, world), HX_ERR_ARG, world, "hx_gatherv: datatype 99");
+    EXPECT(hx_gatherv(NULL, 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "hx_gatherv: in is NULL and count is 2");
+    EXPECT(hx_scatterv(in, counts, displs, NULL, 2, HX_INT32, last, world), HX_ERR_ARG, world, "hx_scatterv: out is NULL and count is 2");
+    if (is_root) {
+        EXPECT(hx_gatherv(in, 2, out, NULL, displs, HX_INT32, last, world), HX_ERR_ARG, world, "hx_gatherv: counts is NULL");
+        EXPECT(hx_scatterv(in, NULL, displs, out, 2, HX_INT32, last, world), HX_ERR_ARG, world, "hx_scatterv: counts is NULL");
+        EXPECT(hx_gatherv(in, 2, NULL, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "out is NULL, but counts are not all 0");
+        EXPECT(hx_scatterv(NULL, counts, displs, out, 2, HX_INT32, last, world), HX_ERR_ARG, world, "in is NULL, but counts are not all 0");
+        EXPECT(hx_gatherv(in, 2, HX_IN_PLACE, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "only in may be");
+        EXPECT(hx_scatterv(HX_IN_PLACE, counts, displs, out, 2, HX_INT32, last, world), HX_ERR_ARG, world, "only the root's out may be");
+        displs[last] = (size_t)-1; /* as a negative one arrives */
+        EXPECT(hx_gatherv(in, 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "is 18446744073709551615 and counts[");
+        EXPECT(hx_scatterv(in, counts, displs, out, 2, HX_INT32, last, world), HX_ERR_ARG, world, "more than an address space");
+        displs[last] = 1;
+        if (size > 1)
+            EXPECT(hx_gatherv(in, 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "they overlap");
+        displs[last] = 3 * (size_t)last;
+    } else {
+        EXPECT(hx_gatherv(HX_IN_PLACE, 2, out, NULL, NULL, HX_INT32, last, world), HX_ERR_ARG, world, "only that of root");
+        EXPECT(hx_scatterv(in, NULL, NULL, HX_IN_PLACE, 2, HX_INT32, last, world), HX_ERR_ARG, world, "only that of root");
+    }
+    /* more than an address space holds is seen by all */
+    EXPECT(hx_gatherv(in, SIZE_MAX / 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "more than an address space");
+}
+
+/* One rank thinks otherwise than the root. Told where the data arrive, which are as they were; nobody else notices, and it goes on. */
+static void other_counts(void)
+{
+    int in[256] = {0}, out[256], size = hx_size(world), me = hx_rank(world), root = size / 2, odd = size - 1;
+    size_t counts[64], displs[64];
+    char wanted[128];
+
+    for (int r = 0; r < size; r++) {
+        counts[r] = 2;
+        displs[r] = 3 * (size_t)r;
+    }
+    for (int said = 0; said < 120; said = said * 4 + 1) { /* fewer, or more */
+        hx_request_t *request;
+        size_t mine = me == odd ? (size_t)said : 2;
+        memset(out, 0x5a, sizeof(out));
+        snprintf(wanted, sizeof(wanted), "counts[%d] is 2, but rank %d gives %d elements", odd, odd, said);
+        EXPECT(hx_gatherv(in, mine, out, counts, displs, HX_INT32, root, world), me == root ? HX_ERR_ARG : HX_SUCCESS, world,
+               me == root ? wanted : "");
+        failures += out[0] != 0x5a5a5a5a || out[3 * odd] != 0x5a5a5a5a;
+        snprintf(wanted, sizeof(wanted), "count is %d on rank %d, but counts[%d] is 2 on root %d", said, odd, odd, root);
+        EXPECT(hx_scatterv(in, counts, said ? NULL : displs, out, mine, HX_INT32, root, world), me == odd ? HX_ERR_ARG : HX_SUCCESS, world,
+               me == odd ? wanted : "");
+        failures += (out[0] == 0x5a5a5a5a) != (me == odd);
+        EXPECT(hx_igatherv(in, mine, out, counts, displs, HX_INT32, root, world, &request), HX_SUCCESS, world, "");
+        EXPECT(hx_wait(request), me == root ? HX_ERR_ARG : HX_SUCCESS, world, "");
+        EXPECT(hx_scatterv_init(in, counts, NULL, out, mine, HX_INT32, root, world, &request), HX_SUCCESS, world, "");
+        for (int i = 0; i < 2; i++) {
+            EXPECT(hx_start(request), HX_SUCCESS, world, "");
+            EXPECT(hx_wait(request), me == odd ? HX_ERR_ARG : HX_SUCCESS, world, me == odd ? wanted : "");
+        }
+        EXPECT(hx_request_free(request), HX_SUCCESS, world, "");
+    }
+}
+
 static void wrong_roots(void)
 {
     int in[64] = {0}, out[64], size = hx_size(world);
@@ -310,6 +387,8 @@ int main(void)
     wrong_communicators();
     wrong_requests();
     wrong_traffic();
+    wrong_spreads();
+    other_counts();
     zero_counts();
     right_calls();
     wrong_arguments();

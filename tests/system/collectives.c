@@ -437,12 +437,79 @@ static void alltoallv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in
     }
 }
 
+/* Where blocks stand at the root: one after the other, or apart, from the last rank's to the first's. Returns the end. */
+static size_t root_places(const size_t *counts, int apart, size_t *displs)
+{
+    size_t end = 0;
+
+    for (int i = 0; i < size; i++) {
+        int r = apart ? size - 1 - i : i;
+        displs[r] = end + (size_t)apart;
+        end = displs[r] + counts[r];
+    }
+    return end + (size_t)apart;
+}
+
+/* The root alone knows all counts, and where blocks stand. */
+static void gatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root, int in_place, int apart)
+{
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t mine = counts[rank], out_n = root_places(counts, apart, displs);
+    int is_root = rank == root, one_buffer = is_root && in_place;
+    unsigned char *in = buffer_get(&in_buffer, mine * e), *out = buffer_get(&out_buffer, out_n * e);
+    const void *from = one_buffer ? HX_IN_PLACE : mine ? in : NULL;
+    char what[128];
+
+    snprintf(what, sizeof(what), "gatherv %s count %zu shift %d root %d%s%s", hx_dtype_name(t), n, shift, root,
+             in_place ? " in place" : "", apart ? " apart" : "");
+    fill(one_buffer ? out + displs[rank] * e : in, rank, 0, mine, t, op);
+    calls++;
+    if (hx_gatherv(from, one_buffer ? 0 : mine, is_root && all ? out : NULL, is_root ? counts : NULL, is_root && apart ? displs : NULL, t,
+                   root, world) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, out_n * e, what);
+    for (int r = 0; is_root && r < size; r++) {
+        for (size_t i = 0; i < counts[r]; i++)
+            element_check(out + (displs[r] + i) * e, contribution(r, i, t, op), t, 0, what, i);
+        for (size_t i = 0; apart && i < e; i++)
+            if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
+                die("wrote between the blocks");
+    }
+    for (size_t i = 0; !one_buffer && i < mine; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+}
+
+static void scatterv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root, int in_place, int apart)
+{
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t mine = counts[rank], in_n = root_places(counts, apart, displs);
+    int is_root = rank == root, stays = is_root && in_place;
+    unsigned char *in = buffer_get(&in_buffer, in_n * e), *out = buffer_get(&out_buffer, mine * e);
+    void *to = stays ? HX_IN_PLACE : mine ? out : NULL;
+    char what[128];
+
+    snprintf(what, sizeof(what), "scatterv %s count %zu shift %d root %d%s%s", hx_dtype_name(t), n, shift, root,
+             in_place ? " in place" : "", apart ? " apart" : "");
+    fill(in, rank, 0, in_n, t, op);
+    calls++;
+    if (hx_scatterv(is_root && all ? in : NULL, is_root ? counts : NULL, is_root && apart ? displs : NULL, to, stays ? 0 : mine, t, root,
+                    world) != HX_SUCCESS)
+        die(what);
+    guards_check(&out_buffer, mine * e, what);
+    for (size_t i = 0; !stays && i < mine; i++)
+        element_check(out + i * e, contribution(root, displs[rank] + i, t, op), t, 0, what, i);
+    for (size_t i = 0; i < in_n; i++) /* the input is as it was */
+        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+}
+
 static void all_block_calls(hx_dtype_t t, hx_op_t op, size_t n)
 {
     for (int variant = 0; variant < 4; variant++) {
         reduce_scatter_call(t, op, n, variant, variant % 2);
         allgatherv_call(t, op, n, variant, variant % 2, variant / 2);
         alltoallv_call(t, op, n, variant, variant % 2);
+        gatherv_call(t, op, n, variant, (int)(n + (size_t)variant) % size, variant % 2, variant / 2);
+        scatterv_call(t, op, n, variant, (int)(n + (size_t)variant) % size, variant / 2, variant % 2);
     }
 }
 
@@ -613,6 +680,10 @@ static void run_ahead(void)
             allgatherv_call(HX_INT32, HX_SUM, n, i % 3, i % 2, i % 4 / 2);
         if (i % 7 == 4)
             alltoallv_call(HX_INT32, HX_SUM, n, i % 3, i % 2);
+        if (i % 17 == 9)
+            gatherv_call(HX_INT32, HX_SUM, n, i % 3, root, i % 2, i % 4 / 2);
+        if (i % 19 == 3)
+            scatterv_call(HX_INT32, HX_SUM, n, i % 3, root, i % 2, i % 4 / 2);
         if (i % 97 == 96)
             one_call(HX_COLL_ALLREDUCE, HX_INT32, HX_SUM, n, 0);
     }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMS = 12, CALLS = 24, PERSISTENT = 6, MOST = 20000 };
+enum { COMMS = 12, CALLS = 24, PERSISTENT = 10, MOST = 20000 };
 
 struct group { /* the same on all ranks, members or not */
     int open, size, *ranks; /* of the job */
@@ -21,11 +21,12 @@ struct group { /* the same on all ranks, members or not */
 };
 
 enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, SCAN, EXSCAN, ALLTOALL, REDUCE_SCATTERV, ALLGATHERV,
-            ALLTOALLV, WHATS };
+            ALLTOALLV, GATHERV, SCATTERV, WHATS };
 
 struct call {
     enum what what;
     int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
+    int placed;                                      /* displs hold at every start */
     size_t count, counts[64], displs[64]; /* of the group's ranks; of ALLTOALLV from and to this one, alike */
     int64_t *in, *out;
     hx_request_t *request; /* NULL: not under way here */
@@ -74,10 +75,10 @@ static size_t before(const struct call *call, int me)
     return n;
 }
 
-/* Where their blocks stand in the output of an all-gather: every other time in reverse order, and apart. */
+/* Where their blocks stand, where all of them stand: every other time in reverse order, and apart. */
 static const size_t *displs_of(const struct call *call)
 {
-    return call->stamp % 2 ? call->displs : NULL;
+    return call->placed || call->stamp % 2 ? call->displs : NULL;
 }
 
 static size_t place(const struct call *call, int r)
@@ -98,6 +99,7 @@ static int64_t wanted(const struct call *call, int me, size_t i)
     case ALLTOALL: return contribution(g->ranks[i / call->count], call->stamp, (size_t)me * call->count + i % call->count);
     case BCAST: return contribution(g->ranks[call->root], call->stamp, i);
     case SCATTER: return contribution(g->ranks[call->root], call->stamp, (size_t)me * call->count + i);
+    case SCATTERV: return contribution(g->ranks[call->root], call->stamp, place(call, me) + i);
     case REDUCE_SCATTER: i += (size_t)me * call->count; break;
     case REDUCE_SCATTERV: i += before(call, me); break;
     default: break;
@@ -115,8 +117,10 @@ static size_t in_count(const struct call *call)
         return before(call, groups[call->group].size);
     if (call->what == ALLTOALLV)
         return 0; /* filled block by block */
-    if (call->what == ALLGATHERV)
+    if (call->what == ALLGATHERV || call->what == GATHERV)
         return call->counts[hx_rank(groups[call->group].comm)];
+    if (call->what == SCATTERV) /* the gaps too */
+        return (size_t)MOST;
     return blocks ? call->count * (size_t)groups[call->group].size : call->count;
 }
 
@@ -126,6 +130,8 @@ static size_t out_count(const struct call *call, int me)
     case BARRIER:
     case ALLTOALLV:
     case ALLGATHERV: return 0; /* compared block by block */
+    case GATHERV: return 0;
+    case SCATTERV:
     case REDUCE_SCATTERV: return call->counts[me];
     case ALLTOALL:
     case ALLGATHER: return call->count * (size_t)groups[call->group].size;
@@ -136,6 +142,17 @@ static size_t out_count(const struct call *call, int me)
     }
 }
 
+/* Only the root may be in place. */
+static int is_rooted(const struct call *call)
+{
+    return call->what == REDUCE || call->what == GATHER || call->what == SCATTER || call->what == GATHERV || call->what == SCATTERV;
+}
+
+static int scatters(const struct call *call)
+{
+    return call->what == SCATTER || call->what == SCATTERV;
+}
+
 /* Fill the buffers, in place as the call wants it. Returns what to pass as in and out. */
 static void prepare(struct call *call, const void **in, void **out)
 {
@@ -143,21 +160,18 @@ static void prepare(struct call *call, const void **in, void **out)
     int me = hx_rank(g->comm), one = call->in_place && call->what != BCAST && call->what != BARRIER;
     size_t n = in_count(call), at = call->what == ALLGATHER || call->what == GATHER ? (size_t)me * n : 0;
 
-    if (call->what == ALLGATHERV)
+    if (call->what == ALLGATHERV || call->what == GATHERV)
         at = place(call, me);
     for (size_t i = 0; i < (size_t)MOST; i++)
         call->in[i] = call->out[i] = -1;
-    if (one && (call->what == REDUCE || call->what == GATHER || call->what == SCATTER) && me != call->root)
-        one = 0;
-    if (call->what == SCATTER)
-        one = one && me == call->root;
+    one = one && (!is_rooted(call) || me == call->root);
     for (size_t i = 0; i < n; i++)
-        (one && call->what != SCATTER ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
+        (one && !scatters(call) ? call->out + at : call->in)[i] = contribution(rank, call->stamp, i);
     for (int r = 0; call->what == ALLTOALLV && r < g->size; r++)
         for (size_t i = 0; i < call->counts[r]; i++)
             (one ? call->out : call->in)[call->displs[r] + i] = contribution(rank, call->stamp, (size_t)r * MOST + i);
-    *in = one && call->what != SCATTER ? HX_IN_PLACE : call->in;
-    *out = one && call->what == SCATTER ? HX_IN_PLACE : call->out;
+    *in = one && !scatters(call) ? HX_IN_PLACE : call->in;
+    *out = one && scatters(call) ? HX_IN_PLACE : call->out;
     if (call->what == BCAST)
         for (size_t i = 0; i < n && me == call->root; i++)
             call->out[i] = contribution(rank, call->stamp, i);
@@ -170,8 +184,8 @@ static void gathered_compare(const struct call *call)
     for (int r = 0; r < g->size; r++)
         for (size_t i = 0; i < call->counts[r]; i++)
             if (call->out[place(call, r) + i] != contribution(g->ranks[r], call->stamp, i)) {
-                fprintf(stderr, "rank %d: allgatherv in group %d of %d, count %zu, in place %d: element %zu of rank %d is wrong\n", rank,
-                        call->group, g->size, call->count, call->in_place, i, r);
+                fprintf(stderr, "rank %d: %s in group %d of %d, count %zu, in place %d: element %zu of rank %d is wrong\n", rank,
+                        call->what == GATHERV ? "gatherv" : "allgatherv", call->group, g->size, call->count, call->in_place, i, r);
                 exit(1);
             }
 }
@@ -192,10 +206,10 @@ static void exchanged_compare(const struct call *call)
 
 static void compare(const struct call *call)
 {
-    int me = hx_rank(groups[call->group].comm), placed = call->in_place && call->what == SCATTER && me == call->root;
-    const int64_t *out = placed ? call->in + (size_t)me * call->count : call->out;
+    int me = hx_rank(groups[call->group].comm), stays = call->in_place && scatters(call) && me == call->root;
+    const int64_t *out = !stays ? call->out : call->in + (call->what == SCATTERV ? place(call, me) : (size_t)me * call->count);
 
-    if (call->what == ALLGATHERV)
+    if (call->what == ALLGATHERV || (call->what == GATHERV && me == call->root))
         gathered_compare(call);
     if (call->what == ALLTOALLV)
         exchanged_compare(call);
@@ -211,6 +225,7 @@ static void compare(const struct call *call)
 static hx_status_t call_block(const struct call *call, const void *in, void *out)
 {
     hx_comm_t *comm = groups[call->group].comm;
+    int root = hx_rank(comm) == call->root;
 
     switch (call->what) {
     case BARRIER: return hx_barrier(comm);
@@ -226,6 +241,12 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
     case EXSCAN: return hx_exscan(in, out, call->count, HX_INT64, HX_SUM, comm);
     case REDUCE_SCATTERV: return hx_reduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm);
     case ALLGATHERV: return hx_allgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm);
+    case GATHERV:
+        return hx_gatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, HX_INT64,
+                          call->root, comm);
+    case SCATTERV:
+        return hx_scatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], HX_INT64,
+                           call->root, comm);
     case ALLTOALLV: return hx_alltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm);
     case WHATS: break;
     }
@@ -235,6 +256,7 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
 static hx_status_t call_start(struct call *call, const void *in, void *out)
 {
     hx_comm_t *comm = groups[call->group].comm;
+    int root = hx_rank(comm) == call->root;
 
     switch (call->what) {
     case BARRIER: return hx_ibarrier(comm, &call->request);
@@ -251,6 +273,12 @@ static hx_status_t call_start(struct call *call, const void *in, void *out)
     case REDUCE_SCATTERV: return hx_ireduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm, &call->request);
     case ALLGATHERV:
         return hx_iallgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm, &call->request);
+    case GATHERV:
+        return hx_igatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, HX_INT64,
+                           call->root, comm, &call->request);
+    case SCATTERV:
+        return hx_iscatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], HX_INT64,
+                            call->root, comm, &call->request);
     case ALLTOALLV:
         return hx_ialltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm, &call->request);
     case WHATS: break;
@@ -471,6 +499,26 @@ static void operation(void)
         all_wait();
 }
 
+/* Make a persistent call of the world ready. root: this rank is. The stamp changes from start to start; the places must not. */
+static void call_make(struct call *call, int root)
+{
+    hx_comm_t *comm = groups[0].comm;
+    const size_t *counts = call->counts, *displs = call->displs;
+    size_t n = call->count, mine = counts[rank];
+    const void *in = call->in_place && (call->what != GATHERV || root) && call->what != SCATTERV ? HX_IN_PLACE : call->in;
+    void *out = call->in_place && call->what == SCATTERV && root ? HX_IN_PLACE : call->out;
+    hx_request_t **request = &call->request;
+
+    switch (call->what) {
+    case ALLREDUCE: check(hx_allreduce_init(in, out, n, HX_INT64, HX_SUM, comm, request), comm); break;
+    case REDUCE_SCATTER: check(hx_reduce_scatter_block_init(in, out, n, HX_INT64, HX_SUM, comm, request), comm); break;
+    case GATHERV: check(hx_gatherv_init(in, mine, out, counts, displs, HX_INT64, call->root, comm, request), comm); break;
+    case SCATTERV: check(hx_scatterv_init(in, counts, displs, out, mine, HX_INT64, call->root, comm, request), comm); break;
+    default: check(hx_alltoallv_init(in, counts, displs, out, counts, displs, HX_INT64, comm, request), comm); break;
+    }
+    call->placed = 1;
+}
+
 static void start(void)
 {
     int all[64];
@@ -492,22 +540,18 @@ static void start(void)
             abort();
     }
     for (int i = 0; i < PERSISTENT; i++) {
-        static const enum what whats[] = {ALLREDUCE, REDUCE_SCATTER, ALLTOALLV};
+        static const enum what whats[] = {ALLREDUCE, REDUCE_SCATTER, ALLTOALLV, GATHERV, SCATTERV};
         struct call *call = &persistent[i];
-        const void *in = i < 3 ? call->in : HX_IN_PLACE;
-        call->what = whats[i % 3];
-        call->count = (size_t)(1 + 300 * i);
-        call->in_place = i > 2;
-        for (int r = 0; r < size; r++) { /* of ALLTOALLV */
-            call->counts[r] = call->count * (size_t)((r + rank) % 3) / 2;
+        int root = i % size;
+        call->what = whats[i % 5];
+        call->count = (size_t)(1 + 180 * i);
+        call->root = root;
+        call->in_place = i > 4;
+        for (int r = 0; r < size; r++) { /* where there are counts */
+            call->counts[r] = call->count * (size_t)((r + (call->what == ALLTOALLV ? rank : 0)) % 3) / 2;
             call->displs[r] = (size_t)r * call->count;
         }
-        check(call->what == ALLREDUCE ? hx_allreduce_init(in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm, &call->request)
-              : call->what == ALLTOALLV
-                  ? hx_alltoallv_init(in, call->counts, call->displs, call->out, call->counts, call->displs, HX_INT64, groups[0].comm,
-                                      &call->request)
-                  : hx_reduce_scatter_block_init(in, call->out, call->count, HX_INT64, HX_SUM, groups[0].comm, &call->request),
-              groups[0].comm);
+        call_make(call, rank == root);
     }
 }
 

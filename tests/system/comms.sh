@@ -18,10 +18,10 @@ draw() {
 draw 1 1 $((operations / 10))
 draw 4 1 "$operations"
 draw 3 3 $((operations / 4))
-draw 5 3 $((operations / 4))
+draw 6 3,1,2 $((operations / 4))
 export HX_PROGRESS_THREAD=1
 draw 3 1 $((operations / 10))
-draw 3 3 $((operations / 10))
+draw 6 3,1,2 $((operations / 10))
 unset HX_PROGRESS_THREAD
 for shape in "1 1" "3 1" "4 2"; do
     for thread in 0 1; do

@@ -32,9 +32,9 @@ refuses() {
 case_check_passes() {
     local n dtype op
     for n in 1 2 3; do
-        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce gather scatter scan exscan alltoall \
+        passes $n allreduce reduce_scatter_block allgather barrier bcast reduce gather scatter gatherv scatterv scan exscan alltoall \
             reduce_scatter allgatherv alltoallv --max 64K --factor 16
-        passes $n bcast reduce gather scatter --max 64K --factor 64 --root $((n - 1)) --in-place
+        passes $n bcast reduce gather scatter gatherv scatterv --max 64K --factor 64 --root $((n - 1)) --in-place
         passes $n allreduce reduce_scatter_block allgather scan exscan alltoall reduce_scatter allgatherv alltoallv \
             --max 20000 --factor 50 --in-place
     done
