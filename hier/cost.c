@@ -2,6 +2,7 @@
 /* The cost model: see cost.h. Formulas: the heads of the algorithms' files. */
 #include "cost.h"
 #include "inter/bruck.h"
+#include "inter/double_tree.h"
 #include "inter/tree.h"
 #include <string.h>
 
@@ -63,6 +64,10 @@ static int tree_book(const char *name, int p, double *rounds, double *messages, 
     } else if (!strcmp(name, "chain")) {
         *rounds = others;
         *messages = *vectors = 1;
+    } else if (!strcmp(name, "double_tree")) { /* two halves */
+        *rounds = p > 1 ? hx_double_tree_rounds(p - 1) : 0;
+        *messages = 2;
+        *vectors = 1;
     } else {
         return -1;
     }
@@ -165,6 +170,10 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         fold = (p & (p - 1)) ? 1 : 0;
         *rounds = *messages = phases * floor_log2(p) + 2 * fold; /* who folds hands in a vector first and is served at the end */
         *vectors += fold;
+    } else if (!strcmp(name, "double_tree")) { /* of four halves; among two or three members nobody has so many */
+        *rounds = p > 1 ? 2 * (hx_double_tree_rounds(p) - 1) : 0;
+        *messages = p > 4 ? 4 : p;
+        *vectors = *messages / 2;
     } else if (!strcmp(name, "tree")) {
         *rounds = 2 * log;
         *messages = *vectors = log;
@@ -179,12 +188,15 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
-/* Vectors that pass before the last member of a chain gets its first slice: a chain is as good as its slices are many. */
+/* Vectors that pass before the last member of a chain or tree gets its first slice: it is as good as its slices are many. An
+ * all-reduce holds each slice until its sum has come back, and few are under way. */
 static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
 {
-    if (strcmp(algorithm->name, "chain"))
+    double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
+
+    if (strcmp(algorithm->name, "chain") && strcmp(algorithm->name, "double_tree"))
         return 0;
-    return (rounds - 1) / (slices < 1 ? 1 : slices > HX_COARSE_SLICES_MAX ? HX_COARSE_SLICES_MAX : slices);
+    return (rounds - 1) / (slices < 1 ? 1 : slices > most ? most : slices);
 }
 
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */

@@ -24,6 +24,7 @@ struct hx_cost {
 };
 
 #define HX_COARSE_SLICES_MAX 8 /* of a vector between nodes */
+#define HX_COARSE_WINDOW 3     /* of them under way at once */
 
 /* Bytes of a message between nodes that is not worth cutting: the CPU's part in it is 1/16 of the wire's. */
 static inline double hx_cost_least_message(const struct hx_cost_params *params)

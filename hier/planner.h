@@ -11,7 +11,6 @@
 
 #define HX_MAX_CANDIDATES 512
 #define HX_FINE_WINDOW 4 /* slices under way at once */
-#define HX_COARSE_WINDOW 3
 
 /* Coarse slices under way at once. Channels of a flat plan share the rings of a node. */
 static inline unsigned hx_coarse_window(const struct hx_plan *plan)

@@ -19,6 +19,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "least bytes in 2 ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
     {"tree", HX_COLL_ALLREDUCE, hx_allreduce_tree, ANYWHERE, 0,
      "up and down a binomial tree: 2 ceil(log2 p) rounds of whole vectors, the fewest messages", "The Illustrated Collectives"},
+    {"double_tree", HX_COLL_ALLREDUCE, hx_allreduce_double_tree, ANYWHERE, 0,
+     "up and down two trees, half of the vector each, in slices: large vectors, many members", "Sanders, Speck, Traeff 2009"},
     {"kangaring", HX_COLL_ALLREDUCE, hx_allreduce_kangaring, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "a ring of pairs that share a cache: 2 ceil(p/2) rounds, half of the bytes stay in the pair", "Neuron KangaRing"},
 
@@ -56,6 +58,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "van de Geijn 1994; Traeff"},
     {"chain", HX_COLL_BCAST, hx_bcast_chain, ANYWHERE, 0,
      "each member passes slices on to the next: large vectors, few members", "Johnsson, Ho 1989"},
+    {"double_tree", HX_COLL_BCAST, hx_bcast_double_tree, ANYWHERE, 0,
+     "down two trees, half of the vector each, in slices: large vectors, many members", "Sanders, Speck, Traeff 2009"},
 
     {"flat", HX_COLL_REDUCE, hx_reduce_flat, ANYWHERE, 0,
      "1 round, everybody sends to the root: few members, small vectors", "The Illustrated Collectives"},
@@ -67,6 +71,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "Rabenseifner 2004; Traeff"},
     {"chain", HX_COLL_REDUCE, hx_reduce_chain, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
+    {"double_tree", HX_COLL_REDUCE, hx_reduce_double_tree, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "up two trees, half of the vector each, in slices: large vectors, many members", "Sanders, Speck, Traeff 2009"},
 
     {"dissemination", HX_COLL_BARRIER, hx_barrier_dissemination, ANYWHERE, 0,
      "ceil(log2 p) rounds", "Hensgen, Finkel, Manber 1988"},

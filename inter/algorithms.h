@@ -14,6 +14,7 @@ void hx_allreduce_recursive_doubling(struct hx_builder *b);
 void hx_allreduce_rdh(struct hx_builder *b);
 void hx_allreduce_circulant(struct hx_builder *b);
 void hx_allreduce_tree(struct hx_builder *b);
+void hx_allreduce_double_tree(struct hx_builder *b);
 void hx_allreduce_kangaring(struct hx_builder *b);
 
 void hx_reduce_scatter_ring(struct hx_builder *b);
@@ -34,6 +35,7 @@ void hx_bcast_knomial(struct hx_builder *b);
 void hx_bcast_scatter_ring(struct hx_builder *b);
 void hx_bcast_scatter_circulant(struct hx_builder *b);
 void hx_bcast_chain(struct hx_builder *b);
+void hx_bcast_double_tree(struct hx_builder *b);
 
 void hx_gather_flat(struct hx_builder *b);
 void hx_gather_binomial(struct hx_builder *b);
@@ -63,5 +65,6 @@ void hx_reduce_binomial(struct hx_builder *b);
 void hx_reduce_knomial(struct hx_builder *b);
 void hx_reduce_scatter_gather(struct hx_builder *b);
 void hx_reduce_chain(struct hx_builder *b);
+void hx_reduce_double_tree(struct hx_builder *b);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -181,6 +182,79 @@ static struct expected bcast_chain(int p, int r)
 {
     uint64_t messages = r < p - 1;
     return (struct expected){(uint32_t)((r > 0) + messages), messages, messages * (uint64_t)p * SHARE};
+}
+
+/* ---- two trees: where each number of low .. low+n-1 stands in the tree in order, drawn as the picture is */
+
+#define MOST_NUMBERS (MAX_P + 2)
+
+struct drawn {
+    int parent[MOST_NUMBERS], depth[MOST_NUMBERS], children[MOST_NUMBERS];
+};
+
+static void draw_in_order(struct drawn *tree, int low, int n, int parent, int depth)
+{
+    int top = n > 0 ? low - 1 + (1 << floor_log2(n)) : 0;
+
+    if (n <= 0)
+        return;
+    tree->parent[top] = parent;
+    tree->depth[top] = depth;
+    tree->children[parent]++;
+    draw_in_order(tree, low, top - low, top, depth + 1);
+    draw_in_order(tree, top + 1, low + n - 1 - top, top, depth + 1);
+}
+
+/* The trees of 1 .. n; a parent of 0 is outside. */
+static void draw_both(struct drawn trees[2], int n)
+{
+    memset(trees, 0, 2 * sizeof(*trees));
+    draw_in_order(&trees[0], 1, n, 0, 0);
+    trees[1].children[0] = 1;
+    draw_in_order(&trees[1], 2, n - 1, 1, 1);
+}
+
+static struct expected halves(uint32_t rounds, uint64_t messages, int p)
+{
+    return (struct expected){rounds, messages, messages * (uint64_t)p * SHARE / 2};
+}
+
+/* Rounds in which number v takes part, where a way begins outside or not: tree 1 is one round behind. */
+static uint32_t way_rounds(const struct drawn trees[2], int v, int n, int outside)
+{
+    uint64_t seen = 0;
+
+    for (int tree = 0; tree < 2; tree++)
+        for (int w = 1; w <= n; w++)
+            if ((w == v || trees[tree].parent[w] == v) && (trees[tree].parent[w] || outside))
+                seen |= UINT64_C(1) << (tree + trees[tree].depth[w]);
+    return (uint32_t)__builtin_popcountll(seen);
+}
+
+static struct expected bcast_double_tree(int p, int r)
+{
+    struct drawn trees[2];
+
+    draw_both(trees, p - 1);
+    for (int v = 1; v < p; v++) /* nobody has children in both */
+        assert_true(!trees[0].children[v] || !trees[1].children[v]);
+    return halves(way_rounds(trees, r, p - 1, 1), (uint64_t)(trees[0].children[r] + trees[1].children[r]), p);
+}
+
+static struct expected reduce_double_tree(int p, int r)
+{
+    struct expected e = bcast_double_tree(p, r);
+    return halves(e.rounds, r > 0 ? 2 : 0, p);
+}
+
+static struct expected allreduce_double_tree(int p, int r)
+{
+    struct drawn trees[2];
+    int v = r + 1;
+
+    draw_both(trees, p);
+    return halves(2 * way_rounds(trees, v, p, 0),
+                  (uint64_t)((trees[0].parent[v] > 0) + (trees[1].parent[v] > 0) + trees[0].children[v] + trees[1].children[v]), p);
 }
 
 /* Numbers in the subtree of r, the root of 0 .. p-1. */
@@ -404,6 +478,9 @@ static const struct row {
     {"recursive_doubling", HX_COLL_ALLREDUCE, recursive_doubling},
     {"rdh", HX_COLL_ALLREDUCE, rdh_allreduce},
     {"tree", HX_COLL_ALLREDUCE, up_and_down_tree},
+    {"double_tree", HX_COLL_ALLREDUCE, allreduce_double_tree},
+    {"double_tree", HX_COLL_BCAST, bcast_double_tree},
+    {"double_tree", HX_COLL_REDUCE, reduce_double_tree},
     {"kangaring", HX_COLL_ALLREDUCE, kangaring_allreduce},
     {"kangaring", HX_COLL_REDUCE_SCATTER, kangaring},
     {"kangaring", HX_COLL_ALLGATHER, kangaring_allgather},
