@@ -122,6 +122,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
     double slice = planner->forced_slice ? (double)planner->forced_slice : fine_slice(plan->coll, bytes);
     uint64_t coarse, per_coarse;
+    double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
     struct deciding d;
     hx_status_t status = deciding_find(planner, candidate, plan, &d);
 
@@ -138,7 +139,8 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
         size_t live = most_live_slots(&d, &sizes);
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
-        if (live <= planner->live_bytes || left < FINE_SLICE_MIN_BYTES ||
+        choice->slot_bytes = live;
+        if (live <= planner->live_bytes || left < least ||
             (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */
             break;
         per_coarse += (per_coarse + 3) / 4;
@@ -290,6 +292,28 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
+/* The cheapest plan for whose slots there is room; of long elements there may be none for one that needs them. */
+static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, uint64_t count,
+                                uint32_t elem_bytes, struct hx_choice *choice)
+{
+    double bytes = hx_planner_vector_bytes(planner, candidates[0].coll, count, elem_bytes);
+    hx_status_t status = HX_ERR_ENV;
+
+    while ((*best = hx_planner_best(planner, candidates, *n, bytes)) >= 0) {
+        if ((status = plan_get(planner, &candidates[*best], &choice->plan)) != HX_SUCCESS)
+            return status;
+        status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, choice);
+        if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes)
+            return HX_SUCCESS;
+        hx_plan_release(choice->plan);
+        if (status != HX_SUCCESS)
+            return status;
+        candidates[*best] = candidates[--*n];
+    }
+    return hx_fail(HX_ERR_ENV, "no plan for %s of %u-byte elements fits this shape, a rank's slots of %zu bytes and the HX_* settings",
+                   hx_coll_name(candidates[0].coll), elem_bytes, planner->bank_bytes);
+}
+
 static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, int ordered, uint64_t count,
                                   uint32_t elem_bytes, struct hx_choice *choice)
 {
@@ -302,13 +326,9 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
     n = hx_planner_candidates(planner, coll, root, ordered, bytes, candidates, &fallback);
-    best = hx_planner_best(planner, candidates, n, bytes);
+    candidates[0].coll = coll; /* also where there are none */
+    status = choose_among(planner, candidates, &n, &best, count, elem_bytes, choice);
     planner->fallbacks += fallback != NULL;
-    status = best < 0 ? hx_fail(HX_ERR_ENV, "no plan for %s fits this shape and the HX_* settings", hx_coll_name(coll))
-                      : plan_get(planner, &candidates[best], &choice->plan);
-    if (status == HX_SUCCESS &&
-        (status = hx_planner_slices(planner, &candidates[best], choice->plan, count, elem_bytes, choice)) != HX_SUCCESS)
-        hx_plan_release(choice->plan);
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
         explain(planner, candidates, n, best, bytes, fallback, choice);
     free(candidates);

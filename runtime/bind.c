@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FOLD_BYTES ((size_t)8192) /* results of the program's own operation, that stay in the cache */
+
 /* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first row. */
 static size_t slice_offset(const struct hx_node *node, const struct hx_bound_stage *bs, enum hx_space space,
                            unsigned parity, size_t place)
@@ -32,7 +34,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     struct hx_span spans[3] = {{0, 0}};
     size_t place = slice % bs->window;
 
-    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = 1, .peer = step->peer, .n = step->n,
+    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->walks && step->op == HX_OP_REDUCE), .peer = step->peer, .n = step->n,
                                   .tag = step->tag, .handle = step->handle, .plan_step = step};
     if (step->nblocks == 0) { /* no data: only flags and transfers */
         const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
@@ -67,12 +69,12 @@ static int lags(const struct hx_step *step)
     return (step->op == HX_OP_AWAIT || step->op == HX_OP_PUBLISH) && step->own;
 }
 
-/* Does all that ever stands in a slot of this stage fit in the line of a flag? */
+/* Does all that ever stands in a slot of this stage fit in the line of a flag? There it is aligned to 8 bytes. */
 static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
     struct hx_span span;
 
-    if (!bs->stage->uses_slot || bs->layout.nslices > 1)
+    if (!bs->stage->uses_slot || bs->layout.nslices > 1 || (bs->walks && bs->layout.elem_bytes % 16 == 0))
         return 0;
     span = hx_layout_slot_span(&bs->layout);
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;
@@ -89,6 +91,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     hx_layout_init(&bs->layout, bound->plan, stage, sizes);
     bs->stage = stage;
     bs->me = (uint32_t)stage->me;
+    bs->walks = bound->user.fn != NULL;
     bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
     bs->tiny_slot = slot_is_tiny(bs);
     bs->controls = calloc((size_t)stage->n, sizeof(*bs->controls));
@@ -251,7 +254,7 @@ void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traff
 
 static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_bound *bound)
 {
-    size_t bytes = bound->work_bytes + bound->scratch_bytes;
+    size_t bytes = bound->work_bytes + bound->scratch_bytes + 2 * bound->fold_bytes;
 
     if (bytes > engine->memory_bytes) {
         void *memory = NULL;
@@ -296,7 +299,7 @@ static void maxima_take(struct hx_bound *bound)
 
 static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *choice)
 {
-    struct hx_sizes sizes = {.count = bound->kind.count, .elem_bytes = bound->elem_bytes,
+    struct hx_sizes sizes = {.count = bound->kind.count * bound->per_element, .elem_bytes = bound->elem_bytes,
                              .fine_slices = choice->fine_slices, .coarse_slices = choice->coarse_slices,
                              .starts = bound->starts, .places = bound->places};
     hx_status_t status;
@@ -311,6 +314,8 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if ((status = places_assign(&engine->node, bound)) != HX_SUCCESS)
         return status;
     maxima_take(bound);
+    if (bound->user.fn)
+        bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
     bound->one_slice = sizes.fine_slices == 1;
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
@@ -332,12 +337,12 @@ static hx_status_t blocks_bind(struct hx_bound *bound, const struct hx_blocks *b
         return hx_fail(HX_ERR_NOMEM, "no memory for the blocks of %zu ranks", n);
     bound->starts[0] = 0;
     for (size_t r = 0; r < n; r++)
-        bound->starts[r + 1] = bound->starts[r] + blocks->counts[r];
+        bound->starts[r + 1] = bound->starts[r] + blocks->counts[r] * bound->per_element;
     if (!blocks->displs)
         return HX_SUCCESS;
     bound->places = bound->starts + n + 1;
     for (size_t r = 0; r < n; r++)
-        bound->places[r] = blocks->displs[r];
+        bound->places[r] = blocks->displs[r] * bound->per_element;
     return HX_SUCCESS;
 }
 
@@ -346,10 +351,21 @@ int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *b
     if (!bound->places != !blocks->displs)
         return 0;
     for (int r = 0; r < bound->plan->p; r++)
-        if (bound->starts[r + 1] - bound->starts[r] != blocks->counts[r] ||
-            (bound->places && bound->places[r] != blocks->displs[r]))
+        if (bound->starts[r + 1] - bound->starts[r] != blocks->counts[r] * bound->per_element ||
+            (bound->places && bound->places[r] != blocks->displs[r] * bound->per_element))
             return 0;
     return 1;
+}
+
+/* What a plan counts in. Elements of the program's own types are cut where nothing is reduced, so that however long they are slices stay
+ * short. */
+static uint32_t unit_bytes(struct hx_kind kind)
+{
+    size_t bytes = hx_dtype_bytes(kind.dtype);
+
+    if (hx_is_user((unsigned)kind.dtype) && !hx_coll_reduces(kind.coll) && !hx_coll_has_traffic(kind.coll))
+        bytes = bytes % 16 == 0 ? 16 : bytes & -bytes;
+    return (uint32_t)bytes;
 }
 
 hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **out)
@@ -361,8 +377,9 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
         hx_plan_release(choice->plan);
         return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
     }
-    *bound = (struct hx_bound){.kind = kind, .elem_bytes = (uint32_t)hx_dtype_bytes(kind.dtype), .plan = choice->plan,
-                               .nstages = choice->plan->nstages, .kernel = hx_reduce_kernel(kind.dtype, kind.op)};
+    *bound = (struct hx_bound){.kind = kind, .elem_bytes = unit_bytes(kind), .plan = choice->plan, .nstages = choice->plan->nstages,
+                               .per_element = hx_dtype_bytes(kind.dtype) / unit_bytes(kind),
+                               .kernel = hx_reduce_kernel(kind.dtype, kind.op), .user = hx_user_op(kind.op)};
     if ((status = blocks_bind(bound, &kind.blocks)) != HX_SUCCESS ||
         (status = bound_fill(engine, bound, choice)) != HX_SUCCESS) {
         hx_bound_release(bound);
@@ -376,8 +393,10 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
 static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **out)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, 0, kind.count,
-                                                     (uint32_t)hx_dtype_bytes(kind.dtype), &choice);
+    struct hx_user_op op = hx_user_op(kind.op);
+    uint32_t unit = unit_bytes(kind);
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, op.fn && !op.commutative,
+                                                     kind.count * (hx_dtype_bytes(kind.dtype) / unit), unit, &choice);
 
     return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;
 }

@@ -4,12 +4,43 @@
 #include "call.h"
 #include "explain.h"
 #include "lock.h"
+#include "user.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- arguments ----------------------------------------------------------------------------------------------- */
+
+static int dtype_is_open(hx_dtype_t dtype)
+{
+    return hx_dtype_name(dtype) || (hx_user_is_open((unsigned)dtype) && hx_user_dtype_bytes(dtype));
+}
+
+static int op_is_open(hx_op_t op)
+{
+    return hx_op_name(op) || (hx_user_is_open((unsigned)op) && hx_user_op(op).fn);
+}
+
+/* Element type and operation, each alone and together. */
+static hx_status_t types_check(const char *name, struct hx_kind kind)
+{
+    int reduces = hx_coll_reduces(kind.coll);
+    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(kind.dtype) ? kind.op : kind.dtype)) ? "has been freed" : "is none";
+
+    if (!dtype_is_open(kind.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)kind.dtype,
+                       freed, hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name((hx_dtype_t)(HX_DTYPE_COUNT - 1)), HX_DTYPE_COUNT - 1);
+    if (!reduces || (op_is_open(kind.op) && (hx_user_op(kind.op).fn || hx_reduce_kernel(kind.dtype, kind.op))))
+        return HX_SUCCESS;
+    if (!op_is_open(kind.op))
+        return hx_fail(HX_ERR_ARG, "%s: operation %d %s; choose %s (%d) to %s (%d), or one of hx_op_create", name, (int)kind.op, freed,
+                       hx_op_name(HX_SUM), HX_SUM, hx_op_name((hx_op_t)(HX_OP_COUNT - 1)), HX_OP_COUNT - 1);
+    if (hx_dtype_name(kind.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(kind.op), hx_dtype_name(kind.dtype));
+    return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for datatype %d of %zu bytes, which is the program's own: so must be its "
+                   "operations (hx_op_create)", name, hx_op_name(kind.op), (int)kind.dtype, hx_dtype_bytes(kind.dtype));
+}
 
 hx_status_t hx_call_check_kind(const struct hx_call *call)
 {
@@ -19,16 +50,7 @@ hx_status_t hx_call_check_kind(const struct hx_call *call)
     size_t elem_bytes = hx_dtype_bytes(kind.dtype), blocks = hx_coll_has_blocks(kind.coll) ? (size_t)comm->size : 1;
     size_t bytes;
 
-    if (!elem_bytes)
-        hx_fail(HX_ERR_ARG, "%s: datatype %d is none; choose %s (%d) to %s (%d)", name, (int)kind.dtype,
-                hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name(HX_BYTE), HX_BYTE);
-    else if (hx_coll_reduces(kind.coll) && !hx_op_name(kind.op))
-        hx_fail(HX_ERR_ARG, "%s: operation %d is none; choose %s (%d) to %s (%d)", name, (int)kind.op,
-                hx_op_name(HX_SUM), HX_SUM, hx_op_name(HX_LXOR), HX_LXOR);
-    else if (hx_coll_reduces(kind.coll) && !hx_reduce_kernel(kind.dtype, kind.op))
-        hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(kind.op),
-                hx_dtype_name(kind.dtype));
-    else if (kind.root < 0 || kind.root >= comm->size)
+    if (kind.root < 0 || kind.root >= comm->size)
         hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, kind.root, comm->size - 1);
     else if (__builtin_mul_overflow(kind.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
         hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
@@ -71,6 +93,8 @@ hx_status_t hx_call_check(const struct hx_call *call)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
+    if ((status = types_check(name, kind)) != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
         (kind.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || kind.count == 0)
         return status;
@@ -114,7 +138,7 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out)
         in = (const unsigned char *)in + at;
     else
         out = (unsigned char *)out + at;
-    if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN)
+    if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN && hx_op_name(kind->op))
         hx_reduce_kernel(kind->dtype, kind->op)(out, &in, 1, kind->count);
     else if (in != out)
         memcpy(out, in, kind->count * hx_dtype_bytes(kind->dtype));
@@ -134,18 +158,28 @@ void hx_call_settle(const struct hx_call *call, const void *memory)
         memcpy(call->aside_to, memory, call->aside_bytes);
 }
 
+void *hx_call_aside_new(size_t bytes)
+{
+    void *memory = NULL;
+
+    return posix_memalign(&memory, 64, bytes) ? NULL : memory;
+}
+
 static hx_status_t aside_reserve(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     size_t bytes = call->aside == HX_ASIDE_NOTHING ? 0 : call->aside_bytes;
-    void *aside = bytes > comm->aside_bytes ? realloc(comm->aside, bytes) : comm->aside;
+    void *aside;
 
-    if (!aside && bytes) {
+    if (bytes <= comm->aside_bytes)
+        return HX_SUCCESS;
+    if (!(aside = hx_call_aside_new(bytes))) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
     }
+    free(comm->aside);
     comm->aside = aside;
-    comm->aside_bytes = bytes > comm->aside_bytes ? bytes : comm->aside_bytes;
+    comm->aside_bytes = bytes;
     return HX_SUCCESS;
 }
 

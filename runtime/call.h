@@ -80,7 +80,7 @@ void hx_progress_thread_end(struct hx_world *world);
 hx_status_t hx_call_check(const struct hx_call *call);
 /* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other arrays. */
 hx_status_t hx_call_check_traffic(const struct hx_call *call);
-/* What does not depend on the buffers: element type, operation, root, and bytes that fit an address space. */
+/* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are right. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
 /* Before a call that spreads: are its arguments right? Looked at in each call. */
@@ -95,6 +95,7 @@ hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_ca
 /* The only rank's result is its input. */
 void hx_call_alone(const struct hx_call *call, const void *in, void *out);
 /* Put aside: before the call, memory as aside_bytes says; and afterwards. */
+void *hx_call_aside_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
 void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);
 void hx_call_settle(const struct hx_call *call, const void *memory);
 

@@ -27,6 +27,33 @@ static const void **sources_collect(const struct hx_run *run, const struct hx_bo
     return sources;
 }
 
+/* Fold by the program's own operation, as many elements at a time as stay in the cache. Its result must not overlap what it reads, so it
+ * goes to one of two places in turn, and at last to dst, unless that is what it reads. */
+static void user_reduce(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, unsigned char *dst,
+                        const unsigned char *src, const unsigned char *own, size_t elements)
+{
+    const struct hx_bound *bound = run->bound;
+    const void **sources = sources_collect(run, instance->stage, step, src, own != NULL);
+    size_t most = bound->fold_bytes / bound->elem_bytes, count;
+    unsigned char *places = run->base[HX_SCRATCH] + bound->scratch_bytes;
+
+    if (own)
+        sources[step->tag] = own;
+    for (size_t at = 0; elements; at += count * bound->elem_bytes, elements -= count) {
+        const unsigned char *left = (const unsigned char *)sources[0] + at;
+        count = elements < most ? elements : most;
+        for (uint32_t i = 1; i < step->n; i++) {
+            const unsigned char *right = (const unsigned char *)sources[i] + at;
+            int last = i == step->n - 1 && left != dst + at && right != dst + at;
+            unsigned char *result = last ? dst + at : places + i % 2 * bound->fold_bytes;
+            bound->user.fn(left, right, result, count, bound->kind.dtype, bound->user.ctx);
+            left = result;
+        }
+        if (left != dst + at)
+            memcpy(dst + at, left, count * bound->elem_bytes);
+    }
+}
+
 /* A piece that is one span of every operand. */
 static inline void piece_reduce(const struct hx_run *run, const struct hx_instance *instance,
                                 const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
@@ -76,7 +103,8 @@ static struct walk walk_start(struct hx_run *run, const struct hx_instance *inst
     return w;
 }
 
-/* COPY or REDUCE piece by piece, along the spans of all operands. */
+/* COPY or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so costs no other
+ * call an instruction. */
 static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     unsigned char *dst = hx_operand_at(run, &step->dst);
@@ -92,8 +120,8 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
         if (own && walk_left(&with) < bytes)
             bytes = walk_left(&with);
         if (step->op == HX_OP_REDUCE)
-            piece_reduce(run, instance, step, dst + walk_at(&to), src + walk_at(&from),
-                         own ? own + walk_at(&with) : NULL, bytes / run->bound->elem_bytes);
+            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to), src + walk_at(&from),
+                                                               own ? own + walk_at(&with) : NULL, bytes / run->bound->elem_bytes);
         else
             piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datatypes and operations: sizes and names. */
 #include "reduce.h"
+#include "user.h"
 #include <string.h>
 
 static const struct {
@@ -38,7 +39,7 @@ static int is_dtype(hx_dtype_t dtype)
 
 size_t hx_dtype_bytes(hx_dtype_t dtype)
 {
-    return is_dtype(dtype) ? dtypes[dtype].bytes : 0;
+    return is_dtype(dtype) ? dtypes[dtype].bytes : hx_user_dtype_bytes(dtype);
 }
 
 const char *hx_dtype_name(hx_dtype_t dtype)

@@ -17,6 +17,7 @@
 #include "node.h"
 #include "reduce.h"
 #include "transport.h"
+#include "user.h"
 #include <stdint.h>
 
 struct hx_choice;
@@ -74,6 +75,7 @@ struct hx_bound_stage {
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
+    int walks;                   /* the program's own operation: a REDUCE always walks along spans */
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
     size_t slot_offset;          /* in a bank */
@@ -120,8 +122,11 @@ static inline int hx_kind_awaits_all(const struct hx_kind *kind)
 /* A plan bound to a kind of call. */
 struct hx_bound {
     struct hx_kind kind; /* without the blocks' arrays, which are the caller's: sizes has them */
-    uint32_t elem_bytes;
-    hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing */
+    uint32_t elem_bytes; /* of what the plan counts in: an element, or a part of one where elements may be cut */
+    uint64_t per_element;
+    hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing, or by the program's own operation */
+    struct hx_user_op user;
+    size_t fold_bytes; /* of each of two places for its results, after work and scratch */
     struct hx_plan *plan;
     uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;

@@ -56,10 +56,11 @@ typedef enum hx_dtype {
     HX_FLOAT64,
     HX_COMPLEX64,  /* two binary32: real, imaginary */
     HX_COMPLEX128, /* two binary64: real, imaginary */
-    HX_BYTE        /* raw bytes: bit-wise operations only */
+    HX_BYTE,       /* raw bytes: bit-wise operations only */
+    HX_DTYPE_MAX = 0x7fffffff /* no type: room for those of hx_dtype_contiguous */
 } hx_dtype_t;
 
-/* Reduction operations. Values are stable. All are commutative. */
+/* Reduction operations. Values are stable. All of these are commutative. */
 typedef enum hx_op {
     HX_SUM = 0,
     HX_PROD,
@@ -71,7 +72,8 @@ typedef enum hx_op {
     HX_BXOR,
     HX_LAND, /* logical, result 0 or 1: integer types */
     HX_LOR,
-    HX_LXOR
+    HX_LXOR,
+    HX_OP_MAX = 0x7fffffff /* no operation: room for those of hx_op_create */
 } hx_op_t;
 
 /* As `in`: the input is already in `out` (all-reduce, scans, reduce on the root), in this rank's block of `out` (all-gather,
@@ -223,6 +225,31 @@ HX_PUBLIC hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_
  * as it is, and without HX_IN_PLACE ignored. in, out: count elements each; in may be HX_IN_PLACE. A rank may return before
  * higher ranks have entered the call. Blocking. Errors as hx_allreduce. */
 HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
+
+/* ---- the program's own operations and datatypes -----------------------------------------------------------------
+ * Made and freed by each rank for itself, at any time, before hx_init too; the handles of the same operation or type may differ from rank
+ * to rank. Any datatype goes with any operation of the program's own; the built-in operations take built-in types only. */
+
+/* result[i] = left[i] op right[i], for count elements of dtype, which is the value that the call was given. left holds what lower ranks
+ * have contributed, right what higher ones have. The three arrays never overlap, so they may be declared restrict. They are aligned as the
+ * program's buffers are, as far as an element's size asks for it: to the largest power of two that divides it, at most 64 bytes. The
+ * function must be associative; it calls nothing of Hierax, and runs in whichever thread moves the call, several at once where
+ * threads drive several communicators. */
+typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx);
+
+/* Make an operation of fn, which gets ctx. commutative: 0 where op(a, b) and op(b, a) may differ; contributions are then folded in
+ * rank order, else in any. All ranks of a call give operations that are alike in this. Errors: HX_ERR_ARG, HX_ERR_NOMEM (4096 operations and
+ * types at once). */
+HX_PUBLIC hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
+
+/* No further call may name it; requests that do go on, and ctx must stay for them. Errors: HX_ERR_ARG also for a built-in one. */
+HX_PUBLIC hx_status_t hx_op_free(hx_op_t op);
+
+/* Make a datatype whose element is `bytes` bytes, one after the other in memory: 1 to 64 MiB. Errors as hx_op_create. */
+HX_PUBLIC hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype);
+
+/* As hx_op_free. */
+HX_PUBLIC hx_status_t hx_dtype_free(hx_dtype_t dtype);
 
 /* What a collective call does on this rank. */
 typedef struct hx_plan_info {

@@ -133,8 +133,15 @@ static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
     return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding, a line or, with
- * several slices, an element. column may be one more than there are: the end. */
+/* Room for the rounding of a block that starts on a line: to the next line, and with several slices of one element. */
+static size_t line_rounding(const struct hx_layout *layout)
+{
+    size_t aligned = layout->elem_bytes & -layout->elem_bytes;
+    return align_up(layout->elem_bytes + HX_ROW_ALIGN - (aligned < HX_ROW_ALIGN ? aligned : HX_ROW_ALIGN));
+}
+
+/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding. column may be one more
+ * than there are: the end. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
     uint64_t items = (uint64_t)hx_list_start(layout->stage, column) * hx_row_length(layout->stage, row);
@@ -143,7 +150,7 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t 
 
     if (!layout->slot_lines)
         return (elements + (layout->nslices > 1 ? blocks : 0)) * layout->elem_bytes;
-    return align_up(elements * layout->elem_bytes) + blocks * (size_t)HX_ROW_ALIGN;
+    return align_up(elements * layout->elem_bytes) + blocks * line_rounding(layout);
 }
 
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,

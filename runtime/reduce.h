@@ -16,8 +16,8 @@
  * nsrc 1 copies, with NaN and logical values made so. HX_AVG folds as HX_SUM (see hx_scale_inverse). */
 typedef void hx_reduce_kernel_t(void *dst, const void *const *src, int nsrc, size_t count);
 
-size_t hx_dtype_bytes(hx_dtype_t dtype);           /* 0 for a value that is no datatype */
-const char *hx_dtype_name(hx_dtype_t dtype);       /* "float32" ...; NULL for a bad value */
+size_t hx_dtype_bytes(hx_dtype_t dtype);           /* the program's own too; 0 for a value that is no datatype */
+const char *hx_dtype_name(hx_dtype_t dtype);       /* "float32" ...; NULL for any but the built-in ones */
 const char *hx_op_name(hx_op_t op);                /* "sum" ... */
 int hx_dtype_parse(const char *text, hx_dtype_t *dtype); /* 0, or -1 */
 int hx_op_parse(const char *text, hx_op_t *op);          /* 0, or -1 */

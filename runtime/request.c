@@ -2,6 +2,7 @@
 /* Requests: see call.h. */
 #include "call.h"
 #include "lock.h"
+#include "user.h"
 #include <stdlib.h>
 
 /* ---- engines ------------------------------------------------------------------------------------------------- */
@@ -158,6 +159,8 @@ static void request_release(struct hx_request *request)
 {
     request->call.comm->requests--;
     hx_spread_close(&request->spread);
+    hx_user_let_go((unsigned)request->call.kind.dtype);
+    hx_user_let_go((unsigned)request->call.kind.op);
     free(request->aside);
     free(request);
 }
@@ -206,7 +209,7 @@ static hx_status_t request_start(struct hx_request *request)
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
 {
     struct hx_request *request = calloc(1, sizeof(*request));
-    void *aside = request && call->aside != HX_ASIDE_NOTHING && call->kind.count ? malloc(call->aside_bytes) : NULL;
+    void *aside = request && call->aside != HX_ASIDE_NOTHING && call->kind.count ? hx_call_aside_new(call->aside_bytes) : NULL;
     hx_status_t status = HX_SUCCESS;
 
     if (!request || (!aside && call->aside != HX_ASIDE_NOTHING && call->kind.count)) {
@@ -216,6 +219,8 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     }
     *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
     call->comm->requests++;
+    hx_user_hold((unsigned)call->kind.dtype);
+    hx_user_hold((unsigned)call->kind.op);
     if ((status = hx_spread_open(&request->spread, call)) != HX_SUCCESS ||
         (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
         request_release(request);

@@ -14,7 +14,7 @@ complain() { echo "$*"; status=1; }
 
 # A declaration is the first hx_name( of a statement, once the visibility attribute is gone.
 $cc -E -P "$src/runtime/hierax.h" | tr '\n' ' ' | sed 's/__attribute__((visibility("default")))//g; s/;/;\n/g' |
-    sed -n 's/^[^(]*[^[:alnum:]_]\(hx_[[:alnum:]_]*\)[[:space:]]*(.*;$/\1/p' | sort >"$work/declared"
+    sed -n '/^[[:space:]]*typedef/d; s/^[^(]*[^[:alnum:]_]\(hx_[[:alnum:]_]*\)[[:space:]]*(.*;$/\1/p' | sort >"$work/declared"
 sed 's,/\*.*\*/,,' "$src/runtime/version.map" |
     sed -n 's/^[[:space:]]*\(hx_[[:alnum:]_]*\);.*/\1/p' | sort >"$work/mapped"
 [ -s "$work/declared" ] || complain "no declaration found in hierax.h"

@@ -104,6 +104,7 @@ static void encode(int64_t v, void *at)
     }
     case HX_FLOAT32: case HX_COMPLEX64: PUT(float); break;
     case HX_FLOAT64: case HX_COMPLEX128: PUT(double); break;
+    case HX_DTYPE_MAX: break;
     }
 }
 
@@ -125,6 +126,7 @@ static double decode(const void *at)
     }
     case HX_FLOAT32: case HX_COMPLEX64: GET(float);
     case HX_FLOAT64: case HX_COMPLEX128: GET(double);
+    case HX_DTYPE_MAX: break;
     }
     return NAN;
 }

@@ -350,6 +350,72 @@ static void wrong_requests(void)
     EXPECT(hx_comm_free(comm), HX_SUCCESS, comm, "");
 }
 
+static void first_of_two(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    (void)right;
+    (void)dtype;
+    (void)ctx;
+    memcpy(result, left, count * sizeof(int));
+}
+
+static void wrong_user(void)
+{
+    int in[64] = {0}, out[64], other = 1 << 20;
+    hx_op_t op, freed_op;
+    hx_dtype_t type, freed_type;
+
+    EXPECT(hx_op_create(NULL, 0, NULL, &op), HX_ERR_ARG, NULL, "hx_op_create: fn is NULL");
+    EXPECT(hx_op_create(first_of_two, 0, NULL, NULL), HX_ERR_ARG, NULL, "hx_op_create: op is NULL");
+    EXPECT(hx_dtype_contiguous(0, &type), HX_ERR_ARG, NULL, "an element of 0 bytes; choose 1 to 67108864");
+    EXPECT(hx_dtype_contiguous(((size_t)64 << 20) + 1, &type), HX_ERR_ARG, NULL, "choose 1 to 67108864");
+    EXPECT(hx_dtype_contiguous(4, NULL), HX_ERR_ARG, NULL, "hx_dtype_contiguous: dtype is NULL");
+    EXPECT(hx_op_free(HX_SUM), HX_ERR_ARG, NULL, "hx_op_free: operation sum (0) is built in");
+    EXPECT(hx_dtype_free(HX_FLOAT32), HX_ERR_ARG, NULL, "hx_dtype_free: datatype float32 (10) is built in");
+    EXPECT(hx_op_free((hx_op_t)99), HX_ERR_ARG, NULL, "hx_op_free: operation 99 is none");
+    EXPECT(hx_dtype_free((hx_dtype_t)-1), HX_ERR_ARG, NULL, "is none");
+    EXPECT(hx_op_create(first_of_two, 0, NULL, &op), HX_SUCCESS, NULL, "");
+    EXPECT(hx_dtype_contiguous(4, &type), HX_SUCCESS, NULL, "");
+    EXPECT(hx_op_free((hx_op_t)((int)op + other)), HX_ERR_ARG, NULL, "is none");
+    EXPECT(hx_op_free((hx_op_t)type), HX_ERR_ARG, NULL, "is of the other kind");
+    EXPECT(hx_dtype_free((hx_dtype_t)op), HX_ERR_ARG, NULL, "is of the other kind");
+    EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "operation sum is not defined for datatype");
+    EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "of 4 bytes, which is the program's own");
+    EXPECT(hx_allreduce(in, out, 3, (hx_dtype_t)op, op, world), HX_ERR_ARG, world, "hx_allreduce: datatype");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, (hx_op_t)type, world), HX_ERR_ARG, world, "hx_allreduce: operation");
+    EXPECT(hx_allreduce(in, out, SIZE_MAX / 2, type, op, world), HX_ERR_ARG, world, "of 4-byte elements is more than an address space");
+    EXPECT(hx_allreduce(in, out, 3, type, op, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, op, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(in, out, 1, type, world), HX_SUCCESS, world, "");
+    EXPECT(hx_bcast(in, 3, type, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_op_free(freed_op = op), HX_SUCCESS, NULL, "");
+    EXPECT(hx_dtype_free(freed_type = type), HX_SUCCESS, NULL, "");
+    EXPECT(hx_op_free(freed_op), HX_ERR_ARG, NULL, "has been freed already");
+    EXPECT(hx_dtype_free(freed_type), HX_ERR_ARG, NULL, "has been freed already");
+    EXPECT(hx_op_create(first_of_two, 1, NULL, &op), HX_SUCCESS, NULL, "");
+    EXPECT(hx_allreduce(in, out, 3, freed_type, op, world), HX_ERR_ARG, world, "has been freed; choose int8 (0) to");
+    EXPECT(hx_allgather(in, out, 1, freed_type, world), HX_ERR_ARG, world, "or one of hx_dtype_contiguous");
+    EXPECT(hx_bcast(in, 3, freed_type, 0, world), HX_ERR_ARG, world, "has been freed");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, freed_op, world), HX_ERR_ARG, world, "has been freed; choose sum (0) to");
+    EXPECT(hx_reduce(in, out, 3, HX_INT32, freed_op, 0, world), HX_ERR_ARG, world, "or one of hx_op_create");
+    EXPECT(hx_op_free(op), HX_SUCCESS, NULL, "");
+}
+
+/* More than there is room for; and all are given back. */
+static void many_user(void)
+{
+    static hx_dtype_t types[5000];
+    int n = 0;
+
+    while (n < 5000 && hx_dtype_contiguous((size_t)n % 99 + 1, &types[n]) == HX_SUCCESS)
+        n++;
+    failures += n < 4000 || n == 5000;
+    EXPECT(hx_dtype_contiguous(8, &types[n]), HX_ERR_NOMEM, NULL, "4096 operations and datatypes are in use");
+    while (n > 0)
+        EXPECT(hx_dtype_free(types[--n]), HX_SUCCESS, NULL, "");
+    EXPECT(hx_dtype_contiguous(8, &types[0]), HX_SUCCESS, NULL, "");
+    EXPECT(hx_dtype_free(types[0]), HX_SUCCESS, NULL, "");
+}
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -389,6 +455,8 @@ int main(void)
     wrong_traffic();
     wrong_spreads();
     other_counts();
+    wrong_user();
+    many_user();
     zero_counts();
     right_calls();
     wrong_arguments();

@@ -114,6 +114,8 @@ static struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t o
     case HX_LXOR:
         v.bits = !a.bits != !b.bits;
         break;
+    case HX_OP_MAX:
+        break;
     }
     return v;
 }
