@@ -4,8 +4,8 @@
  * usage: comms SEED OPERATIONS
  *
  * Every rank draws the same operations from the seed: it splits, duplicates and frees communicators, forms groups, and calls
- * collectives on any of them, blocking, non-blocking and persistent, in place or not; each result is compared with what the
- * members' inputs say.
+ * collectives on any of them, blocking, non-blocking and persistent, in place or not, of numbers or of a type and an operation of its
+ * own; each result is compared with what the members' inputs say.
  */
 #include <hierax.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@ enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER
 struct call {
     enum what what;
     int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
-    int placed;                                      /* displs hold at every start */
+    int ordered, placed;                    /* of a type of our own, reduced by compose; displs hold at every start */
     size_t count, counts[64], displs[64]; /* of the group's ranks; of ALLTOALLV from and to this one, alike */
     int64_t *in, *out;
     hx_request_t *request; /* NULL: not under way here */
@@ -37,6 +37,8 @@ static int size, rank, stamps;
 static struct group groups[COMMS];
 static struct call calls[CALLS], persistent[PERSISTENT];
 static const char *doing = "start";
+static hx_dtype_t map_type;
+static hx_op_t compose;
 
 /* Drawn alike by all ranks: splitmix64. */
 static uint64_t draw(uint64_t n)
@@ -65,6 +67,35 @@ static int64_t contribution(int job_rank, int stamp, size_t i)
     return (int64_t)(i * 31 + 7 + (size_t)stamp * 1001) * (job_rank + 1) + job_rank;
 }
 
+/* The low half a and the high half b of a number are the map x -> a x + b; composing them is not commutative. */
+static int64_t composed(int64_t left, int64_t right)
+{
+    uint32_t a = (uint32_t)left, b = (uint32_t)(left >> 32), ra = (uint32_t)right, rb = (uint32_t)(right >> 32);
+
+    return (int64_t)((uint64_t)(a * rb + b) << 32 | a * ra);
+}
+
+static void compose_all(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    const int64_t *restrict l = left, *restrict r = right;
+    int64_t *restrict out = result;
+
+    (void)dtype;
+    (void)ctx;
+    for (size_t i = 0; i < count; i++)
+        out[i] = composed(l[i], r[i]);
+}
+
+static hx_dtype_t type_of(const struct call *call)
+{
+    return call->ordered ? map_type : HX_INT64;
+}
+
+static hx_op_t op_of(const struct call *call)
+{
+    return call->ordered ? compose : HX_SUM;
+}
+
 /* Elements of the ranks before me. */
 static size_t before(const struct call *call, int me)
 {
@@ -91,7 +122,7 @@ static int64_t wanted(const struct call *call, int me, size_t i)
 {
     const struct group *g = &groups[call->group];
     int contributors = call->what == SCAN ? me + 1 : call->what == EXSCAN ? me : g->size;
-    int64_t sum = 0;
+    int64_t all;
 
     switch (call->what) {
     case ALLGATHER:
@@ -104,9 +135,10 @@ static int64_t wanted(const struct call *call, int me, size_t i)
     case REDUCE_SCATTERV: i += before(call, me); break;
     default: break;
     }
-    for (int r = 0; r < contributors; r++)
-        sum += contribution(g->ranks[r], call->stamp, i);
-    return sum;
+    all = contribution(g->ranks[0], call->stamp, i);
+    for (int r = 1; r < contributors; r++)
+        all = call->ordered ? composed(all, contribution(g->ranks[r], call->stamp, i)) : all + contribution(g->ranks[r], call->stamp, i);
+    return all;
 }
 
 static size_t in_count(const struct call *call)
@@ -229,25 +261,25 @@ static hx_status_t call_block(const struct call *call, const void *in, void *out
 
     switch (call->what) {
     case BARRIER: return hx_barrier(comm);
-    case ALLREDUCE: return hx_allreduce(in, out, call->count, HX_INT64, HX_SUM, comm);
-    case REDUCE_SCATTER: return hx_reduce_scatter_block(in, out, call->count, HX_INT64, HX_SUM, comm);
-    case ALLGATHER: return hx_allgather(in, out, call->count, HX_INT64, comm);
-    case BCAST: return hx_bcast(out, call->count, HX_INT64, call->root, comm);
-    case REDUCE: return hx_reduce(in, out, call->count, HX_INT64, HX_SUM, call->root, comm);
-    case GATHER: return hx_gather(in, out, call->count, HX_INT64, call->root, comm);
-    case SCATTER: return hx_scatter(in, out, call->count, HX_INT64, call->root, comm);
-    case SCAN: return hx_scan(in, out, call->count, HX_INT64, HX_SUM, comm);
-    case ALLTOALL: return hx_alltoall(in, out, call->count, HX_INT64, comm);
-    case EXSCAN: return hx_exscan(in, out, call->count, HX_INT64, HX_SUM, comm);
-    case REDUCE_SCATTERV: return hx_reduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm);
-    case ALLGATHERV: return hx_allgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm);
+    case ALLREDUCE: return hx_allreduce(in, out, call->count, type_of(call), op_of(call), comm);
+    case REDUCE_SCATTER: return hx_reduce_scatter_block(in, out, call->count, type_of(call), op_of(call), comm);
+    case ALLGATHER: return hx_allgather(in, out, call->count, type_of(call), comm);
+    case BCAST: return hx_bcast(out, call->count, type_of(call), call->root, comm);
+    case REDUCE: return hx_reduce(in, out, call->count, type_of(call), op_of(call), call->root, comm);
+    case GATHER: return hx_gather(in, out, call->count, type_of(call), call->root, comm);
+    case SCATTER: return hx_scatter(in, out, call->count, type_of(call), call->root, comm);
+    case SCAN: return hx_scan(in, out, call->count, type_of(call), op_of(call), comm);
+    case ALLTOALL: return hx_alltoall(in, out, call->count, type_of(call), comm);
+    case EXSCAN: return hx_exscan(in, out, call->count, type_of(call), op_of(call), comm);
+    case REDUCE_SCATTERV: return hx_reduce_scatter(in, out, call->counts, type_of(call), op_of(call), comm);
+    case ALLGATHERV: return hx_allgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), type_of(call), comm);
     case GATHERV:
-        return hx_gatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, HX_INT64,
+        return hx_gatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, type_of(call),
                           call->root, comm);
     case SCATTERV:
-        return hx_scatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], HX_INT64,
+        return hx_scatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], type_of(call),
                            call->root, comm);
-    case ALLTOALLV: return hx_alltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm);
+    case ALLTOALLV: return hx_alltoallv(in, call->counts, call->displs, out, call->counts, call->displs, type_of(call), comm);
     case WHATS: break;
     }
     abort();
@@ -260,27 +292,27 @@ static hx_status_t call_start(struct call *call, const void *in, void *out)
 
     switch (call->what) {
     case BARRIER: return hx_ibarrier(comm, &call->request);
-    case ALLREDUCE: return hx_iallreduce(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
-    case REDUCE_SCATTER: return hx_ireduce_scatter_block(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
-    case ALLGATHER: return hx_iallgather(in, out, call->count, HX_INT64, comm, &call->request);
-    case BCAST: return hx_ibcast(out, call->count, HX_INT64, call->root, comm, &call->request);
-    case REDUCE: return hx_ireduce(in, out, call->count, HX_INT64, HX_SUM, call->root, comm, &call->request);
-    case GATHER: return hx_igather(in, out, call->count, HX_INT64, call->root, comm, &call->request);
-    case SCATTER: return hx_iscatter(in, out, call->count, HX_INT64, call->root, comm, &call->request);
-    case SCAN: return hx_iscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
-    case ALLTOALL: return hx_ialltoall(in, out, call->count, HX_INT64, comm, &call->request);
-    case EXSCAN: return hx_iexscan(in, out, call->count, HX_INT64, HX_SUM, comm, &call->request);
-    case REDUCE_SCATTERV: return hx_ireduce_scatter(in, out, call->counts, HX_INT64, HX_SUM, comm, &call->request);
+    case ALLREDUCE: return hx_iallreduce(in, out, call->count, type_of(call), op_of(call), comm, &call->request);
+    case REDUCE_SCATTER: return hx_ireduce_scatter_block(in, out, call->count, type_of(call), op_of(call), comm, &call->request);
+    case ALLGATHER: return hx_iallgather(in, out, call->count, type_of(call), comm, &call->request);
+    case BCAST: return hx_ibcast(out, call->count, type_of(call), call->root, comm, &call->request);
+    case REDUCE: return hx_ireduce(in, out, call->count, type_of(call), op_of(call), call->root, comm, &call->request);
+    case GATHER: return hx_igather(in, out, call->count, type_of(call), call->root, comm, &call->request);
+    case SCATTER: return hx_iscatter(in, out, call->count, type_of(call), call->root, comm, &call->request);
+    case SCAN: return hx_iscan(in, out, call->count, type_of(call), op_of(call), comm, &call->request);
+    case ALLTOALL: return hx_ialltoall(in, out, call->count, type_of(call), comm, &call->request);
+    case EXSCAN: return hx_iexscan(in, out, call->count, type_of(call), op_of(call), comm, &call->request);
+    case REDUCE_SCATTERV: return hx_ireduce_scatter(in, out, call->counts, type_of(call), op_of(call), comm, &call->request);
     case ALLGATHERV:
-        return hx_iallgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), HX_INT64, comm, &call->request);
+        return hx_iallgatherv(in, call->counts[hx_rank(comm)], out, call->counts, displs_of(call), type_of(call), comm, &call->request);
     case GATHERV:
-        return hx_igatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, HX_INT64,
+        return hx_igatherv(in, call->counts[hx_rank(comm)], out, root ? call->counts : NULL, root ? displs_of(call) : NULL, type_of(call),
                            call->root, comm, &call->request);
     case SCATTERV:
-        return hx_iscatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], HX_INT64,
+        return hx_iscatterv(in, root ? call->counts : NULL, root ? displs_of(call) : NULL, out, call->counts[hx_rank(comm)], type_of(call),
                             call->root, comm, &call->request);
     case ALLTOALLV:
-        return hx_ialltoallv(in, call->counts, call->displs, out, call->counts, call->displs, HX_INT64, comm, &call->request);
+        return hx_ialltoallv(in, call->counts, call->displs, out, call->counts, call->displs, type_of(call), comm, &call->request);
     case WHATS: break;
     }
     abort();
@@ -291,8 +323,8 @@ static void draw_call(struct call *call)
     static const size_t counts[] = {0, 1, 2, 7, 100, 601, 1999};
     int64_t *in = call->in, *out = call->out;
 
-    *call = (struct call){.what = (enum what)draw(WHATS), .group = (int)draw(COMMS), .in_place = (int)draw(2), .stamp = ++stamps, .in = in,
-                          .out = out};
+    *call = (struct call){.what = (enum what)draw(WHATS), .group = (int)draw(COMMS), .in_place = (int)draw(2), .ordered = (int)draw(2),
+                          .stamp = ++stamps, .in = in, .out = out};
     while (!groups[call->group].open)
         call->group = (call->group + 1) % COMMS;
     call->root = (int)draw((uint64_t)groups[call->group].size);
@@ -510,11 +542,11 @@ static void call_make(struct call *call, int root)
     hx_request_t **request = &call->request;
 
     switch (call->what) {
-    case ALLREDUCE: check(hx_allreduce_init(in, out, n, HX_INT64, HX_SUM, comm, request), comm); break;
-    case REDUCE_SCATTER: check(hx_reduce_scatter_block_init(in, out, n, HX_INT64, HX_SUM, comm, request), comm); break;
-    case GATHERV: check(hx_gatherv_init(in, mine, out, counts, displs, HX_INT64, call->root, comm, request), comm); break;
-    case SCATTERV: check(hx_scatterv_init(in, counts, displs, out, mine, HX_INT64, call->root, comm, request), comm); break;
-    default: check(hx_alltoallv_init(in, counts, displs, out, counts, displs, HX_INT64, comm, request), comm); break;
+    case ALLREDUCE: check(hx_allreduce_init(in, out, n, type_of(call), op_of(call), comm, request), comm); break;
+    case REDUCE_SCATTER: check(hx_reduce_scatter_block_init(in, out, n, type_of(call), op_of(call), comm, request), comm); break;
+    case GATHERV: check(hx_gatherv_init(in, mine, out, counts, displs, type_of(call), call->root, comm, request), comm); break;
+    case SCATTERV: check(hx_scatterv_init(in, counts, displs, out, mine, type_of(call), call->root, comm, request), comm); break;
+    default: check(hx_alltoallv_init(in, counts, displs, out, counts, displs, type_of(call), comm, request), comm); break;
     }
     call->placed = 1;
 }
@@ -524,6 +556,8 @@ static void start(void)
     int all[64];
 
     check(hx_init(&groups[0].comm), NULL);
+    check(hx_op_create(compose_all, 0, NULL, &compose), NULL);
+    check(hx_dtype_contiguous(sizeof(int64_t), &map_type), NULL);
     size = hx_size(groups[0].comm);
     rank = hx_rank(groups[0].comm);
     for (int r = 0; r < size && r < 64; r++)
