@@ -238,6 +238,8 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->forced_slice = env->slice;
     hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
     if (net) {
+        if (shape->nnodes > 1 && net->provider)
+            snprintf(planner->provider, sizeof(planner->provider), "%s", net->provider);
         planner->cost.net_alpha_us = net->alpha_us;
         planner->cost.net_gb_s = net->gb_s;
         planner->cost.stream_gb_s = net->stream_gb_s;

@@ -115,12 +115,14 @@ static double fine_slice(enum hx_coll coll, double bytes)
 }
 
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
-                              struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
+                              struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes,
+                              struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
     double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
     double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
-    double slice = planner->forced_slice ? (double)planner->forced_slice : fine_slice(plan->coll, bytes);
+    double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
+    double slice = wanted > 0 ? wanted : fine_slice(plan->coll, bytes);
     uint64_t coarse, per_coarse;
     double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
     struct deciding d;
@@ -231,7 +233,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
 }
 
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes,
-                    const char *fallback, const struct hx_choice *choice)
+                    const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
     char name[HX_CANDIDATE_NAME_BYTES];
     double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
@@ -242,6 +244,11 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    if (tuned && !strcmp(tuned->plan, name))
+        fprintf(stderr, "hierax plan:   by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
+                tuned->default_plan);
+    else if (tuned)
+        fprintf(stderr, "hierax plan:   the table says %s, which is no choice here\n", tuned->plan);
     if (fallback)
         fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
     for (int i = 0; i < n; i++) {
@@ -292,17 +299,22 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
-/* The cheapest plan for whose slots there is room; of long elements there may be none for one that needs them. */
-static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, uint64_t count,
-                                uint32_t elem_bytes, struct hx_choice *choice)
+/* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
+static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, int ordered,
+                                uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
 {
-    double bytes = hx_planner_vector_bytes(planner, candidates[0].coll, count, elem_bytes);
-    hx_status_t status = HX_ERR_ENV;
+    enum hx_coll coll = candidates[0].coll;
+    double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
 
-    while ((*best = hx_planner_best(planner, candidates, *n, bytes)) >= 0) {
+    while (*n > 0) {
+        hx_status_t status;
+        *tuned = hx_planner_tuned(planner, coll, ordered, bytes, candidates, *n, best);
+        uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
+        if (*best < 0)
+            *best = hx_planner_best(planner, candidates, *n, bytes);
         if ((status = plan_get(planner, &candidates[*best], &choice->plan)) != HX_SUCCESS)
             return status;
-        status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, choice);
+        status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, slice_bytes, choice);
         if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes)
             return HX_SUCCESS;
         hx_plan_release(choice->plan);
@@ -311,7 +323,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
         candidates[*best] = candidates[--*n];
     }
     return hx_fail(HX_ERR_ENV, "no plan for %s of %u-byte elements fits this shape, a rank's slots of %zu bytes and the HX_* settings",
-                   hx_coll_name(candidates[0].coll), elem_bytes, planner->bank_bytes);
+                   hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 
 static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, int ordered, uint64_t count,
@@ -319,6 +331,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
+    const struct hx_table_entry *tuned;
     const char *fallback;
     hx_status_t status;
     int n, best;
@@ -327,10 +340,10 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
     n = hx_planner_candidates(planner, coll, root, ordered, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
-    status = choose_among(planner, candidates, &n, &best, count, elem_bytes, choice);
+    status = choose_among(planner, candidates, &n, &best, ordered, count, elem_bytes, &tuned, choice);
     planner->fallbacks += fallback != NULL;
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
-        explain(planner, candidates, n, best, bytes, fallback, choice);
+        explain(planner, candidates, n, best, bytes, fallback, tuned, choice);
     free(candidates);
     return status;
 }
@@ -359,4 +372,5 @@ static hx_status_t planner_among(const struct hx_shape *shape, int rank, const i
 }
 
 const struct hx_planner_ops hx_planner_hier = {
-    .open = planner_open, .choose = planner_choose, .among = planner_among, .close = planner_close};
+    .open = planner_open, .choose = planner_choose, .among = planner_among, .tuning_read = hx_tuning_read,
+    .tuning_use = hx_tuning_use, .close = planner_close};

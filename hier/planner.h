@@ -8,6 +8,7 @@
 #include "compose.h"
 #include "cost.h"
 #include "runtime/comm.h"
+#include "table.h"
 
 #define HX_MAX_CANDIDATES 512
 #define HX_FINE_WINDOW 4 /* slices under way at once */
@@ -31,6 +32,9 @@ struct hx_planner {
     int64_t forced_lanes, forced_slice;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check;
+    char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
+    const struct hx_table_entry *table;     /* tuned choices, somebody else's memory */
+    int table_n;
     uint64_t fallbacks; /* choices of another plan than the levels or the settings would have */
     struct hx_plan **plans; /* cache */
     struct hx_candidate *plan_candidates;
@@ -48,9 +52,19 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 /* The cheapest of them. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);
 
-/* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. */
+/* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
+void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
+/* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. */
+const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
+                                              const struct hx_candidate *candidates, int n, int *candidate);
+/* The planner's operations, see runtime/comm.h. */
+hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
+void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes);
+
+/* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. slice_bytes: of the vector;
+ * 0: the planner's choice. What HX_SLICE says counts more. */
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
-                              uint64_t count, uint32_t elem_bytes, struct hx_choice *choice);
+                              uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes, struct hx_choice *choice);
 
 /* Bytes of the whole vector of the collective. */
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes);

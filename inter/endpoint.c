@@ -264,6 +264,7 @@ static const char *net_describe(const struct hx_net *net)
 static void net_profile(const struct hx_net *net, struct hx_net_profile *out)
 {
     hx_profile_cost(net->info, out);
+    out->provider = net->info->fabric_attr->prov_name;
 }
 
 static size_t net_chunk_bytes(const struct hx_net *net)

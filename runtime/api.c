@@ -17,11 +17,16 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if (hx_world || finalized)
         return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s in this process",
                        finalized ? "has been finalized" : "is started already");
-    if ((status = hx_world_open(config, &hx_world)) == HX_SUCCESS)
-        *world = hx_world->comms;
-    if (status == HX_SUCCESS)
-        hx_progress_thread_start(hx_world);
-    return status;
+    if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
+        return status;
+    if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS) {
+        hx_world_close(hx_world, 1);
+        hx_world = NULL;
+        return status;
+    }
+    *world = hx_world->comms;
+    hx_progress_thread_start(hx_world);
+    return HX_SUCCESS;
 }
 
 hx_status_t hx_init(hx_comm_t **world)

@@ -100,7 +100,10 @@ static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
         return status;
     if (world->net)
         hx_registry.net->profile(world->net, &profile);
-    return hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
+    status = hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
+    if (status == HX_SUCCESS)
+        hx_registry.planner->tuning_use(comm->planner, world->tuning, world->tuning_bytes);
+    return status;
 }
 
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
@@ -158,6 +161,14 @@ void hx_comm_release(struct hx_comm *comm)
     free(comm->rows);
     free(comm->aside);
     free(comm);
+}
+
+void hx_comm_forget_bound(struct hx_comm *comm)
+{
+    hx_engine_forget_bound(&comm->engine);
+    for (int i = 0; i < HX_CONCURRENT; i++)
+        if (comm->others[i])
+            hx_engine_forget_bound(comm->others[i]);
 }
 
 /* ---- free ---------------------------------------------------------------------------------------------------- */

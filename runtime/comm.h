@@ -44,6 +44,11 @@ struct hx_planner_ops {
     /* An all-reduce by messages alone among the n given ones of the shape's ranks, of which this rank is number me. The caller's
      * reference. Errors: HX_ERR_NOMEM. */
     hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);
+    /* What the tuning tables that HX_TABLE names have for this machine and provider (NULL: one node), as bytes that use understands; the
+     * caller frees them. Rank 0 alone reads. Errors: HX_ERR_ENV, and what is wrong with which file. */
+    hx_status_t (*tuning_read)(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
+    /* Go by these from now on; they stay the caller's. */
+    void (*tuning_use)(struct hx_planner *planner, const void *tuning, size_t bytes);
     void (*close)(struct hx_planner *planner);
 };
 extern const struct hx_planner_ops hx_planner_hier;
@@ -69,6 +74,8 @@ struct hx_world {
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
+    void *tuning;             /* for the planners; NULL: none */
+    size_t tuning_bytes;
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
@@ -107,6 +114,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
                          const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **comm);
 /* Release everything of it; no call is under way. */
 void hx_comm_release(struct hx_comm *comm);
+/* Plan the next calls anew. No call is under way, and none is made ready. */
+void hx_comm_forget_bound(struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
 /* Mark contexts as taken by a communicator of this process, and as free again. */
 void hx_context_take(struct hx_world *world, int context);

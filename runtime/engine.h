@@ -196,6 +196,8 @@ struct hx_engine {
 /* Calls are counted from first_call on. */
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call);
 void hx_engine_close(struct hx_engine *engine);
+/* Plan the next calls anew: drop what is bound. */
+void hx_engine_forget_bound(struct hx_engine *engine);
 
 static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
 {

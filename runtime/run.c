@@ -439,10 +439,16 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     return HX_SUCCESS;
 }
 
-void hx_engine_close(struct hx_engine *engine)
+void hx_engine_forget_bound(struct hx_engine *engine)
 {
     for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
         hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
+    memset(engine->cache, 0, sizeof(engine->cache));
+}
+
+void hx_engine_close(struct hx_engine *engine)
+{
+    hx_engine_forget_bound(engine);
     for (int i = 0; i < 3; i++)
         free(engine->spans[i]);
     free(engine->memory);

@@ -467,6 +467,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_registry.node->leave(world->shared);
+    free(world->tuning);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
     hx_env_release(world->env);

@@ -5,6 +5,8 @@
 #include "comm.h"
 
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
+/* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
+hx_status_t hx_tuning_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 
 #endif

@@ -47,6 +47,7 @@ struct hx_net_counters {
 
 /* What the planner takes for granted of a provider until somebody measures. The same on all ranks, which agree on the provider. */
 struct hx_net_profile {
+    const char *provider; /* its name; lives as long as the endpoint */
     double alpha_us;   /* one hop, waking the receiver included */
     double gb_s;       /* one node's link */
     double stream_gb_s; /* what one rank can drive of it */

@@ -51,7 +51,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
     struct hx_plan *plan = plan_job_compose(job, 0);
-    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, &choice) != HX_SUCCESS)
+    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, 0, &choice) != HX_SUCCESS)
         exit(1);
     hx_plan_release(plan);
     job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,

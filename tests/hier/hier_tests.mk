@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/hier/test_compose tests/hier/test_cost tests/hier/test_slots
+check_programs_list += tests/hier/test_compose tests/hier/test_cost tests/hier/test_slots tests/hier/test_table
 tests_hier_test_compose_SOURCES = tests/hier/test_compose.c
 tests_hier_test_compose_LDADD = $(HX_TEST_LIBS)
 tests_hier_test_cost_SOURCES = tests/hier/test_cost.c
 tests_hier_test_cost_LDADD = $(HX_TEST_LIBS) -lm
+
+tests_hier_test_table_SOURCES = tests/hier/test_table.c
+tests_hier_test_table_LDADD = $(HX_TEST_LIBS)
 
 tests_hier_test_slots_SOURCES = tests/hier/test_slots.c
 tests_hier_test_slots_LDADD = $(HX_TEST_LIBS)

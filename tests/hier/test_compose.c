@@ -328,7 +328,7 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     d.candidate = candidates[best];
     struct hx_plan *plan = hx_compose(shape, rank, &d.candidate);
     assert_non_null(plan);
-    assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, &d.choice), HX_SUCCESS);
+    assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, 0, &d.choice), HX_SUCCESS);
     struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = d.choice.fine_slices,
                              .coarse_slices = d.choice.coarse_slices};
     if (hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse) > planner.bank_bytes)

@@ -117,7 +117,7 @@ static void slots_fit_the_bank(void **state)
             for (int c = 0; c < n; c++) {
                 struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
                 assert_non_null(plan);
-                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, &choice), HX_SUCCESS);
+                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, 0, &choice), HX_SUCCESS);
                 struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
                                          .coarse_slices = choice.coarse_slices};
                 size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);

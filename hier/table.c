@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tuning table in memory: finding, adding, and whether it holds for this machine. */
+#include "table.h"
+#include "runtime/error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The processor's model, as Linux tells it on x86 and on ARM. */
+static void cpu_model(char model[HX_TABLE_CPU_BYTES])
+{
+    static const char *const names[] = {"model name\t: ", "CPU part\t: "};
+    FILE *in = fopen("/proc/cpuinfo", "re");
+    char line[256];
+    int found = 0;
+
+    snprintf(model, HX_TABLE_CPU_BYTES, "unknown");
+    while (in && !found && fgets(line, sizeof(line), in)) {
+        line[strcspn(line, "\n")] = '\0';
+        for (int i = 0; i < 2 && !found; i++)
+            if ((found = !strncmp(line, names[i], strlen(names[i]))))
+                snprintf(model, HX_TABLE_CPU_BYTES, "%s", line + strlen(names[i]));
+    }
+    if (in)
+        fclose(in);
+}
+
+static void machine_here(struct hx_table_machine *machine)
+{
+    memset(machine, 0, sizeof(*machine));
+    snprintf(machine->hierax, sizeof(machine->hierax), "%s", hx_version());
+    cpu_model(machine->cpu);
+    machine->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
+}
+
+struct hx_table *hx_table_new(void)
+{
+    struct hx_table *table = calloc(1, sizeof(*table));
+
+    if (table)
+        machine_here(&table->machine);
+    return table;
+}
+
+void hx_table_free(struct hx_table *table)
+{
+    if (table)
+        free(table->entries);
+    free(table);
+}
+
+const char *hx_table_foreign(const struct hx_table *table, char text[256])
+{
+    const struct hx_table_machine *made = &table->machine;
+    struct hx_table_machine here;
+
+    machine_here(&here);
+    if (strcmp(made->hierax, here.hierax) != 0)
+        snprintf(text, 256, "it was made by Hierax %s, this is %s", made->hierax, here.hierax);
+    else if (strcmp(made->cpu, here.cpu) != 0)
+        snprintf(text, 256, "it was made on \"%s\", this machine has \"%s\"", made->cpu, here.cpu);
+    else if (made->cpus != here.cpus)
+        snprintf(text, 256, "it was made on %d processing units, this machine has %d", made->cpus, here.cpus);
+    else
+        return NULL;
+    return text;
+}
+
+void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape, const char *provider)
+{
+    memset(entry, 0, sizeof(*entry));
+    entry->coll = coll;
+    entry->ordered = ordered;
+    entry->nnodes = shape->nnodes;
+    entry->min_local = shape->min_local;
+    entry->max_local = shape->max_local;
+    entry->in_order = hx_shape_is_in_order(shape);
+    if (shape->nnodes > 1 && provider)
+        snprintf(entry->provider, sizeof(entry->provider), "%s", provider);
+}
+
+int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entry *b)
+{
+    return a->coll == b->coll && a->ordered == b->ordered && a->nnodes == b->nnodes && a->min_local == b->min_local &&
+           a->max_local == b->max_local && a->in_order == b->in_order && !strcmp(a->provider, b->provider);
+}
+
+const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes)
+{
+    for (int i = 0; i < n; i++)
+        if (entries[i].from_bytes <= bytes && bytes <= entries[i].to_bytes && hx_table_same_key(&entries[i], key))
+            return &entries[i];
+    return NULL;
+}
+
+/* What is left of one of the table's entries, beside the new one: 0 to 2 pieces. */
+static int cut(const struct hx_table_entry *old, const struct hx_table_entry *added, struct hx_table_entry pieces[2])
+{
+    int n = 0;
+
+    if (!hx_table_same_key(old, added) || old->to_bytes < added->from_bytes || added->to_bytes < old->from_bytes) {
+        pieces[n++] = *old;
+        return n;
+    }
+    if (old->from_bytes < added->from_bytes) {
+        pieces[n] = *old;
+        pieces[n++].to_bytes = added->from_bytes - 1;
+    }
+    if (old->to_bytes > added->to_bytes) {
+        pieces[n] = *old;
+        pieces[n++].from_bytes = added->to_bytes + 1;
+    }
+    return n;
+}
+
+hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry)
+{
+    struct hx_table_entry *entries = malloc((2 * (size_t)table->n + 1) * sizeof(*entries));
+    int n = 0, added = 0;
+
+    if (!entries)
+        return hx_fail(HX_ERR_NOMEM, "no memory for a table of %d entries", table->n);
+    for (int i = 0; i < table->n; i++) { /* those of one key stand by their sizes */
+        struct hx_table_entry pieces[2];
+        int npieces = cut(&table->entries[i], entry, pieces);
+        for (int k = 0; k < npieces; k++) {
+            if (!added && hx_table_same_key(&pieces[k], entry) && pieces[k].from_bytes > entry->to_bytes) {
+                entries[n++] = *entry;
+                added = 1;
+            }
+            entries[n++] = pieces[k];
+        }
+    }
+    if (!added)
+        entries[n++] = *entry;
+    free(table->entries);
+    table->entries = entries;
+    table->n = n;
+    return HX_SUCCESS;
+}

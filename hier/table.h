@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tuning table: which plan was measured to be the fastest, for a collective, a shape and a range of sizes. coll_tune writes it, rank 0
+ * of a job reads it (HX_TABLE) and broadcasts what fits the job; the planner asks it before the cost model.
+ *
+ *   {
+ *     "hierax_table": 1,
+ *     "hierax": "0.1.0",
+ *     "machine": {"cpu": "...", "cpus": 96},
+ *     "entries": [
+ *       {"collective": "allreduce", "commutative": true, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
+ *        "bytes": [5793, 23170], "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
+ *        "default_plan": "hier(nary,circulant,nary)"},
+ *       ...
+ *     ]
+ *   }
+ */
+#ifndef HX_TABLE_H
+#define HX_TABLE_H
+#include "compose.h"
+
+#define HX_TABLE_VERSION 1
+#define HX_TABLE_CPU_BYTES 64
+#define HX_TABLE_PROVIDER_BYTES 32
+#define HX_TABLE_MAX_BYTES (16 << 20) /* of a file */
+
+struct hx_table_entry {
+    /* what it is for */
+    enum hx_coll coll;
+    int ordered;                             /* an operation that is not commutative */
+    int nnodes, min_local, max_local;        /* shape: nodes; ranks on the emptiest and the fullest */
+    int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
+    char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */
+    uint64_t from_bytes, to_bytes;           /* of the whole vector, both included */
+    /* what was found */
+    char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
+    uint64_t slice_bytes;                    /* of the vector; 0: as the planner cuts it */
+    double us;                               /* median time of a call */
+    char default_plan[HX_CANDIDATE_NAME_BYTES]; /* what the cost model had chosen, and its time */
+    double default_us;
+};
+
+/* What must be alike where a table is made and where it is used. */
+struct hx_table_machine {
+    char hierax[16];               /* version of Hierax */
+    char cpu[HX_TABLE_CPU_BYTES];  /* model */
+    int cpus;                      /* processing units of the machine */
+};
+
+struct hx_table {
+    struct hx_table_machine machine;
+    int n;
+    struct hx_table_entry *entries;
+};
+
+/* A new empty table of this machine; NULL: no memory. */
+struct hx_table *hx_table_new(void);
+void hx_table_free(struct hx_table *table);
+
+/* Read a file. HX_ERR_ENV with "file:line: reason" in the detail: it cannot be read, is no table, is of a later version, or an entry is
+ * wrong. */
+hx_status_t hx_table_read(const char *path, struct hx_table **table);
+
+/* Write it: the file is there as a whole, or as it was before. HX_ERR_ENV with a detail. */
+hx_status_t hx_table_write(const struct hx_table *table, const char *path);
+
+/* NULL, or why a table of that machine does not hold for this one ("it was made on ..., this is ..."); text holds it. */
+const char *hx_table_foreign(const struct hx_table *table, char text[256]);
+
+/* Are two entries for the same, whatever the sizes? */
+int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entry *b);
+
+/* Add an entry; where others with its key hold for some of its sizes they give way: they are cut, or dropped. HX_ERR_NOMEM. */
+hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry);
+
+/* Fill in the key: all but the sizes and what was found. provider NULL: one node. */
+void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape, const char *provider);
+
+/* The entry of n that holds for key and bytes; NULL: none. */
+const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes);
+
+/* JSON schema of the file, as text. */
+extern const char hx_table_schema[];
+
+#endif

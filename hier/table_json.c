@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tuning table as a JSON file: read with every value checked, written so that no reader ever sees half of it. */
+#include "runtime/error.h"
+#include "table.h"
+#include <errno.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 8
+
+const char hx_table_schema[] =
+    "{\n"
+    "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+    "  \"title\": \"Hierax tuning table, version 1\",\n"
+    "  \"type\": \"object\",\n"
+    "  \"required\": [\"hierax_table\", \"hierax\", \"machine\", \"entries\"],\n"
+    "  \"properties\": {\n"
+    "    \"hierax_table\": {\"const\": 1},\n"
+    "    \"hierax\": {\"type\": \"string\", \"description\": \"version that made it\"},\n"
+    "    \"machine\": {\n"
+    "      \"type\": \"object\",\n"
+    "      \"required\": [\"cpu\", \"cpus\"],\n"
+    "      \"properties\": {\"cpu\": {\"type\": \"string\"}, \"cpus\": {\"type\": \"integer\", \"minimum\": 1}}\n"
+    "    },\n"
+    "    \"entries\": {\n"
+    "      \"type\": \"array\",\n"
+    "      \"items\": {\n"
+    "        \"type\": \"object\",\n"
+    "        \"required\": [\"collective\", \"commutative\", \"nodes\", \"ranks_per_node\", \"placement\", \"provider\", \"bytes\",\n"
+    "                     \"plan\", \"slice\", \"us\", \"default_plan\", \"default_us\"],\n"
+    "        \"properties\": {\n"
+    "          \"collective\": {\"type\": \"string\", \"description\": \"allreduce, bcast ...\"},\n"
+    "          \"commutative\": {\"type\": \"boolean\", \"description\": \"the operation\"},\n"
+    "          \"nodes\": {\"type\": \"integer\", \"minimum\": 1},\n"
+    "          \"ranks_per_node\": {\"type\": \"array\", \"items\": {\"type\": \"integer\", \"minimum\": 1}, \"minItems\": 2, \"maxItems\": 2,\n"
+    "                             \"description\": \"on the emptiest and on the fullest node\"},\n"
+    "          \"placement\": {\"enum\": [\"block\", \"other\"], \"description\": \"block: every node holds a run of ranks\"},\n"
+    "          \"provider\": {\"type\": \"string\", \"description\": \"libfabric's, empty on one node\"},\n"
+    "          \"bytes\": {\"type\": \"array\", \"items\": {\"type\": [\"integer\", \"null\"], \"minimum\": 0}, \"minItems\": 2, \"maxItems\": 2,\n"
+    "                    \"description\": \"of the whole vector: from, to, both included; null: no limit\"},\n"
+    "          \"plan\": {\"type\": \"string\", \"description\": \"the fastest, as coll_plan names it\"},\n"
+    "          \"slice\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes of the vector; 0: as the planner cuts it\"},\n"
+    "          \"us\": {\"type\": \"number\", \"minimum\": 0},\n"
+    "          \"default_plan\": {\"type\": \"string\", \"description\": \"what the cost model chooses\"},\n"
+    "          \"default_us\": {\"type\": \"number\", \"minimum\": 0}\n"
+    "        }\n"
+    "      }\n"
+    "    }\n"
+    "  }\n"
+    "}\n";
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+struct reader {
+    const char *path;
+    char *text;
+    size_t bytes;
+    size_t at;               /* where a fault is reported */
+    struct json_object *from; /* whose members are read */
+    hx_status_t status;      /* sticky */
+};
+
+/* what: a member's name, as a rule. Outside the entries it stands once, which tells the line. */
+static void bad(struct reader *r, const char *reason, const char *what)
+{
+    const char *named = r->at == 0 && *what ? strstr(r->text, what) : NULL;
+    size_t at = named ? (size_t)(named - r->text) : r->at;
+    int line = 1;
+
+    for (size_t i = 0; i < at && i < r->bytes; i++)
+        line += r->text[i] == '\n';
+    if (r->status == HX_SUCCESS)
+        r->status = hx_fail(HX_ERR_ENV, "%s:%d: %s%s", r->path, line, what, reason);
+}
+
+static struct json_object *member(struct reader *r, const char *name, enum json_type type, const char *must)
+{
+    struct json_object *value = NULL;
+
+    if (r->status != HX_SUCCESS)
+        return NULL;
+    if (!json_object_object_get_ex(r->from, name, &value))
+        bad(r, " is missing", name);
+    else if (!json_object_is_type(value, type))
+        bad(r, must, name);
+    return r->status == HX_SUCCESS ? value : NULL;
+}
+
+static void read_text(struct reader *r, const char *name, char *text, size_t capacity)
+{
+    struct json_object *value = member(r, name, json_type_string, " must be a text");
+    const char *found = value ? json_object_get_string(value) : "";
+    size_t bytes = value ? (size_t)json_object_get_string_len(value) : 0;
+
+    if (bytes >= capacity || bytes != strlen(found))
+        bad(r, " is too long, or holds a NUL", name);
+    for (size_t i = 0; i < bytes; i++)
+        if ((unsigned char)found[i] < ' ')
+            bad(r, " holds a control character", name);
+    if (r->status == HX_SUCCESS)
+        memcpy(text, found, bytes + 1);
+}
+
+static int64_t read_integer(struct reader *r, const char *name, int64_t low, int64_t high)
+{
+    struct json_object *value = member(r, name, json_type_int, " must be an integer");
+    int64_t found = value ? json_object_get_int64(value) : low;
+
+    if (found < low || found > high)
+        bad(r, " is out of range", name);
+    return found;
+}
+
+static double read_number(struct reader *r, const char *name)
+{
+    struct json_object *value = NULL;
+    double found;
+
+    if (r->status == HX_SUCCESS && json_object_object_get_ex(r->from, name, &value) && json_object_is_type(value, json_type_int))
+        return (double)json_object_get_int64(value);
+    value = member(r, name, json_type_double, " must be a number");
+    found = value ? json_object_get_double(value) : 0;
+    if (!isfinite(found) || found < 0)
+        bad(r, " must be finite and not negative", name);
+    return found;
+}
+
+/* Two integers, the second no less than the first; nulls only where they are allowed. */
+static void read_pair(struct reader *r, const char *name, int64_t low, int nulls, uint64_t pair[2])
+{
+    struct json_object *value = member(r, name, json_type_array, " must be an array of two integers");
+
+    if (value && json_object_array_length(value) != 2)
+        bad(r, " must be an array of two integers", name);
+    for (size_t i = 0; i < 2 && r->status == HX_SUCCESS; i++) {
+        struct json_object *item = json_object_array_get_idx(value, i);
+        if (!item && nulls) {
+            pair[i] = i ? UINT64_MAX : 0;
+            continue;
+        }
+        if (!json_object_is_type(item, json_type_int) || json_object_get_int64(item) < low)
+            bad(r, nulls ? " must hold integers of at least 0, or null" : " must hold integers of at least 1", name);
+        pair[i] = (uint64_t)json_object_get_int64(item);
+    }
+    if (r->status == HX_SUCCESS && pair[0] > pair[1])
+        bad(r, ": the first is more than the second", name);
+}
+
+static void read_entry(struct reader *r, struct hx_table_entry *entry)
+{
+    char name[32], placement[16];
+    struct json_object *commutative;
+    uint64_t ranks[2] = {0, 0}, bytes[2] = {0, 0};
+
+    if (!json_object_is_type(r->from, json_type_object)) {
+        bad(r, " must be an object", "an entry");
+        return;
+    }
+    read_text(r, "collective", name, sizeof(name));
+    if (r->status == HX_SUCCESS && hx_coll_parse(name, &entry->coll) != 0)
+        bad(r, ": no such collective", name);
+    commutative = member(r, "commutative", json_type_boolean, " must be true or false");
+    entry->ordered = commutative && !json_object_get_boolean(commutative);
+    entry->nnodes = (int)read_integer(r, "nodes", 1, INT_MAX);
+    read_pair(r, "ranks_per_node", 1, 0, ranks);
+    if (ranks[1] > INT_MAX)
+        bad(r, " is out of range", "ranks_per_node");
+    entry->min_local = (int)ranks[0];
+    entry->max_local = (int)ranks[1];
+    read_text(r, "placement", placement, sizeof(placement));
+    if (r->status == HX_SUCCESS && strcmp(placement, "block") != 0 && strcmp(placement, "other") != 0)
+        bad(r, " is neither \"block\" nor \"other\"", "placement");
+    entry->in_order = r->status == HX_SUCCESS && !strcmp(placement, "block");
+    read_text(r, "provider", entry->provider, sizeof(entry->provider));
+    read_pair(r, "bytes", 0, 1, bytes);
+    entry->from_bytes = bytes[0];
+    entry->to_bytes = bytes[1];
+    read_text(r, "plan", entry->plan, sizeof(entry->plan));
+    entry->slice_bytes = (uint64_t)read_integer(r, "slice", 0, INT64_MAX);
+    entry->us = read_number(r, "us");
+    read_text(r, "default_plan", entry->default_plan, sizeof(entry->default_plan));
+    entry->default_us = read_number(r, "default_us");
+}
+
+/* Where the next object begins that lies in an array in the root, from `at` on: an entry's line, which json-c does not tell. */
+static size_t next_entry(const struct reader *r, size_t at, int *depth)
+{
+    int in_text = 0;
+
+    for (; at < r->bytes; at++) {
+        char c = r->text[at];
+        if (in_text) {
+            at += c == '\\';
+            in_text = c != '"';
+        } else if (c == '"') {
+            in_text = 1;
+        } else if (c == '{' || c == '[') {
+            if (++*depth == 3 && c == '{')
+                return at;
+        } else if (c == '}' || c == ']') {
+            --*depth;
+        }
+    }
+    return r->bytes;
+}
+
+static void read_root(struct reader *r, struct json_object *root, struct hx_table *table)
+{
+    struct json_object *entries;
+    int depth = 0;
+    size_t at = 0;
+
+    r->at = 0;
+    r->from = root;
+    if (!json_object_is_type(root, json_type_object)) {
+        bad(r, " is not a table", "the file");
+        return;
+    }
+    if (read_integer(r, "hierax_table", 1, INT_MAX) > HX_TABLE_VERSION)
+        bad(r, " is of a later version: this Hierax reads version 1", "hierax_table");
+    read_text(r, "hierax", table->machine.hierax, sizeof(table->machine.hierax));
+    entries = member(r, "entries", json_type_array, " must be an array");
+    if ((r->from = member(r, "machine", json_type_object, " must be an object"))) {
+        read_text(r, "cpu", table->machine.cpu, sizeof(table->machine.cpu));
+        table->machine.cpus = (int)read_integer(r, "cpus", 1, INT_MAX);
+    }
+    for (size_t i = 0; r->status == HX_SUCCESS && i < json_object_array_length(entries); i++) {
+        struct hx_table_entry entry = {0};
+        r->at = at = next_entry(r, at, &depth);
+        at++;
+        r->from = json_object_array_get_idx(entries, i);
+        read_entry(r, &entry);
+        if (r->status == HX_SUCCESS)
+            r->status = hx_table_add(table, &entry);
+    }
+}
+
+static hx_status_t load(struct reader *r)
+{
+    FILE *in = fopen(r->path, "re");
+    struct stat info;
+    size_t capacity;
+
+    if (!in || fstat(fileno(in), &info) != 0) {
+        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", r->path, strerror(errno));
+        if (in)
+            fclose(in);
+        return status;
+    }
+    capacity = info.st_size >= 0 && info.st_size <= HX_TABLE_MAX_BYTES && S_ISREG(info.st_mode) ? (size_t)info.st_size + 1 : 0;
+    r->text = capacity ? malloc(capacity) : NULL;
+    r->bytes = r->text ? fread(r->text, 1, capacity - 1, in) : 0;
+    fclose(in);
+    if (!capacity)
+        return hx_fail(HX_ERR_ENV, "%s: no file of at most %d MiB", r->path, HX_TABLE_MAX_BYTES >> 20);
+    if (!r->text)
+        return hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes", r->path, capacity);
+    r->text[r->bytes] = '\0';
+    return HX_SUCCESS;
+}
+
+static void parse(struct reader *r, struct hx_table *table)
+{
+    struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
+    struct json_object *root = NULL;
+    enum json_tokener_error error;
+
+    if (!tokener) {
+        r->status = hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", r->path);
+        return;
+    }
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    root = json_tokener_parse_ex(tokener, r->text, (int)r->bytes + 1); /* with the NUL: that is where it must end */
+    error = json_tokener_get_error(tokener);
+    r->at = json_tokener_get_parse_end(tokener);
+    if (error != json_tokener_success)
+        bad(r, json_tokener_error_desc(error), "not JSON: ");
+    else if (r->at < r->bytes)
+        bad(r, "not JSON: something follows its end", "");
+    else
+        read_root(r, root, table);
+    json_object_put(root);
+    json_tokener_free(tokener);
+}
+
+hx_status_t hx_table_read(const char *path, struct hx_table **table)
+{
+    struct reader r = {.path = path};
+
+    *table = hx_table_new();
+    r.status = *table ? load(&r) : hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", path);
+    if (r.status == HX_SUCCESS)
+        parse(&r, *table);
+    free(r.text);
+    if (r.status != HX_SUCCESS) {
+        hx_table_free(*table);
+        *table = NULL;
+    }
+    return r.status;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------------------- */
+
+static void write_text(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', out);
+        fputc((unsigned char)*text < ' ' ? '?' : *text, out);
+    }
+    fputc('"', out);
+}
+
+static void write_member(FILE *out, const char *name, const char *text)
+{
+    fprintf(out, ", \"%s\": ", name);
+    write_text(out, text);
+}
+
+/* An entry a line, so that a person can read, compare and edit them. */
+static void write_entry(FILE *out, const struct hx_table_entry *entry)
+{
+    fprintf(out, "    {\"collective\": \"%s\", \"commutative\": %s, \"nodes\": %d, \"ranks_per_node\": [%d, %d], \"placement\": \"%s\"",
+            hx_coll_name(entry->coll), entry->ordered ? "false" : "true", entry->nnodes, entry->min_local, entry->max_local,
+            entry->in_order ? "block" : "other");
+    write_member(out, "provider", entry->provider);
+    fprintf(out, ", \"bytes\": [%llu, ", (unsigned long long)entry->from_bytes);
+    if (entry->to_bytes > INT64_MAX)
+        fprintf(out, "null]");
+    else
+        fprintf(out, "%llu]", (unsigned long long)entry->to_bytes);
+    write_member(out, "plan", entry->plan);
+    fprintf(out, ", \"slice\": %llu, \"us\": %.3f", (unsigned long long)entry->slice_bytes, entry->us);
+    write_member(out, "default_plan", entry->default_plan);
+    fprintf(out, ", \"default_us\": %.3f}", entry->default_us);
+}
+
+static void write_table(FILE *out, const struct hx_table *table)
+{
+    fprintf(out, "{\n  \"hierax_table\": %d,\n  \"hierax\": ", HX_TABLE_VERSION);
+    write_text(out, table->machine.hierax);
+    fprintf(out, ",\n  \"machine\": {\"cpu\": ");
+    write_text(out, table->machine.cpu);
+    fprintf(out, ", \"cpus\": %d},\n  \"entries\": [", table->machine.cpus);
+    for (int i = 0; i < table->n; i++) {
+        fprintf(out, "%s\n", i ? "," : "");
+        write_entry(out, &table->entries[i]);
+    }
+    fprintf(out, "\n  ]\n}\n");
+}
+
+hx_status_t hx_table_write(const struct hx_table *table, const char *path)
+{
+    char beside[PATH_MAX];
+    int written;
+    FILE *out;
+
+    if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
+        return hx_fail(HX_ERR_ENV, "%s: this name is too long", path);
+    if (!(out = fopen(beside, "we")))
+        return hx_fail(HX_ERR_ENV, "%s: %s", beside, strerror(errno));
+    write_table(out, table);
+    written = fflush(out) == 0 && fsync(fileno(out)) == 0 && !ferror(out);
+    written = fclose(out) == 0 && written && rename(beside, path) == 0;
+    if (!written) {
+        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", path, strerror(errno));
+        unlink(beside);
+        return status;
+    }
+    return HX_SUCCESS;
+}

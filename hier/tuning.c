@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a job takes from the files that HX_TABLE names: the entries that hold for its machine and its provider. */
+#include "planner.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include "table.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Add what of a file serves here. A table of another machine is passed over, unless strict. */
+static hx_status_t file_take(struct hx_table *all, const char *path, const char *provider, int strict)
+{
+    struct hx_table *table;
+    char why[256];
+    int passed = 0;
+    hx_status_t status = hx_table_read(path, &table);
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (hx_table_foreign(table, why)) {
+        if (strict)
+            status = hx_fail(HX_ERR_ENV, "%s: %s", path, why);
+        else
+            hx_warn("HX_TABLE: %s is not used: %s", path, why);
+        table->n = 0;
+    }
+    for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {
+        if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
+            status = hx_table_add(all, &table->entries[i]);
+        else
+            passed++;
+    }
+    if (passed)
+        hx_info("HX_TABLE: %s: %d of %d entries are for other providers than %s", path, passed, table->n,
+                provider ? provider : "none");
+    hx_table_free(table);
+    return status;
+}
+
+static hx_status_t files_take(struct hx_table *all, char *paths, const char *provider, int strict)
+{
+    hx_status_t status = HX_SUCCESS;
+    char *colon;
+
+    while (status == HX_SUCCESS && (colon = strrchr(paths, ':'))) { /* the last first, so that the first has the last word */
+        status = file_take(all, colon + 1, provider, strict);
+        *colon = '\0';
+    }
+    return status == HX_SUCCESS ? file_take(all, paths, provider, strict) : status;
+}
+
+hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes)
+{
+    struct hx_table *all = hx_table_new();
+    char *paths = strdup(env->table);
+    hx_status_t status = all && paths ? files_take(all, paths, provider, env->table_strict)
+                                      : hx_fail(HX_ERR_NOMEM, "no memory for a tuning table");
+
+    *tuning = NULL;
+    *bytes = 0;
+    if (status == HX_SUCCESS) {
+        *tuning = all->entries;
+        *bytes = (size_t)all->n * sizeof(*all->entries);
+        all->entries = NULL;
+    }
+    hx_table_free(all);
+    free(paths);
+    return status;
+}
+
+void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes)
+{
+    hx_planner_use_table(planner, tuning, (int)(bytes / sizeof(struct hx_table_entry)));
+}
+
+void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n)
+{
+    planner->table = entries;
+    planner->table_n = n;
+}
+
+const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
+                                              const struct hx_candidate *candidates, int n, int *candidate)
+{
+    const struct hx_table_entry *entry;
+    char name[HX_CANDIDATE_NAME_BYTES];
+    struct hx_table_entry key;
+
+    *candidate = -1;
+    if (!planner->table_n)
+        return NULL;
+    hx_table_key(&key, coll, ordered, planner->shape, planner->provider);
+    entry = hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
+    for (int i = 0; entry && i < n; i++) {
+        hx_candidate_name(&candidates[i], name);
+        if (!strcmp(name, entry->plan))
+            *candidate = i;
+    }
+    return entry;
+}

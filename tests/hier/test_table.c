@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tuning table: what is written is read again; entries give way to newer ones; files that are no tables are refused with line and
+ * reason, however they are broken. */
+#include "hier/table.h"
+#include "runtime/error.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char path[] = "test_table.json";
+
+static struct hx_table_entry entry_of(const char *shape_text, enum hx_coll coll, uint64_t from, uint64_t to, const char *plan)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse(shape_text, error);
+    struct hx_table_entry entry;
+
+    assert_non_null(shape);
+    hx_table_key(&entry, coll, 0, shape, "net");
+    hx_shape_free(shape);
+    entry.from_bytes = from;
+    entry.to_bytes = to;
+    snprintf(entry.plan, sizeof(entry.plan), "%s", plan);
+    snprintf(entry.default_plan, sizeof(entry.default_plan), "flat(\"ring\")");
+    entry.us = 1.5;
+    entry.default_us = 2.25;
+    return entry;
+}
+
+static const char *plan_at(const struct hx_table *table, const struct hx_table_entry *key, uint64_t bytes)
+{
+    const struct hx_table_entry *found = hx_table_find(table->entries, table->n, key, bytes);
+
+    return found ? found->plan : "none";
+}
+
+static void add(struct hx_table *table, struct hx_table_entry entry)
+{
+    assert_int_equal(hx_table_add(table, &entry), HX_SUCCESS);
+}
+
+static void newer_entries_cut_older(void **state)
+{
+    struct hx_table *table = hx_table_new();
+    struct hx_table_entry key = entry_of("2x2", HX_COLL_ALLREDUCE, 0, 0, "");
+
+    (void)state;
+    assert_non_null(table);
+    add(table, entry_of("2x2", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "all"));
+    add(table, entry_of("2x2", HX_COLL_ALLREDUCE, 100, 199, "middle"));
+    add(table, entry_of("2x2", HX_COLL_BCAST, 0, UINT64_MAX, "other collective"));
+    add(table, entry_of("2x2:cyclic", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "other placement"));
+    add(table, entry_of("3x2", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "other shape"));
+    assert_int_equal(table->n, 6);
+    assert_string_equal(plan_at(table, &key, 99), "all");
+    assert_string_equal(plan_at(table, &key, 100), "middle");
+    assert_string_equal(plan_at(table, &key, 199), "middle");
+    assert_string_equal(plan_at(table, &key, 200), "all");
+    assert_string_equal(plan_at(table, &key, UINT64_MAX), "all");
+    add(table, entry_of("2x2", HX_COLL_ALLREDUCE, 50, UINT64_MAX, "most"));
+    assert_string_equal(plan_at(table, &key, 49), "all");
+    assert_string_equal(plan_at(table, &key, 100), "most");
+    assert_int_equal(table->n, 5);
+    key.ordered = 1;
+    assert_string_equal(plan_at(table, &key, 100), "none");
+    hx_table_free(table);
+}
+
+static void a_file_is_read_as_written(void **state)
+{
+    struct hx_table *table = hx_table_new(), *again;
+    char why[256];
+
+    (void)state;
+    add(table, entry_of("4,4,3", HX_COLL_ALLREDUCE, 0, 4095, "hier(nary,ring,nary) x2"));
+    add(table, entry_of("4,4,3", HX_COLL_ALLREDUCE, 4096, UINT64_MAX, "a \"quoted\" \\ name"));
+    add(table, entry_of("1x8", HX_COLL_BARRIER, 0, 0, "flat(nary)"));
+    table->entries[2].slice_bytes = 65536;
+    assert_int_equal(hx_table_write(table, path), HX_SUCCESS);
+    assert_int_equal(hx_table_read(path, &again), HX_SUCCESS);
+    assert_null(hx_table_foreign(again, why));
+    assert_int_equal(again->n, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_true(hx_table_same_key(&again->entries[i], &table->entries[i]));
+        assert_true(again->entries[i].from_bytes == table->entries[i].from_bytes && again->entries[i].to_bytes == table->entries[i].to_bytes);
+        assert_string_equal(again->entries[i].plan, table->entries[i].plan);
+        assert_string_equal(again->entries[i].default_plan, table->entries[i].default_plan);
+        assert_true(again->entries[i].us == 1.5 && again->entries[i].default_us == 2.25);
+        assert_true(again->entries[i].slice_bytes == table->entries[i].slice_bytes);
+    }
+    again->machine.cpus++;
+    assert_non_null(strstr(hx_table_foreign(again, why), "processing units"));
+    hx_table_free(table);
+    hx_table_free(again);
+    assert_int_equal(hx_table_read("no_such_folder/table.json", &again), HX_ERR_ENV);
+    assert_null(again);
+    unlink(path);
+}
+
+/* ---- files that are no tables ------------------------------------------------------------------------------------- */
+
+static const char good[] =
+    "{\n"
+    "  \"hierax_table\": 1, \"hierax\": \"0.1.0\",\n"
+    "  \"machine\": {\"cpu\": \"a } [ cpu\", \"cpus\": 2},\n"
+    "  \"entries\": [\n"
+    "    {\"collective\": \"allreduce\", \"commutative\": true, \"nodes\": 1, \"ranks_per_node\": [4, 4], \"placement\": \"block\",\n"
+    "     \"provider\": \"\", \"bytes\": [0, 99], \"plan\": \"flat(ring)\", \"slice\": 0, \"us\": 1, \"default_us\": 1.5,\n"
+    "     \"default_plan\": \"flat(nary)\"},\n"
+    "    {\"collective\": \"bcast\", \"commutative\": true, \"nodes\": 1, \"ranks_per_node\": [4, 4], \"placement\": \"block\",\n"
+    "     \"provider\": \"\", \"bytes\": [0, null], \"plan\": \"flat(nary)\", \"slice\": 0, \"us\": 1, \"default_us\": 1.5,\n"
+    "     \"default_plan\": \"flat(nary)\"}\n"
+    "  ]\n"
+    "}\n";
+
+static hx_status_t read_bytes(const void *text, size_t bytes)
+{
+    FILE *out = fopen(path, "w");
+    struct hx_table *table;
+    hx_status_t status;
+
+    assert_non_null(out);
+    assert_int_equal(fwrite(text, 1, bytes, out), bytes);
+    assert_int_equal(fclose(out), 0);
+    status = hx_table_read(path, &table);
+    assert_true((status == HX_SUCCESS) == (table != NULL));
+    hx_table_free(table);
+    return status;
+}
+
+static void faults_are_told_with_their_line(void **state)
+{
+    static const struct {
+        const char *from, *to, *told;
+    } faults[] = {
+        {"\"hierax_table\": 1", "\"hierax_table\": 2", ":2: hierax_table is of a later version"},
+        {"\"hierax_table\": 1", "\"hierax_table\": \"1\"", ":2: hierax_table must be an integer"},
+        {"\"cpus\": 2", "\"cpus\": 0", ":3: cpus is out of range"},
+        {"\"machine\"", "\"maschine\"", ":1: machine is missing"},
+        {"\"entries\": [", "\"entries\": [7, ", "an entry must be an object"},
+        {"\"allreduce\"", "\"allreduse\"", ":5: allreduse: no such collective"},
+        {"\"bcast\", \"commutative\": true", "\"bcast\", \"commutative\": 1", ":8: commutative must be true or false"},
+        {"[4, 4], \"placement\": \"block\",\n     \"provider\": \"\", \"bytes\": [0, null]",
+         "[4, 3], \"placement\": \"block\",\n     \"provider\": \"\", \"bytes\": [0, null]", ":8: ranks_per_node: the first is more"},
+        {"\"bytes\": [0, null]", "\"bytes\": [0, -1]", ":8: bytes must hold integers"},
+        {"\"bytes\": [0, null]", "\"bytes\": [0]", ":8: bytes must be an array of two"},
+        {"\"us\": 1,", "\"us\": -1.5,", ":5: us must be finite"},
+        {"\"us\": 1,", "\"us\": 1e999,", ":5: us must be finite"},
+        {"\"flat(ring)\"", "\"flat\\u0000(ring)\"", ":5: plan is too long, or holds a NUL"},
+        {"\"flat(ring)\"", "\"flat\\n(ring)\"", ":5: plan holds a control character"},
+        {"\"flat(ring)\"", "\"0123456789012345678901234567890123456789012345678901234567890123456789\"", ":5: plan is too long"},
+        {"\"slice\": 0, \"us\": 1, \"default_us\": 1.5,\n     \"default_plan\": \"flat(nary)\"}\n", "\"us\": 1}\n", ":8: slice is missing"},
+        {"\"placement\": \"block\"", "\"placement\": \"spread\"", ":5: placement is neither"},
+        {"  ]\n}\n", "  ]\n}\n{}\n", "not JSON"},
+        {"  ]\n}\n", "  ,]\n}\n", "not JSON"},
+        {"\"entries\": [", "\"entries\": [[[[[[[[[[[[[[[[[[[[[[", "not JSON"},
+    };
+
+    (void)state;
+    assert_int_equal(read_bytes(good, strlen(good)), HX_SUCCESS);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+        char text[4096];
+        const char *at = strstr(good, faults[i].from);
+        assert_non_null(at);
+        int n = snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, faults[i].to, at + strlen(faults[i].from));
+        assert_int_equal(read_bytes(text, (size_t)n), HX_ERR_ENV);
+        if (!strstr(hx_last_detail(), faults[i].told))
+            fail_msg("%s: told \"%s\", not \"%s\"", faults[i].to, hx_last_detail(), faults[i].told);
+        assert_non_null(strstr(hx_last_detail(), path));
+    }
+    unlink(path);
+}
+
+/* Cut anywhere; one byte changed anywhere; what is refused is refused in order, and nothing is read beyond the end (sanitizers tell). */
+static void broken_files_do_no_harm(void **state)
+{
+    static const char bytes[] = {'\0', '"', '{', ']', '9', '\xff', '-', '\\'};
+    size_t n = strlen(good);
+    char text[sizeof(good)];
+    uint64_t drawn = 12345;
+
+    (void)state;
+    for (size_t i = 0; i + 2 < n; i += 3)
+        assert_int_equal(read_bytes(good, i), HX_ERR_ENV);
+    for (int i = 0; i < 1500; i++) {
+        memcpy(text, good, sizeof(good));
+        for (int k = 0; k <= i % 3; k++) {
+            drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+            text[(drawn >> 33) % n] = bytes[(drawn >> 24) % sizeof(bytes)];
+        }
+        hx_status_t status = read_bytes(text, n);
+        assert_true(status == HX_SUCCESS || status == HX_ERR_ENV);
+    }
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(newer_entries_cut_older),
+        cmocka_unit_test(a_file_is_read_as_written),
+        cmocka_unit_test(faults_are_told_with_their_line),
+        cmocka_unit_test(broken_files_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
