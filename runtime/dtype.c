@@ -23,12 +23,17 @@ static const struct {
     [HX_COMPLEX64] = {"complex64", 8},
     [HX_COMPLEX128] = {"complex128", 16},
     [HX_BYTE] = {"byte", 1},
+    [HX_FLOAT32_INDEX] = {"float32_index", sizeof(hx_float32_index_t)},
+    [HX_FLOAT64_INDEX] = {"float64_index", sizeof(hx_float64_index_t)},
+    [HX_INT32_INDEX] = {"int32_index", sizeof(hx_int32_index_t)},
+    [HX_INT64_INDEX] = {"int64_index", sizeof(hx_int64_index_t)},
 };
 
 static const char *const ops[HX_OP_COUNT] = {
     [HX_SUM] = "sum",   [HX_PROD] = "prod", [HX_MIN] = "min",   [HX_MAX] = "max",
     [HX_AVG] = "avg",   [HX_BAND] = "band", [HX_BOR] = "bor",   [HX_BXOR] = "bxor",
     [HX_LAND] = "land", [HX_LOR] = "lor",   [HX_LXOR] = "lxor",
+    [HX_MINLOC] = "minloc", [HX_MAXLOC] = "maxloc",
 };
 
 /* The casts make negative values, which an enum of the caller may hold, large. */
@@ -76,5 +81,5 @@ int hx_op_parse(const char *text, hx_op_t *op)
 
 int hx_dtype_is_exact(hx_dtype_t dtype)
 {
-    return is_dtype(dtype) && (dtype <= HX_UINT64 || dtype == HX_BYTE);
+    return is_dtype(dtype) && (dtype <= HX_UINT64 || dtype >= HX_BYTE);
 }

@@ -16,6 +16,7 @@
 #define HIERAX_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,8 +58,32 @@ typedef enum hx_dtype {
     HX_COMPLEX64,  /* two binary32: real, imaginary */
     HX_COMPLEX128, /* two binary64: real, imaginary */
     HX_BYTE,       /* raw bytes: bit-wise operations only */
+    HX_FLOAT32_INDEX, /* pairs of a value and its index, for HX_MINLOC and HX_MAXLOC only: hx_float32_index_t, as MPI_FLOAT_INT; */
+    HX_FLOAT64_INDEX, /* hx_float64_index_t, as MPI_DOUBLE_INT; */
+    HX_INT32_INDEX,   /* hx_int32_index_t, as MPI_2INT; */
+    HX_INT64_INDEX,   /* hx_int64_index_t, as MPI_LONG_INT where long has 64 bits */
     HX_DTYPE_MAX = 0x7fffffff /* no type: room for those of hx_dtype_contiguous */
 } hx_dtype_t;
+
+/* Elements of the pair types. Those of 16 bytes end with 4 of padding, which a reduction leaves 0. */
+typedef struct hx_float32_index {
+    float value;
+    int32_t index;
+} hx_float32_index_t;
+
+typedef struct hx_float64_index {
+    double value;
+    int32_t index;
+} hx_float64_index_t;
+
+typedef struct hx_int32_index {
+    int32_t value, index;
+} hx_int32_index_t;
+
+typedef struct hx_int64_index {
+    int64_t value;
+    int32_t index;
+} hx_int64_index_t;
 
 /* Reduction operations. Values are stable. All of these are commutative. */
 typedef enum hx_op {
@@ -73,6 +98,8 @@ typedef enum hx_op {
     HX_LAND, /* logical, result 0 or 1: integer types */
     HX_LOR,
     HX_LXOR,
+    HX_MINLOC, /* the least value and its index, of equal ones the least index: pairs only. NaN counts as less than any number, */
+    HX_MAXLOC, /* and as greater: so a NaN gives NaN, with the least index of one. -0 equals +0, and comes out as +0 */
     HX_OP_MAX = 0x7fffffff /* no operation: room for those of hx_op_create */
 } hx_op_t;
 

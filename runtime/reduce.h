@@ -5,8 +5,8 @@
 #include "hierax.h"
 #include <stdint.h>
 
-#define HX_DTYPE_COUNT (HX_BYTE + 1)
-#define HX_OP_COUNT (HX_LXOR + 1)
+#define HX_DTYPE_COUNT (HX_INT64_INDEX + 1)
+#define HX_OP_COUNT (HX_MAXLOC + 1)
 
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded in that order, for count elements, in one pass:
  * 16-bit floats fold in a 32-bit accumulator and round once, to nearest even. dst may be equal to any of the src (exact
@@ -21,7 +21,7 @@ const char *hx_dtype_name(hx_dtype_t dtype);       /* "float32" ...; NULL for an
 const char *hx_op_name(hx_op_t op);                /* "sum" ... */
 int hx_dtype_parse(const char *text, hx_dtype_t *dtype); /* 0, or -1 */
 int hx_op_parse(const char *text, hx_op_t *op);          /* 0, or -1 */
-int hx_dtype_is_exact(hx_dtype_t dtype); /* associative whatever the order: integers and bytes */
+int hx_dtype_is_exact(hx_dtype_t dtype); /* associative whatever the order: integers, bytes and pairs */
 
 /* The kernel for (dtype, op), chosen for this CPU at first use; NULL where the operation is not defined for the type,
  * or either is no value of its enum. */

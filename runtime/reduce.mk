@@ -5,7 +5,7 @@ hx_sources += runtime/reduce.h runtime/reduce_table.h runtime/reduce.c runtime/d
 # to fused multiply-add: every instruction set must give the same bits.
 hx_kernel_libs += libhierax_kernels.la
 noinst_LTLIBRARIES += libhierax_kernels.la
-libhierax_kernels_la_SOURCES = runtime/reduce_kernels.h runtime/reduce_half.h runtime/reduce_baseline.c \
+libhierax_kernels_la_SOURCES = runtime/reduce_kernels.h runtime/reduce_half.h runtime/reduce_pairs.h runtime/reduce_baseline.c \
     runtime/reduce_avx2.c runtime/reduce_avx512.c
 libhierax_kernels_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
 

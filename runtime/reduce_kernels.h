@@ -14,6 +14,7 @@
  * compiler.
  */
 #include "reduce_half.h"
+#include "reduce_pairs.h"
 #include "reduce_table.h"
 #include <string.h>
 #ifdef __FAST_MATH__
@@ -303,6 +304,16 @@ KERNEL(complex128_sum, double, double, 16, AS_IS, ADD, NAN64)
 KERNEL(complex128_prod, double, double, 16, AS_IS, COMPLEX128_MULTIPLY, NAN64)
 SCALE(complex128_scale, double, double, 16, DIVIDE64, NAN64)
 
+/* Pairs of a value and its index. */
+KERNEL(int32_index_minloc, uint64_t, uint64_t, 8, INT_PAIR_MIN_KEY, PAIR_MIN_OF, INT_PAIR_MIN_BACK)
+KERNEL(int32_index_maxloc, uint64_t, uint64_t, 8, INT_PAIR_MAX_KEY, PAIR_MAX_OF, INT_PAIR_MAX_BACK)
+KERNEL(float32_index_minloc, uint64_t, uint64_t, 8, FLOAT_PAIR_MIN_KEY, PAIR_MIN_OF, FLOAT_PAIR_MIN_BACK)
+KERNEL(float32_index_maxloc, uint64_t, uint64_t, 8, FLOAT_PAIR_MAX_KEY, PAIR_MAX_OF, FLOAT_PAIR_MAX_BACK)
+LONG_PAIR_KERNEL(int64_index_minloc, long_key, long_key, 0)
+LONG_PAIR_KERNEL(int64_index_maxloc, long_key, long_key, -1)
+LONG_PAIR_KERNEL(float64_index_minloc, double_key, double_back, 0)
+LONG_PAIR_KERNEL(float64_index_maxloc, double_key, double_back, -1)
+
 /* ---- the table; what is left out is not defined */
 
 const struct hx_reduce_table KERNEL_TABLE = {
@@ -343,6 +354,10 @@ const struct hx_reduce_table KERNEL_TABLE = {
         [HX_COMPLEX64] = {[HX_SUM] = complex64_sum, [HX_PROD] = complex64_prod, [HX_AVG] = complex64_sum},
         [HX_COMPLEX128] = {[HX_SUM] = complex128_sum, [HX_PROD] = complex128_prod, [HX_AVG] = complex128_sum},
         [HX_BYTE] = {[HX_BAND] = int8_band, [HX_BOR] = int8_bor, [HX_BXOR] = int8_bxor},
+        [HX_FLOAT32_INDEX] = {[HX_MINLOC] = float32_index_minloc, [HX_MAXLOC] = float32_index_maxloc},
+        [HX_FLOAT64_INDEX] = {[HX_MINLOC] = float64_index_minloc, [HX_MAXLOC] = float64_index_maxloc},
+        [HX_INT32_INDEX] = {[HX_MINLOC] = int32_index_minloc, [HX_MAXLOC] = int32_index_maxloc},
+        [HX_INT64_INDEX] = {[HX_MINLOC] = int64_index_minloc, [HX_MAXLOC] = int64_index_maxloc},
     },
     .scale = {
         [HX_FLOAT16] = float16_scale,

@@ -124,8 +124,8 @@ static inline double bench_now_ns(void)
 
 /* bench_options.c */
 extern const char *const bench_collective_names[BENCH_COLLECTIVES + 1];
-extern const char *const bench_dtype_names[HX_BYTE + 2]; /* end with NULL */
-extern const char *const bench_op_names[HX_LXOR + 2];
+extern const char *const bench_dtype_names[HX_INT64_INDEX + 2]; /* end with NULL */
+extern const char *const bench_op_names[HX_MAXLOC + 2];
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
 void bench_options_help(void);
 

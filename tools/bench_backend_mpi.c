@@ -9,8 +9,8 @@
 
 const char *const bench_backend_tool = "coll_bench_mpi";
 const int bench_backend_tells_plans = 0;
-static MPI_Datatype dtypes[HX_BYTE + 1];
-static MPI_Op ops[HX_LXOR + 1];
+static MPI_Datatype dtypes[HX_INT64_INDEX + 1];
+static MPI_Op ops[HX_MAXLOC + 1];
 
 static int told(const char *call, int status)
 {
@@ -36,9 +36,11 @@ static void map_types(void)
 {
     const MPI_Datatype types[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
                                   MPI_UINT32_T, MPI_UINT64_T, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_FLOAT,
-                                  MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE};
+                                  MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE,
+                                  MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_2INT,
+                                  sizeof(long) == 8 ? MPI_LONG_INT : MPI_DATATYPE_NULL};
     const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_OP_NULL, MPI_BAND, MPI_BOR, MPI_BXOR,
-                                 MPI_LAND, MPI_LOR, MPI_LXOR};
+                                 MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
     memcpy(dtypes, types, sizeof(dtypes));
     memcpy(ops, operations, sizeof(ops));
 }

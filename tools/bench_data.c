@@ -28,11 +28,17 @@ static const struct {
     [HX_INT8] = {1, 127},       [HX_INT16] = {2, 32767},   [HX_INT32] = {4, 1 << 20},     [HX_INT64] = {8, 1 << 20},
     [HX_UINT8] = {1, 255},      [HX_UINT16] = {2, 65535},  [HX_UINT32] = {4, 1 << 20},    [HX_UINT64] = {8, 1 << 20},
     [HX_FLOAT16] = {2, 2048},   [HX_BFLOAT16] = {2, 256},  [HX_FLOAT32] = {4, 1 << 20},   [HX_FLOAT64] = {8, 1 << 20},
-    [HX_BYTE] = {1, 255},       [HX_COMPLEX64] = {8, 1 << 20}, [HX_COMPLEX128] = {16, 1 << 20}};
+    [HX_BYTE] = {1, 255},       [HX_COMPLEX64] = {8, 1 << 20}, [HX_COMPLEX128] = {16, 1 << 20},
+    [HX_FLOAT32_INDEX] = {8, 1 << 20}, [HX_FLOAT64_INDEX] = {16, 1 << 20}, [HX_INT32_INDEX] = {8, 1 << 20}, [HX_INT64_INDEX] = {16, 1 << 20}};
 
 static int is_complex(hx_dtype_t t)
 {
     return t == HX_COMPLEX64 || t == HX_COMPLEX128;
+}
+
+static int is_pair(hx_dtype_t t)
+{
+    return t >= HX_FLOAT32_INDEX && t <= HX_INT64_INDEX;
 }
 
 static int is_float(hx_dtype_t t)
@@ -47,6 +53,8 @@ size_t bench_dtype_bytes(hx_dtype_t dtype)
 
 int bench_op_defined(hx_dtype_t dtype, hx_op_t op)
 {
+    if (is_pair(dtype) || op >= HX_MINLOC)
+        return is_pair(dtype) && op >= HX_MINLOC;
     if (op >= HX_BAND)
         return dtype == HX_BYTE ? op <= HX_BXOR : !is_float(dtype) && !is_complex(dtype);
     if (op == HX_AVG)
@@ -85,14 +93,14 @@ static double half_value(uint16_t bits, hx_dtype_t type)
 #define PUT(type) do { type x = (type)v; memcpy(at, &x, sizeof(x)); } while (0)
 #define GET(type) do { type x; memcpy(&x, at, sizeof(x)); return (double)x; } while (0)
 
-/* One value; of a complex type one part (an input's imaginary part is zero for products, else the mirrored value). */
+/* One value; of a pair the value, of a complex type one part (an input's imaginary part is zero for products, else the mirrored value). */
 static void encode(int64_t v, void *at)
 {
     switch (data.dtype) {
     case HX_INT8: PUT(int8_t); break;
     case HX_INT16: PUT(int16_t); break;
-    case HX_INT32: PUT(int32_t); break;
-    case HX_INT64: PUT(int64_t); break;
+    case HX_INT32: case HX_INT32_INDEX: PUT(int32_t); break;
+    case HX_INT64: case HX_INT64_INDEX: PUT(int64_t); break;
     case HX_UINT8: case HX_BYTE: PUT(uint8_t); break;
     case HX_UINT16: PUT(uint16_t); break;
     case HX_UINT32: PUT(uint32_t); break;
@@ -102,8 +110,8 @@ static void encode(int64_t v, void *at)
         memcpy(at, &x, 2);
         break;
     }
-    case HX_FLOAT32: case HX_COMPLEX64: PUT(float); break;
-    case HX_FLOAT64: case HX_COMPLEX128: PUT(double); break;
+    case HX_FLOAT32: case HX_COMPLEX64: case HX_FLOAT32_INDEX: PUT(float); break;
+    case HX_FLOAT64: case HX_COMPLEX128: case HX_FLOAT64_INDEX: PUT(double); break;
     case HX_DTYPE_MAX: break;
     }
 }
@@ -113,8 +121,8 @@ static double decode(const void *at)
     switch (data.dtype) {
     case HX_INT8: GET(int8_t);
     case HX_INT16: GET(int16_t);
-    case HX_INT32: GET(int32_t);
-    case HX_INT64: GET(int64_t);
+    case HX_INT32: case HX_INT32_INDEX: GET(int32_t);
+    case HX_INT64: case HX_INT64_INDEX: GET(int64_t);
     case HX_UINT8: case HX_BYTE: GET(uint8_t);
     case HX_UINT16: GET(uint16_t);
     case HX_UINT32: GET(uint32_t);
@@ -124,16 +132,28 @@ static double decode(const void *at)
         memcpy(&x, at, 2);
         return half_value(x, data.dtype);
     }
-    case HX_FLOAT32: case HX_COMPLEX64: GET(float);
-    case HX_FLOAT64: case HX_COMPLEX128: GET(double);
+    case HX_FLOAT32: case HX_COMPLEX64: case HX_FLOAT32_INDEX: GET(float);
+    case HX_FLOAT64: case HX_COMPLEX128: case HX_FLOAT64_INDEX: GET(double);
     case HX_DTYPE_MAX: break;
     }
     return NAN;
 }
 
+static double index_decode(const void *at)
+{
+    GET(int32_t);
+}
+
+/* Of a pair the index; a few pairs each have the same value. */
+static int32_t index_of(unsigned k)
+{
+    return (int32_t)(k * 7 % VALUES);
+}
+
 static int64_t value_of(int k, int64_t most)
 {
     switch (data.op) {
+    case HX_MINLOC: case HX_MAXLOC: return k / 8;
     case HX_PROD: return k & 1 ? 1 : -1;
     case HX_MIN: case HX_MAX: return k + 1;
     case HX_LAND: case HX_LOR: case HX_LXOR: return k < 28 ? k : 0;
@@ -156,6 +176,10 @@ void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks)
     for (int k = 0; k < VALUES; k++) {
         data.value[k] = value_of(k, most);
         encode(data.value[k], data.encoded[k]);
+    }
+    for (unsigned k = 0; k < VALUES && is_pair(dtype); k++) {
+        int32_t index = index_of(k);
+        memcpy(data.encoded[k] + data.element_bytes / 2, &index, sizeof(index));
     }
     if (is_complex(dtype) && op != HX_PROD)
         for (int k = 0; k < VALUES; k++)
@@ -205,13 +229,27 @@ static int64_t fold(int64_t a, int64_t b)
     }
 }
 
-/* part 1 is the imaginary one. */
+/* part 1 is the imaginary one, or the index. */
 static int64_t input(int rank, size_t i, uint32_t call, int part)
 {
     unsigned k = pick(key_of(rank, call), i);
+    if (part && is_pair(data.dtype))
+        return index_of(k);
     if (rank >= data.contributors || (part && data.op == HX_PROD))
         return 0;
     return data.value[part ? VALUES - 1 - k : k];
+}
+
+/* The rank among the first n whose pair wins. */
+static int winner(size_t i, uint32_t call, int n)
+{
+    int best = 0;
+    for (int r = 1; r < n; r++) {
+        int64_t value = input(r, i, call, 0), other = input(best, i, call, 0);
+        if (value == other ? input(r, i, call, 1) < input(best, i, call, 1) : (value < other) == (data.op == HX_MINLOC))
+            best = r;
+    }
+    return best;
 }
 
 /* Of the first n ranks. A scan leaves one rank's contribution as it is. */
@@ -219,6 +257,8 @@ static double reduced(size_t i, uint32_t call, int part, int n, int scans)
 {
     if (part && data.op == HX_PROD)
         return 0;
+    if (is_pair(data.dtype))
+        return (double)input(winner(i, call, n), i, call, part);
     int64_t all = input(0, i, call, part);
     int logical = data.op == HX_LAND || data.op == HX_LOR || data.op == HX_LXOR;
     all = logical && !(scans && n == 1) ? all != 0 : all;
@@ -260,7 +300,7 @@ static int source_of(enum bench_collective collective, size_t i, size_t count, i
 uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) ? 2 : 1;
+    int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) || is_pair(data.dtype) ? 2 : 1;
     int all_to_all = bench_has_pairs(collective);
     size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
     int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
@@ -273,7 +313,8 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
-            double got = decode((const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2);
+            const char *at = (const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2;
+            double got = part && is_pair(data.dtype) ? index_decode(at) : decode(at);
             int source = source_of(collective, i, count, root);
             size_t element = (gathers ? 0 : first) + (gathers || all_to_all ? i % count : i); /* of its source's input */
             if (bench_joins_counts(collective))
@@ -284,7 +325,7 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
                 continue;
             if (wrong++ == 0)
                 snprintf(text, BENCH_TEXT_BYTES, "rank %d, element %zu of %zu%s: got %.17g, expected %.17g", rank, i, n,
-                         part ? " (imaginary part)" : "", got, expected);
+                         !part ? "" : is_pair(data.dtype) ? " (index)" : " (imaginary part)", got, expected);
         }
     }
     return wrong;

@@ -10,9 +10,10 @@ const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block
                                               "reduce_scatter", "allgatherv", "alltoallv", NULL};
 const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
                                          "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
-                                         "complex64", "complex128", "byte", NULL};
+                                         "complex64", "complex128", "byte", "float32_index", "float64_index", "int32_index",
+                                         "int64_index", NULL};
 const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "band", "bor",
-                                      "bxor", "land", "lor", "lxor", NULL};
+                                      "bxor", "land", "lor", "lxor", "minloc", "maxloc", NULL};
 
 enum {
     KEY_MIN = 0x100, KEY_MAX, KEY_FACTOR, KEY_ITERATIONS, KEY_REPETITIONS, KEY_WARMUP, KEY_DTYPE, KEY_OP, KEY_IN_PLACE,

@@ -162,10 +162,55 @@ static int is_float(hx_dtype_t dtype)
     return dtype >= HX_FLOAT16 && dtype <= HX_COMPLEX128;
 }
 
+static int is_pair(hx_dtype_t dtype)
+{
+    return dtype >= HX_FLOAT32_INDEX;
+}
+
+/* Does a come before b? Signs of zero and kinds of NaN do not count. */
+static int pair_is_first(hx_dtype_t dtype, hx_op_t op, const void *a, const void *b)
+{
+    size_t bytes = hx_dtype_bytes(dtype) / 2;
+    int64_t x = 0, y = 0;
+    int32_t i, j;
+    memcpy(&i, (const char *)a + bytes, 4);
+    memcpy(&j, (const char *)b + bytes, 4);
+    if (dtype == HX_INT32_INDEX || dtype == HX_INT64_INDEX) {
+        memcpy(&x, a, bytes);
+        memcpy(&y, b, bytes);
+        x = bytes == 4 ? (int32_t)x : x;
+        y = bytes == 4 ? (int32_t)y : y;
+        return x == y ? i < j : op == HX_MINLOC ? x < y : x > y;
+    }
+    double v = real_load(bytes == 4 ? HX_FLOAT32 : HX_FLOAT64, a), w = real_load(bytes == 4 ? HX_FLOAT32 : HX_FLOAT64, b);
+    if (isnan(v) || isnan(w))
+        return isnan(v) && isnan(w) ? i < j : isnan(v);
+    return v == w ? i < j : op == HX_MINLOC ? v < w : v > w;
+}
+
+static void fold_pairs(hx_dtype_t dtype, hx_op_t op, void *dst, const void *const *src, int nsrc, size_t at)
+{
+    size_t bytes = hx_dtype_bytes(dtype);
+    const char *best = (const char *)src[0] + at;
+    for (int k = 1; k < nsrc; k++)
+        if (pair_is_first(dtype, op, (const char *)src[k] + at, best))
+            best = (const char *)src[k] + at;
+    memset((char *)dst + at, 0, bytes);
+    memcpy((char *)dst + at, best, bytes / 2 + 4);
+    if (dtype == HX_FLOAT32_INDEX || dtype == HX_FLOAT64_INDEX) {
+        hx_dtype_t real = bytes == 8 ? HX_FLOAT32 : HX_FLOAT64;
+        real_store(real, (char *)dst + at, real_load(real, best) + 0.0); /* no minus zero */
+    }
+}
+
 static void reference(hx_dtype_t dtype, hx_op_t op, void *dst, const void *const *src, int nsrc, size_t count)
 {
     size_t bytes = hx_dtype_bytes(dtype);
     for (size_t at = 0; at < count * bytes; at += bytes) {
+        if (is_pair(dtype)) {
+            fold_pairs(dtype, op, dst, src, nsrc, at);
+            continue;
+        }
         if (is_float(dtype)) {
             fold_float(dtype, op, dst, src, nsrc, at);
             continue;
@@ -219,10 +264,12 @@ static uint64_t random_pattern(hx_dtype_t dtype, size_t bytes)
 
 static void fill(hx_dtype_t dtype, void *to, size_t count)
 {
-    int is_complex = dtype == HX_COMPLEX64 || dtype == HX_COMPLEX128;
-    size_t bytes = hx_dtype_bytes(dtype) / (is_complex ? 2 : 1), parts = is_complex ? 2 * count : count;
+    static const hx_dtype_t values[] = {HX_FLOAT32, HX_FLOAT64, HX_INT32, HX_INT64};
+    int halves = dtype == HX_COMPLEX64 || dtype == HX_COMPLEX128 || is_pair(dtype);
+    size_t bytes = hx_dtype_bytes(dtype) / (halves ? 2 : 1), parts = halves ? 2 * count : count;
     for (size_t i = 0; i < parts; i++) {
-        uint64_t bits = random_pattern(dtype, bytes);
+        hx_dtype_t part = !is_pair(dtype) ? dtype : i % 2 ? HX_INT32 : values[dtype - HX_FLOAT32_INDEX];
+        uint64_t bits = random_pattern(part, bytes);
         memcpy((char *)to + i * bytes, &bits, bytes);
     }
 }
@@ -364,6 +411,16 @@ static void test_known_answers(void **state)
         table->kernel[HX_COMPLEX64][HX_PROD](
             product, (const void *const[]){complex_values[0], complex_values[1], complex_values[2]}, 3, 1);
         assert_true(product[0] == -10 && product[1] == -5);
+        /* pairs: the value, then the lowest index, which may be negative; NaN before all */
+        hx_float32_index_t pairs[3] = {{2, 7}, {-3, 5}, {-3, -4}}, least, most;
+        const void *const three[] = {&pairs[0], &pairs[1], &pairs[2]};
+        table->kernel[HX_FLOAT32_INDEX][HX_MINLOC](&least, three, 3, 1);
+        table->kernel[HX_FLOAT32_INDEX][HX_MAXLOC](&most, three, 3, 1);
+        assert_true(least.value == -3 && least.index == -4 && most.value == 2 && most.index == 7);
+        pairs[1].value = -NAN;
+        table->kernel[HX_FLOAT32_INDEX][HX_MINLOC](&least, three, 3, 1);
+        table->kernel[HX_FLOAT32_INDEX][HX_MAXLOC](&most, three, 3, 1);
+        assert_true(isnan(least.value) && least.index == 5 && isnan(most.value) && most.index == 5);
     }
 }
 
@@ -397,9 +454,11 @@ static void test_defined(void **state)
     (void)state;
     for (int dtype = 0; dtype < HX_DTYPE_COUNT; dtype++) {
         for (int op = 0; op < HX_OP_COUNT; op++) {
-            int bitwise = op >= HX_BAND && op <= HX_BXOR, logical = op >= HX_LAND;
+            int bitwise = op >= HX_BAND && op <= HX_BXOR, logical = op >= HX_LAND && op <= HX_LXOR;
+            int located = op >= HX_MINLOC;
             int is_complex = dtype == HX_COMPLEX64 || dtype == HX_COMPLEX128;
-            int defined = is_complex                       ? op == HX_SUM || op == HX_PROD || op == HX_AVG
+            int defined = is_pair((hx_dtype_t)dtype) || located ? is_pair((hx_dtype_t)dtype) && located
+                          : is_complex                     ? op == HX_SUM || op == HX_PROD || op == HX_AVG
                           : is_float((hx_dtype_t)dtype)    ? !bitwise && !logical
                           : dtype == HX_BYTE               ? bitwise
                                                            : op != HX_AVG;

@@ -51,11 +51,13 @@ static void wrong_arguments(void)
     EXPECT(hx_allreduce(in, (void *)(uintptr_t)HX_IN_PLACE, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "only in may be");
     EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "datatype 99");
     EXPECT(hx_allreduce(in, out, 3, no_type, HX_SUM, world), HX_ERR_ARG, world, "int8 (0)");
-    EXPECT(hx_allgather(in, out, 3, no_type, world), HX_ERR_ARG, world, "byte (14)");
+    EXPECT(hx_allgather(in, out, 3, no_type, world), HX_ERR_ARG, world, "int64_index (18)");
     EXPECT(hx_allreduce(in, out, 3, HX_INT32, no_op, world), HX_ERR_ARG, world, "operation 33");
-    EXPECT(hx_allreduce(in, out, 3, HX_INT32, no_op, world), HX_ERR_ARG, world, "lxor (10)");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, no_op, world), HX_ERR_ARG, world, "maxloc (12)");
     EXPECT(hx_allreduce(in, out, 3, HX_FLOAT32, HX_BAND, world), HX_ERR_ARG, world, "band is not defined for float32");
     EXPECT(hx_allreduce(in, out, 3, HX_INT32, HX_AVG, world), HX_ERR_ARG, world, "avg is not defined for int32");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32, HX_MINLOC, world), HX_ERR_ARG, world, "minloc is not defined for int32");
+    EXPECT(hx_allreduce(in, out, 3, HX_INT32_INDEX, HX_MIN, world), HX_ERR_ARG, world, "min is not defined for int32_index");
     EXPECT(hx_reduce_scatter_block(in, out, 3, HX_COMPLEX64, HX_MAX, world), HX_ERR_ARG, world, "max is not defined for complex64");
     EXPECT(hx_allreduce(in, out, SIZE_MAX / 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, "more than an address space");
     EXPECT(hx_allgather(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: count 2305");

@@ -36,9 +36,14 @@ struct value {
     double real, imag; /* floating types */
 };
 
+static int is_pair(hx_dtype_t t)
+{
+    return t >= HX_FLOAT32_INDEX;
+}
+
 static int is_float(hx_dtype_t t)
 {
-    return t >= HX_FLOAT16 && t <= HX_COMPLEX128;
+    return (t >= HX_FLOAT16 && t <= HX_COMPLEX128) || is_pair(t); /* a pair's value and index are real and imag */
 }
 
 static int is_signed(hx_dtype_t t)
@@ -74,6 +79,8 @@ static struct value contribution(int r, size_t i, hx_dtype_t t, hx_op_t op)
         return narrow(v, t);
     v.real = op == HX_PROD ? powers[x & 3] : (double)(x % 6) - 2;
     v.imag = t < HX_COMPLEX64 ? 0 : op == HX_PROD ? 0 : (double)(x / 6 % 6) - 2;
+    if (is_pair(t)) /* few values, so that indices decide */
+        return (struct value){.real = (double)(x % 3), .imag = (double)(x / 3 % 1000) - 500};
     if (op == HX_PROD && turned) {
         v.imag = v.real;
         v.real = 0;
@@ -92,6 +99,9 @@ static struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t o
         return narrow((struct value){a.bits + b.bits, a.real + b.real, a.imag + b.imag}, t);
     case HX_PROD:
         return narrow((struct value){a.bits * b.bits, a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real}, t);
+    case HX_MINLOC:
+    case HX_MAXLOC:
+        return a.real == b.real ? (a.imag < b.imag ? a : b) : less == (op == HX_MINLOC) ? a : b;
     case HX_MIN:
         return less ? a : b;
     case HX_MAX:
@@ -140,8 +150,15 @@ static void element_put(unsigned char *at, hx_dtype_t t, struct value v)
     float f[2] = {(float)v.real, (float)v.imag};
     double d[2] = {v.real, v.imag};
     uint16_t h = half_encode(f[0]);
+    hx_float32_index_t fi = {f[0], (int32_t)v.imag};
+    hx_float64_index_t di = {v.real, (int32_t)v.imag};
+    hx_int32_index_t ii = {(int32_t)v.real, (int32_t)v.imag};
+    hx_int64_index_t li = {(int64_t)v.real, (int32_t)v.imag};
 
-    if (t == HX_FLOAT16)
+    if (is_pair(t))
+        memcpy(at, t == HX_FLOAT32_INDEX ? (void *)&fi : t == HX_FLOAT64_INDEX ? (void *)&di : t == HX_INT32_INDEX ? (void *)&ii : &li,
+               bytes);
+    else if (t == HX_FLOAT16)
         memcpy(at, &h, 2);
     else if (t == HX_BFLOAT16)
         memcpy(at, (unsigned char *)f + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 2 : 0), 2);
@@ -153,6 +170,21 @@ static void element_put(unsigned char *at, hx_dtype_t t, struct value v)
         memcpy(at, &v.bits, bytes); /* little endian */
 }
 
+static struct value pair_get(const unsigned char *at, hx_dtype_t t)
+{
+    hx_float32_index_t fi;
+    hx_float64_index_t di;
+    hx_int32_index_t ii;
+    hx_int64_index_t li;
+
+    switch (t) {
+    case HX_FLOAT32_INDEX: memcpy(&fi, at, sizeof(fi)); return (struct value){.real = fi.value, .imag = fi.index};
+    case HX_FLOAT64_INDEX: memcpy(&di, at, sizeof(di)); return (struct value){.real = di.value, .imag = di.index};
+    case HX_INT32_INDEX: memcpy(&ii, at, sizeof(ii)); return (struct value){.real = ii.value, .imag = ii.index};
+    default: memcpy(&li, at, sizeof(li)); return (struct value){.real = (double)li.value, .imag = li.index};
+    }
+}
+
 static struct value element_get(const unsigned char *at, hx_dtype_t t)
 {
     struct value v = {0};
@@ -161,6 +193,8 @@ static struct value element_get(const unsigned char *at, hx_dtype_t t)
     uint16_t h;
     uint32_t u;
 
+    if (is_pair(t))
+        return pair_get(at, t);
     memcpy(&h, at, 2);
     if (!is_float(t)) {
         memcpy(&v.bits, at, hx_dtype_bytes(t));
