@@ -331,7 +331,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
-    const struct hx_table_entry *tuned;
+    const struct hx_table_entry *tuned = NULL;
     const char *fallback;
     hx_status_t status;
     int n, best;
