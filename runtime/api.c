@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting, stopping, and what a communicator can be asked. */
 #include "call.h"
+#include "handle.h"
 #include "lock.h"
 #include "startup.h"
 
@@ -63,16 +64,16 @@ hx_status_t hx_finalize(void)
 
 int hx_rank(const hx_comm_t *comm)
 {
-    return comm ? comm->rank : -1;
+    return comm && !hx_handle_freed(comm) ? comm->rank : -1;
 }
 
 int hx_size(const hx_comm_t *comm)
 {
-    return comm ? comm->size : -1;
+    return comm && !hx_handle_freed(comm) ? comm->size : -1;
 }
 
 const char *hx_error_detail(const hx_comm_t *comm)
 {
-    return comm ? comm->detail : hx_last_detail();
+    return comm && !hx_handle_freed(comm) ? comm->detail : hx_last_detail();
 }
 

@@ -3,6 +3,7 @@
 #include "blocks.h"
 #include "call.h"
 #include "explain.h"
+#include "handle.h"
 #include "lock.h"
 #include "user.h"
 #include <stdint.h>
@@ -372,5 +373,6 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
 hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                          hx_plan_info_t *info)
 {
+    HX_RETURN_IF_FREED(comm, "hx_plan_info");
     return HX_LOCKED(plan_info(comm, collective, count, dtype, op, root, info));
 }

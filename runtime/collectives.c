@@ -3,6 +3,7 @@
  * (hx_i...), or it is made ready to be started many times (hx_..._init). */
 #include "blocks.h"
 #include "call.h"
+#include "handle.h"
 #include "lock.h"
 #include <stdint.h>
 
@@ -296,11 +297,13 @@ static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 #define NONBLOCKING_FORMS(name, parameters, arguments)                                                                 \
     hx_status_t hx_i##name(LIST parameters, hx_comm_t *comm, hx_request_t **request)                                   \
     {                                                                                                                  \
+        HX_RETURN_IF_FREED(comm, "hx_i" #name);                                                                        \
         struct hx_call call = name##_call("hx_i" #name, LIST arguments, comm);                                         \
         return hx_call_make(&call, HX_NONBLOCKING, request);                                                           \
     }                                                                                                                  \
     hx_status_t hx_##name##_init(LIST parameters, hx_comm_t *comm, hx_request_t **request)                             \
     {                                                                                                                  \
+        HX_RETURN_IF_FREED(comm, "hx_" #name "_init");                                                                 \
         struct hx_call call = name##_call("hx_" #name "_init", LIST arguments, comm);                                  \
         return hx_call_make(&call, HX_PERSISTENT, request);                                                            \
     }
@@ -308,6 +311,7 @@ static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 #define ALL_FORMS(name, parameters, arguments)                                                                         \
     hx_status_t hx_##name(LIST parameters, hx_comm_t *comm)                                                            \
     {                                                                                                                  \
+        HX_RETURN_IF_FREED(comm, "hx_" #name);                                                                         \
         struct hx_call call = name##_call("hx_" #name, LIST arguments, comm);                                          \
         return hx_call_make(&call, HX_BLOCKING, NULL);                                                                 \
     }                                                                                                                  \
@@ -319,6 +323,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
     struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count);
     hx_status_t status;
 
+    HX_RETURN_IF_FREED(comm, "hx_allreduce");
     hx_lock();
     struct hx_bound *bound = hx_call_known(comm, kind, in, out);
     if (bound) {
@@ -338,6 +343,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dty
         struct hx_kind kind = hx_kind_of(coll, dtype, HX_SUM, 0, count);                                               \
         hx_status_t status;                                                                                            \
                                                                                                                        \
+        HX_RETURN_IF_FREED(comm, "hx_" #name);                                                                         \
         hx_lock();                                                                                                     \
         struct hx_bound *bound = in == HX_IN_PLACE ? NULL : hx_call_known(comm, kind, in, out);                        \
         if (bound) {                                                                                                   \
@@ -382,18 +388,21 @@ ALL_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx
 
 hx_status_t hx_barrier(hx_comm_t *comm)
 {
+    HX_RETURN_IF_FREED(comm, "hx_barrier");
     struct hx_call call = barrier_call("hx_barrier", comm);
     return hx_call_make(&call, HX_BLOCKING, NULL);
 }
 
 hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request)
 {
+    HX_RETURN_IF_FREED(comm, "hx_ibarrier");
     struct hx_call call = barrier_call("hx_ibarrier", comm);
     return hx_call_make(&call, HX_NONBLOCKING, request);
 }
 
 hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request)
 {
+    HX_RETURN_IF_FREED(comm, "hx_barrier_init");
     struct hx_call call = barrier_call("hx_barrier_init", comm);
     return hx_call_make(&call, HX_PERSISTENT, request);
 }

@@ -5,6 +5,7 @@
  */
 #include "comm.h"
 #include "call.h"
+#include "handle.h"
 #include "lock.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,7 +161,7 @@ void hx_comm_release(struct hx_comm *comm)
     free(comm->local_ranks);
     free(comm->rows);
     free(comm->aside);
-    free(comm);
+    hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->size);
 }
 
 void hx_comm_forget_bound(struct hx_comm *comm)
@@ -195,5 +196,6 @@ static hx_status_t comm_free_locked(hx_comm_t *comm)
 
 hx_status_t hx_comm_free(hx_comm_t *comm)
 {
+    HX_RETURN_IF_FREED(comm, "hx_comm_free");
     return HX_LOCKED(comm_free_locked(comm));
 }

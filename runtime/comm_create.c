@@ -7,6 +7,7 @@
  * kept for that, where each pair of ranks counts its messages, because these ranks have no calls in common.
  */
 #include "call.h"
+#include "handle.h"
 #include "lock.h"
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static hx_status_t comm_check(struct hx_comm *comm, const char *name)
 {
     if (!comm)
         return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
+    HX_RETURN_IF_FREED(comm, name);
     if (!hx_comm_is_open(comm))
         return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
     return comm->failed;

@@ -8,6 +8,8 @@
  *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
  *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
  *  - Meanings follow the MPI standard where it has the operation.
+ *  - A communicator or request that has been freed must not be used. A debug build of the library (configure --enable-debug)
+ *    remembers the last 4096 of them: a call on one gives HX_ERR_STATE, and the text says what it was and how it ended.
  *  - Any thread may call any function but hx_init, hx_init_with and hx_finalize, which one thread calls while no other is in Hierax.
  *    Threads may drive different communicators at once. Calls on one communicator follow each other; it is up to the
  *    program that their order is the same on all ranks.
@@ -376,7 +378,7 @@ HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
 /* As hx_wait for each of n; those released become NULL in the list, and NULLs are passed over. Returns the first error. Blocking. */
 HX_PUBLIC hx_status_t hx_waitall(int n, hx_request_t **requests);
 
-/* Release a request of hx_<name>_init. Errors: HX_ERR_STATE when it is active. */
+/* Release a request of hx_<name>_init. Errors: HX_ERR_STATE when it is active: started, and not found complete by hx_test or hx_wait. */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status, e.g. "HX_ERR_ARG: wrong argument". Never NULL. */

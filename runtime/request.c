@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests: see call.h. */
 #include "call.h"
+#include "handle.h"
 #include "lock.h"
 #include "user.h"
 #include <stdlib.h>
@@ -162,7 +163,8 @@ static void request_release(struct hx_request *request)
     hx_user_let_go((unsigned)request->call.kind.dtype);
     hx_user_let_go((unsigned)request->call.kind.op);
     free(request->aside);
-    free(request);
+    hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
+                   request->persistent ? " by hx_request_free" : ": its call is complete");
 }
 
 static hx_status_t request_start(struct hx_request *request)
@@ -232,7 +234,7 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
 
 static hx_status_t request_check(const hx_request_t *request, const char *name)
 {
-    return request ? HX_SUCCESS : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
+    return request ? hx_handle_check(request, name) : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
 }
 
 static hx_status_t start_locked(hx_request_t *request)
@@ -377,8 +379,10 @@ static hx_status_t waitall_locked(int n, hx_request_t **requests)
     if (n < 0 || (n > 0 && !requests))
         return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
     for (int i = 0; i < n; i++) {
-        int persistent = requests[i] && requests[i]->persistent;
-        hx_status_t one = requests[i] ? wait_locked(requests[i]) : HX_SUCCESS;
+        hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
+        int persistent = requests[i] && one == HX_SUCCESS && requests[i]->persistent;
+        if (requests[i] && one == HX_SUCCESS)
+            one = wait_locked(requests[i]);
         if (status == HX_SUCCESS)
             status = one;
         if (!persistent)
@@ -398,7 +402,7 @@ static hx_status_t request_free_locked(hx_request_t *request)
 
     if (status != HX_SUCCESS)
         return status;
-    if (request->state == HX_REQUEST_ACTIVE)
+    if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
                                                         request->call.name));
     request_release(request);

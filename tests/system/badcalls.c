@@ -300,7 +300,7 @@ static void plan_info(void)
 
 static void wrong_communicators(void)
 {
-    int size = hx_size(world), me = hx_rank(world), twice[2] = {me, me}, beyond = size, other = (me + 1) % size;
+    int size = hx_size(world), me = hx_rank(world), twice[2] = {me, me}, beyond = size, below, other = (me + 1) % size;
     hx_comm_t *comm = NULL;
 
     EXPECT(hx_comm_split(NULL, 0, 0, &comm), HX_ERR_ARG, NULL, "hx_comm_split: the communicator is NULL");
@@ -314,6 +314,10 @@ static void wrong_communicators(void)
         EXPECT(hx_comm_group(world, twice, 2, &comm), HX_ERR_ARG, world, "is named twice");
         EXPECT(hx_comm_group(world, &other, 1, &comm), HX_ERR_ARG, world, "is not among the 1 ranks");
     }
+    below = -1;
+    EXPECT(hx_comm_group(world, &below, 1, &comm), HX_ERR_ARG, world, "hx_comm_group: ranks[0] is -1; choose 0 to");
+    EXPECT(hx_comm_group(world, &me, size + 1, &comm), HX_ERR_ARG, world, "hx_comm_group: n is");
+    EXPECT(hx_comm_split(world, -1, 0, &comm), HX_ERR_ARG, world, "color -1 is none");
     EXPECT(hx_comm_free(NULL), HX_ERR_ARG, NULL, "hx_comm_free: the communicator is NULL");
     EXPECT(hx_comm_free(world), HX_ERR_STATE, world, "freed by hx_finalize");
     failures += comm != NULL;
@@ -342,6 +346,7 @@ static void wrong_requests(void)
     EXPECT(hx_start(request), HX_SUCCESS, comm, "");
     EXPECT(hx_start(request), HX_ERR_STATE, comm, "hx_allreduce_init is active");
     EXPECT(hx_test(request, NULL), HX_ERR_ARG, comm, "done is NULL");
+    EXPECT(hx_request_free(request), HX_ERR_STATE, comm, "hx_request_free: the request of hx_allreduce_init is active: wait for it first");
     EXPECT(hx_comm_free(comm), HX_ERR_STATE, comm, "1 requests are not freed");
     EXPECT(hx_wait(request), HX_SUCCESS, comm, "");
     failures += out != hx_size(comm);
@@ -418,6 +423,63 @@ static void many_user(void)
     EXPECT(hx_dtype_free(types[0]), HX_SUCCESS, NULL, "");
 }
 
+#ifdef HX_DEBUG
+/* A debug build knows what has been freed, whichever function is called. */
+static void freed_handles(void)
+{
+    const char *gone = "this communicator of";
+    hx_request_t *request, *old, *list[2];
+    int in = 1, out = 0, done, size = hx_size(world);
+    size_t counts[64] = {0};
+    hx_comm_t *comm, *other;
+    hx_plan_info_t info;
+
+    EXPECT(hx_comm_dup(world, &comm), HX_SUCCESS, world, "");
+    EXPECT(hx_comm_free(comm), HX_SUCCESS, comm, "");
+    failures += hx_rank(comm) != -1 || hx_size(comm) != -1;
+    EXPECT(hx_barrier(comm), HX_ERR_STATE, NULL, "hx_barrier: this communicator of");
+    EXPECT(hx_barrier(comm), HX_ERR_STATE, comm, "ranks has been freed");
+    EXPECT(hx_ibarrier(comm, &request), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_barrier_init(comm, &request), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_allreduce(&in, &out, 1, HX_INT32, HX_SUM, comm), HX_ERR_STATE, comm, "hx_allreduce: this communicator of");
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, comm, &request), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_allgather(&in, &out, 1, HX_INT32, comm), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_alltoall(&in, &out, 1, HX_INT32, comm), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_bcast(&in, 1, HX_INT32, 0, comm), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_allgatherv(&in, 0, &out, counts, NULL, HX_INT32, comm), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_gatherv(&in, 0, &out, counts, NULL, HX_INT32, 0, comm), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_scatterv_init(&in, counts, NULL, &out, 0, HX_INT32, 0, comm, &request), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_plan_info(comm, "allreduce", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_comm_dup(comm, &other), HX_ERR_STATE, comm, "hx_comm_dup: this communicator of");
+    EXPECT(hx_comm_split(comm, 0, 0, &other), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_comm_group(comm, &in, 1, &other), HX_ERR_STATE, comm, gone);
+    EXPECT(hx_comm_free(comm), HX_ERR_STATE, comm, "hx_comm_free: this communicator of");
+
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, &old), HX_SUCCESS, world, "");
+    EXPECT(hx_wait(old), HX_SUCCESS, world, "");
+    EXPECT(hx_wait(old), HX_ERR_STATE, NULL, "hx_wait: this request of hx_iallreduce has been released: its call is complete");
+    EXPECT(hx_test(old, &done), HX_ERR_STATE, NULL, "hx_test: this request of hx_iallreduce");
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, &request), HX_SUCCESS, world, "");
+    list[0] = old;
+    list[1] = request;
+    EXPECT(hx_waitall(2, list), HX_ERR_STATE, NULL, "hx_waitall: this request of hx_iallreduce");
+    failures += list[1] != NULL || out != size; /* the other one is complete all the same */
+    EXPECT(hx_allreduce_init(&in, &out, 1, HX_INT32, HX_SUM, world, &old), HX_SUCCESS, world, "");
+    EXPECT(hx_request_free(old), HX_SUCCESS, world, "");
+    EXPECT(hx_start(old), HX_ERR_STATE, NULL, "hx_start: this request of hx_allreduce_init has been released by hx_request_free");
+    EXPECT(hx_request_free(old), HX_ERR_STATE, NULL, "hx_request_free: this request of");
+}
+
+static void freed_world(void)
+{
+    EXPECT(hx_barrier(world), HX_ERR_STATE, NULL, "ranks has been freed");
+    failures += hx_rank(world) != -1;
+}
+#else
+static void freed_handles(void) {}
+static void freed_world(void) {}
+#endif
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -466,8 +528,10 @@ int main(void)
     wrong_roots();
     plan_info();
     wrong_blocks();
+    freed_handles();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
+    freed_world();
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
     return failures > 0;
