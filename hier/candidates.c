@@ -114,6 +114,16 @@ static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
     return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
 }
 
+int hx_candidate_needs_exact(const struct hx_candidate *candidate)
+{
+    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+
+    for (int i = 0; i < 4; i++)
+        if (parts[i] && parts[i]->needs & HX_NEEDS_EXACT)
+            return 1;
+    return 0;
+}
+
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     const struct hx_algorithm *folds[] = {candidate->flat, candidate->first, candidate->inter};
@@ -256,6 +266,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
 
 struct candidate_list {
     const struct hx_planner *planner;
+    enum hx_folding folding;
     int ordered;
     struct hx_candidate *items;
     int n;
@@ -263,6 +274,8 @@ struct candidate_list {
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)
 {
+    if (list->folding != HX_FOLDS_EXACTLY && hx_candidate_needs_exact(candidate))
+        return;
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
 }
@@ -403,20 +416,22 @@ static void candidates_list(struct candidate_list *list, enum hx_coll coll, int 
 }
 
 /* A scan is in order whatever the operation. */
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, int ordered, double bytes,
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback)
 {
-    struct candidate_list list = {planner, ordered && hx_coll_reduces(coll) && !hx_coll_is_scan(coll), candidates, 0};
+    int ordered = folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
+    struct candidate_list list = {planner, folding, ordered, candidates, 0};
     struct hx_planner unforced;
 
     *fallback = levels_lack(planner, coll, list.ordered);
     candidates_list(&list, coll, root, bytes, !*fallback);
-    if (list.n == 0 && list.ordered) {
+    if (list.n == 0 && folding != HX_FOLDS_EXACTLY) {
         unforced = *planner;
         memset(unforced.forced, 0, sizeof(unforced.forced));
         list.planner = &unforced;
         candidates_list(&list, coll, root, bytes, !*fallback);
-        *fallback = "not as the settings have it: that needs a commutative operation, and this one is not";
+        *fallback = ordered ? "not as the settings have it: that needs a commutative operation, and this one is not"
+                            : "not as the settings have it: that needs an exact operation, and this one rounds";
     }
     return list.n;
 }

@@ -163,6 +163,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
         *messages = *vectors = others;
     } else if (!strcmp(name, "circulant")) {
         *rounds = *messages = phases * log;
+    } else if (!strcmp(name, "exclusive_dissemination")) {
+        *rounds = *messages = *vectors = log;
     } else if (!strcmp(name, "recursive_doubling")) {
         fold = (p & (p - 1)) ? 2 : 0;
         *rounds = *messages = *vectors = floor_log2(p) + fold;

@@ -221,7 +221,8 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
         struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
-                                     .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered};
+                                     .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered,
+                                     .exact = hx_candidate_needs_exact(candidate)};
         hx_check_sizes(plans, p, call.window_fine, call.window_coarse, 0, &call.sizes);
         if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
             status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
@@ -300,7 +301,7 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
 }
 
 /* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
-static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, int ordered,
+static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, enum hx_folding folding,
                                 uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
 {
     enum hx_coll coll = candidates[0].coll;
@@ -308,7 +309,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
 
     while (*n > 0) {
         hx_status_t status;
-        *tuned = hx_planner_tuned(planner, coll, ordered, bytes, candidates, *n, best);
+        *tuned = hx_planner_tuned(planner, coll, folding == HX_FOLDS_IN_ORDER, bytes, candidates, *n, best);
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
         if (*best < 0)
             *best = hx_planner_best(planner, candidates, *n, bytes);
@@ -326,7 +327,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
                    hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, int ordered, uint64_t count,
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, uint64_t count,
                                   uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
@@ -338,9 +339,9 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    n = hx_planner_candidates(planner, coll, root, ordered, bytes, candidates, &fallback);
+    n = hx_planner_candidates(planner, coll, root, folding, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
-    status = choose_among(planner, candidates, &n, &best, ordered, count, elem_bytes, &tuned, choice);
+    status = choose_among(planner, candidates, &n, &best, folding, count, elem_bytes, &tuned, choice);
     planner->fallbacks += fallback != NULL;
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
         explain(planner, candidates, n, best, bytes, fallback, tuned, choice);

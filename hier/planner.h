@@ -43,10 +43,10 @@ struct hx_planner {
     size_t plan_bytes; /* of all plans in the cache */
 };
 
-/* All candidates that fit the shape and the settings, for a vector of `bytes`; ordered: and an operation that is not commutative. Returns
+/* All candidates that fit the shape and the settings, for a vector of `bytes`, and the operation. Returns
  * their number; at least 1 (hx_planner_init has checked the settings). *fallback: NULL, or why they are not what the shape's levels or
  * the settings would have. */
-int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, int ordered, double bytes,
+int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback);
 
 /* The cheapest of them. */

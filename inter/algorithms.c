@@ -13,6 +13,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "1 round, everybody's whole vector to everybody: small vectors", "Neuron single-step mesh"},
     {"recursive_doubling", HX_COLL_ALLREDUCE, hx_allreduce_recursive_doubling, ANYWHERE, 0,
      "log2 p rounds of whole vectors: small vectors", "Thakur, Rabenseifner, Gropp 2005"},
+    {"exclusive_dissemination", HX_COLL_ALLREDUCE, hx_allreduce_exclusive_dissemination, ANYWHERE,
+     HX_NEEDS_COMMUTATIVE | HX_NEEDS_EXACT, "ceil(log2 p) rounds of whole vectors for any p: small vectors of integers", "Bruck, Ho 1993"},
     {"rdh", HX_COLL_ALLREDUCE, hx_allreduce_rdh, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "recursive halving, then doubling: 2 log2 p rounds, best where p is a power of two", "Rabenseifner 2004"},
     {"circulant", HX_COLL_ALLREDUCE, hx_allreduce_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,

@@ -11,6 +11,7 @@ void hx_allreduce_ring(struct hx_builder *b);
 void hx_allreduce_mesh(struct hx_builder *b);
 void hx_allreduce_mesh_single(struct hx_builder *b);
 void hx_allreduce_recursive_doubling(struct hx_builder *b);
+void hx_allreduce_exclusive_dissemination(struct hx_builder *b);
 void hx_allreduce_rdh(struct hx_builder *b);
 void hx_allreduce_circulant(struct hx_builder *b);
 void hx_allreduce_tree(struct hx_builder *b);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 hx_sources += inter/algorithms.c inter/algorithms.h inter/ring.h inter/mesh.h inter/halving.h inter/circulant.h \
     inter/allreduce_ring.c inter/allreduce_mesh.c inter/allreduce_mesh_single.c inter/allreduce_recursive_doubling.c \
-    inter/allreduce_rdh.c inter/allreduce_circulant.c inter/allreduce_tree.c \
+    inter/allreduce_exclusive_dissemination.c inter/allreduce_rdh.c inter/allreduce_circulant.c inter/allreduce_tree.c \
     inter/reduce_scatter_ring.c inter/reduce_scatter_mesh.c inter/reduce_scatter_rdh.c \
     inter/reduce_scatter_circulant.c \
     inter/allgather_ring.c inter/allgather_mesh.c inter/allgather_rdh.c inter/allgather_circulant.c \

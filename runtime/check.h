@@ -20,6 +20,7 @@ struct hx_check_call {
     int window_fine, window_coarse;
     int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
+    int exact;      /* the operation is: results folded in other orders are equal */
     int barrier;    /* demand that nobody ends before all have entered, whatever the data */
 };
 

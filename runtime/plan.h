@@ -283,7 +283,15 @@ void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the sam
 enum hx_needs {
     HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */
     HX_NEEDS_POWER_OF_TWO = 2,
-    HX_NEEDS_COMMUTATIVE = 4
+    HX_NEEDS_COMMUTATIVE = 4,
+    HX_NEEDS_EXACT = 8 /* ranks fold in different orders, and must get the same bits */
+};
+
+/* How a plan may fold what ranks contribute to a reduction. */
+enum hx_folding {
+    HX_FOLDS_ALIKE,    /* in any order, the same on all ranks: the operation rounds */
+    HX_FOLDS_IN_ORDER, /* in the order of ranks: it is not commutative */
+    HX_FOLDS_EXACTLY   /* in any order: it is exact, as all are on integers */
 };
 
 /* A row of an algorithm table. */

@@ -21,7 +21,7 @@ EXTRA_DIST += \
     tests/golden/allgather_circulant.txt \
     tests/golden/allgather_kangaring.txt \
     tests/golden/allreduce_kangaring.txt \
-    tests/golden/allreduce_double_tree.txt \
+    tests/golden/allreduce_double_tree.txt tests/golden/allreduce_exclusive_dissemination.txt \
     tests/golden/bcast_double_tree.txt \
     tests/golden/reduce_double_tree.txt \
     tests/golden/reduce_scatter_block_kangaring.txt \

@@ -41,12 +41,15 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     uint64_t parts = hx_coll_has_blocks(coll) ? (uint64_t)job->shape->nranks : 1;
     int root = hx_coll_is_rooted(coll) ? (int)options->root : 0;
     uint64_t count = (options->bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
+    enum hx_folding folding = options->ordered                     ? HX_FOLDS_IN_ORDER
+                              : hx_dtype_is_exact(options->dtype) ? HX_FOLDS_EXACTLY
+                                                                  : HX_FOLDS_ALIKE;
     struct hx_choice choice = {0};
 
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
-    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, options->ordered, job->bytes, job->candidates, &job->fallback);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, folding, job->bytes, job->candidates, &job->fallback);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);

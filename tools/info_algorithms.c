@@ -110,7 +110,7 @@ static void names_add(struct json_object *row, const char *key, unsigned bits, c
 static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 {
     static const char *const scopes[] = {"intra", "inter", "flat", NULL};
-    static const char *const needs[] = {"shared memory", "power of two", "commutative", NULL}; /* as in enum hx_needs */
+    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", NULL}; /* as in enum hx_needs */
     double vector = (double)SHARE_BYTES * p;
     struct most most;
 

@@ -309,7 +309,7 @@ struct decision {
 
 /* hx_job holds rank 0's facts on every rank; only the rank itself differs. */
 static struct decision decide(const struct hx_env *env, const struct hx_shape *shape, int rank,
-                              const struct hx_job *job, enum hx_coll coll, int root, int ordered, uint64_t count, uint32_t elem_bytes)
+                              const struct hx_job *job, enum hx_coll coll, int root, enum hx_folding folding, uint64_t count, uint32_t elem_bytes)
 {
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     struct hx_planner planner;
@@ -320,11 +320,13 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
 
     assert_int_equal(hx_planner_init(&planner, env, shape, rank, job, NULL), HX_SUCCESS);
     bytes = hx_planner_vector_bytes(&planner, coll, count, elem_bytes);
-    n = hx_planner_candidates(&planner, coll, root, ordered, bytes, candidates, &fallback);
+    n = hx_planner_candidates(&planner, coll, root, folding, bytes, candidates, &fallback);
     best = hx_planner_best(&planner, candidates, n, bytes);
     assert_in_range(best, 0, n - 1);
-    for (int i = 0; ordered && i < n; i++)
-        assert_true(hx_candidate_keeps_order(&candidates[i], shape));
+    for (int i = 0; i < n; i++) {
+        assert_true(folding != HX_FOLDS_IN_ORDER || hx_candidate_keeps_order(&candidates[i], shape));
+        assert_true(folding == HX_FOLDS_EXACTLY || !hx_candidate_needs_exact(&candidates[i]));
+    }
     d.candidate = candidates[best];
     struct hx_plan *plan = hx_compose(shape, rank, &d.candidate);
     assert_non_null(plan);
@@ -352,12 +354,13 @@ static void all_ranks_choose_alike(void **state)
         enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
         uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
         uint32_t elem_bytes = sizes[draw(0, 4)];
-        int root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0, ordered = draw(0, 1);
+        int root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0;
+        enum hx_folding folding = (enum hx_folding)draw(0, 2);
         env.lanes = draw(0, 3) ? 0 : draw(1, 12);
         env.slice = draw(0, 3) ? 0 : draw(1, 1 << 20);
-        struct decision first = decide(&env, shape, 0, &job, coll, root, ordered, count, elem_bytes);
+        struct decision first = decide(&env, shape, 0, &job, coll, root, folding, count, elem_bytes);
         for (int rank = 1; rank < shape->nranks; rank++) {
-            struct decision other = decide(&env, shape, rank, &job, coll, root, ordered, count, elem_bytes);
+            struct decision other = decide(&env, shape, rank, &job, coll, root, folding, count, elem_bytes);
             if (memcmp(&first, &other, sizeof(first)))
                 fail_msg("%s of %llu x %u bytes on %d ranks, %d nodes, %llu MiB: rank 0 cuts %llu/%llu slices, rank "
                          "%d %llu/%llu",

@@ -427,6 +427,12 @@ static struct expected vectors(uint32_t rounds, uint64_t messages, int p)
     return (struct expected){rounds, messages, messages * (uint64_t)p * SHARE};
 }
 
+static struct expected exclusive_dissemination_allreduce(int p, int r)
+{
+    (void)r;
+    return vectors((uint32_t)ceil_log2(p), (uint64_t)ceil_log2(p), p);
+}
+
 static struct expected scan_mesh(int p, int r)
 {
     return vectors(1, (uint64_t)(p - 1 - r), p);
@@ -476,6 +482,7 @@ static const struct row {
     {"circulant", HX_COLL_REDUCE_SCATTER, circulant},
     {"circulant", HX_COLL_ALLGATHER, circulant},
     {"recursive_doubling", HX_COLL_ALLREDUCE, recursive_doubling},
+    {"exclusive_dissemination", HX_COLL_ALLREDUCE, exclusive_dissemination_allreduce},
     {"rdh", HX_COLL_ALLREDUCE, rdh_allreduce},
     {"tree", HX_COLL_ALLREDUCE, up_and_down_tree},
     {"double_tree", HX_COLL_ALLREDUCE, allreduce_double_tree},

@@ -26,7 +26,8 @@ static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intr
 static struct hx_check_call call_of(const struct hx_algorithm *a, struct hx_plan **plans, int p, int window, int sparse)
 {
     struct hx_check_call call = {
-        .plans = plans, .window_fine = window, .window_coarse = 1, .rank_order = !(a->needs & HX_NEEDS_COMMUTATIVE)};
+        .plans = plans, .window_fine = window, .window_coarse = 1, .rank_order = !(a->needs & HX_NEEDS_COMMUTATIVE),
+        .exact = (a->needs & HX_NEEDS_EXACT) != 0};
     call.in_place = a->coll == HX_COLL_BCAST;
     call.barrier = a->coll == HX_COLL_BARRIER;
     hx_check_sizes(plans, p, window, 1, sparse, &call.sizes);
@@ -527,6 +528,24 @@ static hx_status_t check_two(void (*build)(struct hx_builder *), int in_place, i
     return status;
 }
 
+/* Whoever folds in another order than others is found, unless the operation is said to be exact. */
+static void test_exact(void **state)
+{
+    const struct hx_algorithm *a = algorithm_named("exclusive_dissemination", HX_COLL_ALLREDUCE);
+    struct hx_plan **plans = plans_of(a, 3, 0);
+    struct hx_shape *shape = shape_of(HX_SCOPE_INTER, 3);
+    struct hx_check_call call = call_of(a, plans, 3, 2, 0);
+    char report[2048];
+
+    (void)state;
+    assert_passes(shape, &call, 1, a->name);
+    call.exact = 0;
+    assert_int_equal(hx_check(shape, &call, 1, report, sizeof report), HX_ERR_INTERNAL);
+    assert_non_null(strstr(report, "not equal bit by bit"));
+    plans_release(plans, 3);
+    hx_shape_free(shape);
+}
+
 static void test_in_place_and_order(void **state)
 {
     char report[2048];
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_composed),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_in_place_and_order),
+        cmocka_unit_test(test_exact),
         cmocka_unit_test(test_barrier_is_demanded),
     };
 

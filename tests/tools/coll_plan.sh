@@ -87,6 +87,8 @@ says 'chosen: flat(flat) ordered' 0 explain reduce --ordered --shape 2,2:cyclic 
 says 'the operation is not commutative: a composition then needs nodes that hold runs of ranks' 0 explain allreduce --ordered --shape 3,1,2:cyclic
 says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
 says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
+says 'that needs an exact operation, and this one rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
+says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=binomial
 says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
 says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
