@@ -13,11 +13,18 @@
  * Collectives with a root are proved for every root on small shapes, for some on large ones.
  *
  * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
+ *
+ * One process per CPU; each goes through all candidates and takes those that no other has taken.
  */
 #include "coll_plan.h"
 #include "runtime/check.h"
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CHAIN 6
 #define ALL_ROOTS_RANKS 12
@@ -29,10 +36,16 @@ struct ground { /* a shape, with one good candidate of each collective to call i
     struct hx_candidate companion[HX_COLL_COUNT];
 };
 
+struct team { /* shared by the processes */
+    atomic_long taken, passed, failed;
+};
+
 struct totals {
     const struct plan_options *options;
     struct ground *grounds;
     int ngrounds;
+    struct team *team;
+    long number, mine; /* of candidates: the next, and the one that is this process's */
     long passed, failed;
 };
 
@@ -164,8 +177,9 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     if (!flat && ((candidate->first && candidate->first->coll != hx_candidate_first(candidate->coll, 1)) ||
                   (candidate->last && candidate->last->coll != hx_candidate_last(candidate->coll, 1))))
         candidate->lanes = 2; /* these parts are for several lanes only */
-    if (!uses(candidate, t->options->algorithm))
+    if (!uses(candidate, t->options->algorithm) || t->number++ != t->mine)
         return;
+    t->mine = atomic_fetch_add(&t->team->taken, 1);
     hx_candidate_name(candidate, name);
     if (!flat)
         *strrchr(name, ' ') = 0;
@@ -330,19 +344,52 @@ static void algorithm_check(const char *name)
     plan_name_choose("algorithm", name, names);
 }
 
+static void verify_mine(struct totals *t)
+{
+    t->mine = atomic_fetch_add(&t->team->taken, 1);
+    for (int i = 0; i < t->options->ncolls; i++)
+        coll_verify(t, t->options->colls[i]);
+    atomic_fetch_add(&t->team->passed, t->passed);
+    atomic_fetch_add(&t->team->failed, t->failed);
+}
+
+/* Beside this process one more for each further CPU. Where none can be had this one does all. */
+static void verify_all(struct totals *t)
+{
+    cpu_set_t cpus;
+    int others = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) - 1 : 0, status;
+    pid_t pid = -1;
+
+    fflush(stdout);
+    while (others-- > 0 && (pid = fork()) > 0)
+        ;
+    verify_mine(t);
+    if (pid == 0) {
+        fflush(stdout);
+        _exit(0);
+    }
+    while ((pid = wait(&status)) > 0)
+        if (status != 0)
+            plan_refuse("verifying process %d ended with status %#x", (int)pid, status);
+}
+
 int plan_verify(const struct plan_options *options)
 {
-    struct totals totals = {.options = options};
+    struct team *team = mmap(NULL, sizeof(*team), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct totals totals = {.options = options, .team = plan_memory(team == MAP_FAILED ? NULL : team)};
+    long passed, failed;
 
     if (options->algorithm)
         algorithm_check(options->algorithm);
     grounds_open(&totals);
-    for (int i = 0; i < options->ncolls; i++)
-        coll_verify(&totals, options->colls[i]);
+    verify_all(&totals);
     grounds_close(&totals);
-    if (totals.passed + totals.failed == 0)
+    passed = atomic_load(&team->passed);
+    failed = atomic_load(&team->failed);
+    munmap(team, sizeof(*team));
+    if (passed + failed == 0)
         plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
                     options->algorithm ? options->algorithm : "any algorithm");
-    printf("%ld passed, %ld failed\n", totals.passed, totals.failed);
-    return totals.failed ? 1 : 0;
+    printf("%ld passed, %ld failed\n", passed, failed);
+    return failed ? 1 : 0;
 }
