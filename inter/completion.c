@@ -86,14 +86,23 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
 
 /* ---- errors */
 
+/* Over TCP the error tells: what is under way on a broken connection ends as cancelled. */
+static int connection_is_gone(int err)
+{
+    return err == FI_ECANCELED || err == FI_ECONNRESET || err == FI_ECONNABORTED || err == FI_ENOTCONN ||
+           err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
+}
+
 /* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be
  * reached. */
-static const char *efa_meaning(const struct hx_net *net, int code, int *gone)
+static const char *error_meaning(const struct hx_net *net, const struct fi_cq_err_entry *error, int *gone)
 {
     *gone = 0;
-    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0)
+    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0) {
+        *gone = connection_is_gone(error->err);
         return "";
-    switch (code) {
+    }
+    switch (error->prov_errno) {
     case 13:
     case 15: *gone = 1; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
     case 9:
@@ -110,12 +119,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     struct hx_net_op *op;
     size_t bytes;
     int gone;
-    const char *meaning = efa_meaning(net, error->prov_errno, &gone);
+    const char *meaning = error_meaning(net, error, &gone);
 
-    /* a provider over TCP ends what is under way on a broken connection as cancelled */
-    gone |= error->err == FI_ECANCELED || error->err == FI_ECONNRESET || error->err == FI_ECONNABORTED ||
-            error->err == FI_ENOTCONN || error->err == FI_ECONNREFUSED || error->err == FI_EHOSTUNREACH ||
-            error->err == FI_EIO;
     if (chunk->kind == HX_CHUNK_SEND)
         net->sends_in_flight--;
     else
