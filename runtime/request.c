@@ -290,6 +290,26 @@ static void network_failed(struct hx_comm *comm, int events)
         hx_comm_break(comm, (hx_status_t)-events);
 }
 
+/* The run that the request waits for: its engine's first. */
+static struct hx_engine *engine_of(const struct hx_request *request)
+{
+    const struct hx_comm *comm = request->call.comm;
+
+    for (int i = 0; i < HX_CONCURRENT; i++)
+        for (const struct hx_request *at = comm->others[i] ? comm->others[i]->first : NULL; at; at = at->next)
+            if (at == request)
+                return comm->others[i];
+    return NULL;
+}
+
+static void request_tell(const struct hx_request *request)
+{
+    struct hx_engine *engine = engine_of(request);
+
+    if (engine && engine->running != HX_IDLE)
+        hx_stall_tell(&engine->run);
+}
+
 static hx_status_t test_locked(hx_request_t *request, int *done)
 {
     hx_status_t status = request_check(request, "hx_test");
@@ -299,8 +319,12 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if (request->state == HX_REQUEST_ACTIVE && (events = hx_progress_all(request->call.comm->world)) < 0)
-        network_failed(request->call.comm, events);
+    if (request->state == HX_REQUEST_ACTIVE && (events = hx_progress_all(request->call.comm->world)) <= 0) {
+        if (events < 0)
+            network_failed(request->call.comm, events);
+        else
+            request_tell(request);
+    }
     *done = request->state != HX_REQUEST_ACTIVE;
     return *done ? request_finish(request) : HX_SUCCESS;
 }
@@ -326,25 +350,9 @@ static int wait_look(void *ctx)
     return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves;
 }
 
-/* The run that the request waits for: its engine's first. */
-static struct hx_engine *engine_of(const struct hx_request *request)
-{
-    const struct hx_comm *comm = request->call.comm;
-
-    for (int i = 0; i < HX_CONCURRENT; i++)
-        for (const struct hx_request *at = comm->others[i] ? comm->others[i]->first : NULL; at; at = at->next)
-            if (at == request)
-                return comm->others[i];
-    return NULL;
-}
-
 static void wait_tell(void *ctx)
 {
-    const struct wait *wait = ctx;
-    struct hx_engine *engine = engine_of(wait->request);
-
-    if (engine && engine->running != HX_IDLE)
-        hx_stall_tell(&engine->run);
+    request_tell(((const struct wait *)ctx)->request);
 }
 
 static hx_status_t wait_locked(hx_request_t *request)

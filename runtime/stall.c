@@ -31,11 +31,27 @@ static int remote_awaited(const struct hx_run *run)
     return -1;
 }
 
+/* A message that has failed ends the call, whatever it waits for: that may never come, since its sender may wait for that
+ * very message. */
+static hx_status_t failure(const struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                if (bs->instances[w].transfers[i].net.done < 0)
+                    return (hx_status_t)-bs->instances[w].transfers[i].net.done;
+    }
+    return HX_SUCCESS;
+}
+
 void hx_stall_tell(void *ctx)
 {
-    const struct hx_run *run = ctx;
+    struct hx_run *run = ctx;
     const struct hx_node *node = &run->engine->node;
 
+    if (run->status == HX_SUCCESS)
+        run->status = failure(run);
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 
