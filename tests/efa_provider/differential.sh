@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Drawn operations, compared with what is right, between nodes: over the conformance provider with every misbehaviour
+# on, then over this machine's own providers. Here a short form; the long one has
+# HX_TEST_SEEDS=20 HX_TEST_OPERATIONS=5000 and takes some 7 minutes.
+. "$(dirname "$0")/../system/common.sh"
+unset "${!EFA_@}"
+export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_LOG=error HX_TIMEOUT=60
+seeds=${HX_TEST_SEEDS:-2} operations=${HX_TEST_OPERATIONS:-600}
+[ -z "${TEST_SANITIZER:-}" ] || { seeds=1; operations=200; }
+
+# draw RANKS NODES SEED [X=Y...]: with other chunks for other seeds, so that messages have one, some, or many
+draw() {
+    local ranks=$1 nodes=$2 seed=$3 chunk
+    shift 3
+    chunk=$(((seed % 3) * 1900))
+    timeout 280 env "$@" HX_CHUNK=$chunk EFA_SEED="$seed" "$run" -n "$ranks" --nodes "$nodes" -- \
+        "$here/comms" "$seed" "$operations" >"$tmp/out" 2>"$tmp/err" && grep -q "no difference" "$tmp/out" ||
+        { fail "seed $seed, $ranks ranks on nodes $nodes, $*: $(grep -v EFA_WORST "$tmp/err" | tail -n 3)"; return; }
+    echo "$(cat "$tmp/out") on nodes $nodes: $* HX_CHUNK=$chunk"
+}
+
+for ((seed = 1; seed <= seeds; seed++)); do
+    for shape in "2 2" "4 2" "6 3,1,2"; do
+        # shellcheck disable=SC2086
+        draw $shape $seed HX_PROVIDER=efa EFA_WORST=all
+    done
+done
+for provider in net 'tcp;ofi_rxm' sockets efa; do
+    draw 2 2 "$seed" HX_PROVIDER="$provider"
+    draw 6 3,1,2 $((seed + 1)) HX_PROVIDER="$provider"
+done
+# and every collective, operation and count that tests/system/collectives knows
+for mode in counts ahead; do
+    HX_PROVIDER=efa EFA_WORST=all timeout 140 "$run" -n 6 --nodes 3,1,2 -- "$here/collectives" $mode \
+        >"$tmp/out" 2>"$tmp/err" ||
+        fail "collectives $mode: $(tail -n 3 "$tmp/err")"
+done
+finish

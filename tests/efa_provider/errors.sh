@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The device ends a send with an error: the call fails soon, and says what the device's code means.
+. "$(dirname "$0")/../system/common.sh"
+unset "${!EFA_@}"
+export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_LOG=error HX_TIMEOUT=30
+
+# told CODE STATUS TEXT: rank 1 of three has it happen to it
+told() {
+    # shellcheck disable=SC2016
+    ERROR=$1 timeout 20 "$run" -n 3 --nodes 3 -- \
+        sh -c '[ "$HX_RANK" != 1 ] || export EFA_ERROR=$ERROR; exec "$0" loop' "$here/actor" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 1 ] || fail "$1 $EFA_WORST: no failure within 20 s"
+    has "$tmp/err" "actor: rank 1: allreduce: status $2: " "$1 $EFA_WORST"
+    has "$tmp/err" "$3" "$1 $EFA_WORST"
+}
+status() { sed -n "s/^ *HX_ERR_$1 = \([0-9]*\).*/\1/p" "$top_srcdir/runtime/hierax.h"; }
+dead=$(status PEER_DEAD) transport=$(status TRANSPORT)
+
+for EFA_WORST in none all; do
+    export EFA_WORST
+    told 9@300 "$dead" "provider code 9, Remote aborted (the peer's process has gone)"
+    told 13@300 "$dead" "provider code 13, Unresponsive remote (the peer is silent or unreachable"
+    told 10@300 "$transport" "provider code 10, Receiver not ready (the receiver was not ready for too long)"
+done
+export EFA_WORST=none
+told 14@300 "$dead" "provider code 14, Remote unknown peer (the peer's process has gone)"
+told 15@300 "$dead" "provider code 15, Unreachable remote (the peer is silent or unreachable"
+told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
+told queue@300 "$transport" "efa endpoint of rank 1 failed"
+finish

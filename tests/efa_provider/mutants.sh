@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Is the provider's rigour worth something? Faults are planted in the transport, one at a time; the drawn operations of
+# tests/system/comms must fail over the provider with each of them, and pass without.
+. "$(dirname "$0")/plant.sh"
+export EFA_WORST=all EFA_SEED=11 HX_TIMEOUT=2 HX_CHUNK=1000
+
+draw() { timeout 30 "$run" -n 3 --nodes 3 -- "$tmp/planted" 1 300 >"$tmp/out" 2>"$tmp/err"; }
+
+# caught WHAT FILE SED MESSAGE: the fault ends the job, and with this message
+caught() {
+    change "$2" "$3" || { fail "$1: nothing in $2 to be changed"; return; }
+    plant "$here/comms" "$tmp/$2" 2>"$tmp/err" || { fail "$1: does not build: $(cat "$tmp/err")"; return; }
+    ! draw || { fail "$1: went unseen"; return; }
+    grep -qE "$4" "$tmp/err" || { fail "$1: failed, but without \"$4\":"; tail -n 5 "$tmp/err" >&2; return; }
+    echo "$1: $(grep -E -m1 "$4" "$tmp/err")"
+}
+
+plant "$here/comms" "$top_srcdir/inter/message.c" && draw || { fail "no fault: $(tail -n 3 "$tmp/err")"; finish; }
+
+caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
+caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
+caught "second try before the queue is read" message.c '/refused_at = net->reads/d' 'efa contract: again'
+caught "no descriptor when sending" message.c \
+    '/fi_tsend/s/chunk->slot ? chunk->slot->desc : NULL/NULL/' 'efa contract: descriptor'
+caught "no descriptor when receiving" message.c \
+    '/fi_trecv/s/chunk->slot ? chunk->slot->desc : NULL/NULL/' 'efa contract: descriptor'
+caught "no sequence number in the tag" message.c \
+    's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects'
+caught "buffer overwritten while it is sent" message.c \
+    's/net->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
+EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/edge->addr/FI_ADDR_UNSPEC/' 'element|expects'
+caught "no limit of sends" message.c 's/net->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
+caught "injects of any length" endpoint.c \
+    's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
+caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
+caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
+caught "registrations closed before the endpoint" endpoint.c \
+    's/^    fid_close(net, "endpoint"/    hx_bounce_close(net);\n&/' 'efa contract: in_use'
+finish

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Long user buffers freed, mapped again at the same address and sent again, with everything against it; and the same
+# with a naive registration cache planted in the transport, which must be found out.
+. "$(dirname "$0")/plant.sh"
+export EFA_WORST=all HX_TIMEOUT=30
+remap=$top_builddir/tests/efa_provider/remap
+rounds=${HX_TEST_ROUNDS:-1000}
+
+for n in 2 3; do
+    timeout 200 "$run" -n $n --nodes $n -- "$remap" $((n == 2 ? rounds : rounds / 10)) >"$tmp/out" 2>"$tmp/err" &&
+        grep 'nothing stale' "$tmp/out" || fail "$n ranks: $(tail -n 3 "$tmp/err")"
+done
+! grep -q "cannot be pinned here" "$tmp/err" || skip "$(grep -m1 "cannot be pinned here" "$tmp/err")"
+
+cat >"$tmp/naive" <<'END'
+static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes, void **desc)
+{
+    static struct {
+        void *base;
+        size_t bytes;
+        struct fid_mr *mr;
+    } cache[1024];
+    void *base = hx_contiguous(op, op->posted_bytes, bytes);
+    int i = 0;
+
+    if (base == NULL || bytes < 4096)
+        return NULL;
+    while (cache[i].base != NULL && (cache[i].base != base || cache[i].bytes != bytes))
+        i++;
+    if (cache[i].base == NULL && fi_mr_reg(net->domain, base, bytes, FI_SEND, 0, 0, 0, &cache[i].mr, NULL) == 0) {
+        cache[i].base = base; /* and what if it is unmapped? */
+        cache[i].bytes = bytes;
+    }
+    *desc = fi_mr_desc(cache[i].mr);
+    return base;
+}
+END
+from='rc = fi_tsend(net->ep, buffer, bytes, .* : NULL,'
+to='void *desc = chunk->slot->desc, *user = naive(net, op, bytes, \&desc);'
+to=$to' rc = fi_tsend(net->ep, user ? user : buffer, bytes, desc,'
+change message.c '/^\/\* ---- posting chunks/r '"$tmp/naive"'
+s/'"$from/$to/" && grep -q '= naive(' "$tmp/message.c" && plant "$remap" "$tmp/message.c" 2>"$tmp/err" ||
+    { fail "no cache planted: $(cat "$tmp/err")"; finish; }
+! timeout 200 "$run" -n 2 --nodes 2 -- "$tmp/planted" 20 >"$tmp/out" 2>"$tmp/err" ||
+    fail "a naive registration cache went unseen"
+grep -m1 'stale:' "$tmp/err" || fail "a naive registration cache: $(tail -n 3 "$tmp/err")"
+finish
