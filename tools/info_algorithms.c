@@ -11,6 +11,7 @@
 struct most { /* that any rank does */
     uint32_t rounds;
     uint64_t messages, out, in; /* bytes that it sends, or writes for others; that it receives, or reads from others */
+    uint64_t steps, plan_bytes; /* of its plan */
 };
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -71,6 +72,8 @@ static void rank_count(const struct hx_plan *plan, const struct hx_shape *shape,
     most->messages = larger(most->messages, larger(stats.messages, stats.receives));
     most->out = larger(most->out, stats.bytes_sent + stats.slot_bytes_written);
     most->in = larger(most->in, stats.bytes_received + stats.slot_bytes_read);
+    most->steps = larger(most->steps, plan->stages[0].nsteps);
+    most->plan_bytes = larger(most->plan_bytes, hx_plan_bytes(plan));
 }
 
 /* 0, or -1 after an error. */
@@ -130,6 +133,8 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
         info_real(row, "sent", (double)most.out / vector);
         info_real(row, "received", (double)most.in / vector);
     }
+    info_int(row, "steps", (int64_t)most.steps);
+    info_int(row, "plan", (int64_t)most.plan_bytes);
     info_text(row, "about", a->about);
     info_text(row, "source", a->source);
     return row;
@@ -140,7 +145,7 @@ struct json_object *info_algorithms(const struct info_options *options)
     struct json_object *all = json_object_new_object(), *rows = json_object_new_array();
 
     info_int(all, "ranks", (int64_t)options->ranks);
-    info_text(all, "units", "sent and received: by the busiest rank, in multiples of the whole vector (see --help)");
+    info_text(all, "units", "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
     json_object_object_add(all, "algorithms", rows);
     for (int c = 0; c < options->ncolls; c++) {
         const struct hx_algorithm *a;

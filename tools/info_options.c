@@ -5,7 +5,7 @@
 
 enum { KEY_ALGORITHMS = 0x100, KEY_JSON };
 
-#define RANKS_MAX 512
+#define RANKS_MAX 1024
 
 static const struct argp_option option_table[] = {
     {"algorithms", KEY_ALGORITHMS, NULL, 0, "list the algorithms of these collectives, or of all", 1},
@@ -26,7 +26,9 @@ static const char doc[] =
     "  rounds    messages or flags one after the other; a chain's are of one slice\n"
     "  messages  sent or received by the busiest rank; 0 in shared memory\n"
     "  sent      in multiples of S, by the rank that sends most; in shared memory: writes where others read\n"
-    "  received  likewise; in shared memory: reads where others have written\n\n"
+    "  received  likewise; in shared memory: reads where others have written\n"
+    "  steps     of the longest plan\n"
+    "  plan      bytes of memory that the largest plan takes\n\n"
     "  coll_info\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
     "  coll_info --algorithms allreduce -p 64\n\n"

@@ -88,20 +88,23 @@ grep -Eq '^    2 +[^ ]+ +2 +4,5$' "$tmp/out" && grep -Eq '^  HX_NODES +3,1,2 +en
 if command -v python3 >/dev/null; then
     "$info" --json >"$tmp/all.json" || fault "--json: status $?"
     "$info" --algorithms allreduce --json -p 4 >"$tmp/algorithms.json" || fault "--algorithms --json: status $?"
+    "$info" --algorithms --json -p 1024 >"$tmp/large.json" || fault "--algorithms -p 1024: status $?"
     python3 - "$tmp" <<'PYTHON' || fault "the JSON is not as it must be"
 import json, sys
-everything, algorithms = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("all", "algorithms"))
+everything, algorithms, large = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("all", "algorithms", "large"))
 assert everything["job"]["nodes"][0]["ranks"] == [0] and everything["machine"]["cpus_usable"] > 0
 assert {"setting", "value", "from", "scope", "default", "range", "meaning"} == set(everything["settings"][0])
 ring = next(row for row in algorithms["algorithms"] if row["algorithm"] == "ring")
 assert ring["rounds"] == 6 and ring["sent"] == ring["received"] == 1.5 and ring["needs"] == ["commutative"]
+for row in large["algorithms"]: # no list of steps grows with more than the number of ranks
+    assert row["steps"] <= 8 * 1024 and row["plan"] <= 256 * 1024, row
 PYTHON
 fi
 
 # ---- bad input
 says 'did you mean allreduce?' 2 --algorithms alreduce
 says 'choices: allreduce reduce_scatter_block' 2 --algorithms nonsense
-says '--ranks=0: expected a whole number from 1 to 512' 2 --algorithms -p 0
+says '--ranks=0: expected a whole number from 1 to 1024' 2 --algorithms -p 0
 says '--ranks=8x' 2 --algorithms --ranks 8x
 says 'did you mean json?' 2 --jsno
 says 'option --ranks: a value is missing' 2 --algorithms -p
