@@ -21,6 +21,7 @@
 
 struct efa_pages {
     uintptr_t base; /* of the first page */
+    size_t bytes;
     int scratch[2], null;
     size_t npipes;
     int pipes[][2];
@@ -28,8 +29,17 @@ struct efa_pages {
 
 /* ---- pages */
 
+/* After a fork a write by the parent puts another page in the place of one that the child has as well: the device would
+ * go on with the old one. FI_EFA_FORK_SAFE keeps registered pages out of children, as rdma-core does. */
+static void pages_share(uintptr_t base, size_t bytes, int advice)
+{
+    if (getenv("FI_EFA_FORK_SAFE") != NULL)
+        madvise((void *)base, bytes, advice);
+}
+
 static void pages_release(struct efa_pages *pages)
 {
+    pages_share(pages->base, pages->bytes, MADV_DOFORK);
     for (size_t i = 0; i < pages->npipes; i++) {
         close(pages->pipes[i][0]);
         close(pages->pipes[i][1]);
@@ -67,6 +77,8 @@ static struct efa_pages *pages_pin(const void *memory, size_t bytes)
     if (pages == NULL || !pages_fault(base, end - base))
         goto fail;
     pages->base = base;
+    pages->bytes = end - base;
+    pages_share(base, end - base, MADV_DONTFORK);
     pages->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (pages->null < 0 || pipe_open(pages->scratch) != 0)
         goto fail;

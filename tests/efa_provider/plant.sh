@@ -3,7 +3,7 @@
 # For the scripts of this folder that plant faults: the transport with one file of inter/ in another version.
 . "$(dirname "$0")/../system/common.sh"
 : "${top_srcdir:?run me by make check}"
-unset "${!EFA_@}"
+unset "${!EFA_@}" FI_EFA_FORK_SAFE
 export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_LOG=error
 dependency_libs=
 eval "$(grep '^dependency_libs=' "$top_builddir/libhierax_internal.la")"

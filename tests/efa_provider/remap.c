@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A long buffer is freed, mapped again at the same address, filled anew and sent, over and over: what arrives must be
- * what is there now. A device that has kept the old pages sends what was there before.
+ * A long buffer is freed, mapped again at the same address, filled anew and sent, over and over, while children are
+ * forked: what arrives must be what is there now. A device that has kept the old pages sends what was there before.
  * usage: remap ROUNDS
  */
 #include <hierax.h>
@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BYTES ((size_t)1 << 20)
 #define COUNT (BYTES / 8)
@@ -25,6 +27,16 @@ static uint64_t *fresh(uint64_t *at)
     return memory;
 }
 
+/* A program that the job starts, say; it is there while the next rounds are played. */
+static void child_start(void)
+{
+    waitpid(-1, NULL, 0); /* the one before */
+    if (fork() == 0) {
+        usleep(20000);
+        _exit(0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     uint64_t *buffer = NULL;
@@ -38,6 +50,8 @@ int main(int argc, char **argv)
     for (uint64_t round = 0; round < strtoull(argv[1], NULL, 10); round++) {
         int root = (int)(round % (uint64_t)size);
         buffer = fresh(buffer);
+        if (round % 50 == 3)
+            child_start();
         for (size_t i = 0; rank == root && i < COUNT; i++)
             buffer[i] = round * COUNT + i;
         if (hx_bcast(buffer, COUNT, HX_UINT64, root, comm) != HX_SUCCESS) {
@@ -51,6 +65,7 @@ int main(int argc, char **argv)
                 return 1;
             }
     }
+    waitpid(-1, NULL, 0);
     if (rank == 0)
         printf("%s rounds, nothing stale\n", argv[1]);
     return hx_finalize() != HX_SUCCESS;

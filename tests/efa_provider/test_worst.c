@@ -355,6 +355,31 @@ static void stale_pages(void)
     need(fi_close(&from->fid) == 0);
 }
 
+/* A child is forked; what is written then is sent only if FI_EFA_FORK_SAFE was set. */
+static void fork_between(void)
+{
+    char byte;
+    int pipes[2], done_a = 0, done_b = 0;
+    pid_t child;
+
+    both_start();
+    memset(a.buffer, 1, 64);
+    need(pipe(pipes) == 0);
+    child = fork();
+    if (child == 0) {
+        close(pipes[1]);
+        _exit(read(pipes[0], &byte, 1) != 0); /* until the parent is done */
+    }
+    memset(a.buffer, 2, 64);
+    need(recv_from(&b, FI_ADDR_UNSPEC, 0, 1) == 0);
+    need(fi_tsend(a.ep, a.buffer, 64, fi_mr_desc(a.mr), a_to_b, 1, &contexts[1]) == 0);
+    while (done_a == 0 || done_b == 0)
+        poll_both(&done_a, &done_b);
+    close(pipes[1]);
+    need(waitpid(child, NULL, 0) == child);
+    need(differ(b.buffer, getenv("FI_EFA_FORK_SAFE") != NULL ? 2 : 1) == 0);
+}
+
 static void test_never(void **state)
 {
     char said[1024];
@@ -377,6 +402,13 @@ static void test_pinned(void **state)
     }
     if (status != 0)
         fail_msg("pinned pages: %s", said);
+    unsetenv("FI_EFA_FORK_SAFE");
+    for (int safe = 0; safe < 2; safe++) {
+        if (safe)
+            setenv("FI_EFA_FORK_SAFE", "1", 1);
+        if (child_run(fork_between, "", said, sizeof(said)) != 0)
+            fail_msg("fork, safe %d: %s", safe, said);
+    }
 }
 
 int main(void)
