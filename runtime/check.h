@@ -22,6 +22,7 @@ struct hx_check_call {
     int rank_order; /* demand that contributions are folded in rank order */
     int exact;      /* the operation is: results folded in other orders are equal */
     int barrier;    /* demand that nobody ends before all have entered, whatever the data */
+    int *roundings; /* NULL, or where to raise a number to how many reduce steps, one after the other, made any result */
 };
 
 /* Run the calls one after the other on every rank. HX_SUCCESS; HX_ERR_INTERNAL: report names call, rank, stage,

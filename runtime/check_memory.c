@@ -335,6 +335,7 @@ uint32_t hx_check_value_fold(struct hx_check_store *store, uint32_t a, uint32_t 
     x.ordered = x.ordered && y.ordered && x.high < y.low;
     x.low = x.low < y.low ? x.low : y.low;
     x.high = x.high > y.high ? x.high : y.high;
+    x.roundings = x.roundings > y.roundings ? x.roundings : y.roundings;
     x.expression = mix(mix(x.expression, 0x5851f42d4c957f2du), y.expression);
     if ((value = value_new(store, &x)) != 0)
         for (int w = 0; w < store->words; w++)
@@ -346,4 +347,5 @@ void hx_check_value_round(struct hx_check_store *store, uint32_t value)
 {
     struct hx_check_value *v = pool_at(&store->values, value);
     v->expression = mix(v->expression, 0xda942042e4dd58b5u);
+    v->roundings++;
 }

@@ -28,6 +28,7 @@ struct hx_check_value {
     int call;            /* in whose input it began */
     int low, high;       /* lowest and highest contributor */
     int ordered;         /* folded in rank order */
+    int roundings;       /* reduce steps, one after the other */
     uint64_t expression; /* hash of who was folded with whom, in which order */
 };
 

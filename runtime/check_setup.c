@@ -338,6 +338,8 @@ static void result_check(struct hx_check_run *run, int call, int rank, uint32_t 
             hx_check_fault(run, "%s was folded in another order than on a lower rank: not equal bit by bit", place);
         }
         *expression = v->expression;
+        if (of->roundings && v->roundings > *of->roundings)
+            *of->roundings = v->roundings;
     }
 }
 

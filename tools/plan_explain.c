@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan explain and big: the choice for one call, and what follows from it. */
 #include "coll_plan.h"
+#include "runtime/check.h"
 #include <stdlib.h>
 
+#define ROUNDINGS_RANKS 256     /* explain: counted for no more */
 #define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
 
 /* ---- explain: the choice ---- */
@@ -113,6 +115,34 @@ static void slices_print(const struct plan_job *job)
     printf("\n");
 }
 
+/* How often what a rank contributes is rounded, where reduce steps round: as the checker counts it on one slice. */
+static void roundings_print(const struct plan_job *job)
+{
+    int p = job->shape->nranks, roundings = 0;
+    struct hx_plan **plans;
+    char report[512];
+
+    if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype))
+        return;
+    if (p > ROUNDINGS_RANKS) {
+        printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
+        return;
+    }
+    plans = plan_memory(calloc((size_t)p, sizeof(*plans)));
+    for (int r = 0; r < p; r++)
+        plans[r] = plan_job_compose(job, r);
+    struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW, .roundings = &roundings};
+    hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
+    call.sizes.count = call.sizes.count / call.sizes.fine_slices + 1;
+    call.sizes.fine_slices = call.sizes.coarse_slices = 1;
+    if (hx_check(job->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
+        plan_refuse("%s", report);
+    printf("roundings: %d one after the other, at most (one in each reduce step)\n", roundings);
+    for (int r = 0; r < p; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+}
+
 int plan_explain(const struct plan_options *options)
 {
     struct plan_job *job = plan_memory(malloc(sizeof(*job)));
@@ -127,6 +157,7 @@ int plan_explain(const struct plan_options *options)
     head_print(job);
     candidates_print(job);
     slices_print(job);
+    roundings_print(job);
     for (int rank = first; rank < end; rank++)
         rank_print(job, rank);
     plan_job_close(job);

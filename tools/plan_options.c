@@ -49,7 +49,7 @@ static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
 
 static const char doc[] =
     "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n"
-    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its steps, its slices, "
+    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its roundings, its steps, its slices, "
     "and "
     "what each rank sends\n"
     "  verify   run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 "

@@ -92,6 +92,11 @@ says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dty
 says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=binomial
 says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
 says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
+for bytes in 64 4K 256K 16M; do # 16-bit floats on one node
+    for ranks in 2 3 8 96; do says 'roundings: 1 ' 0 explain allreduce --dtype bfloat16 --shape $ranks --size $bytes; done
+done
+says 'roundings: 2 ' 0 explain reduce_scatter_block --dtype float16 --shape 4,4,3 --set HX_INTER_REDUCE_SCATTER=mesh
+says 'roundings: not counted for more than 256 ranks' 0 explain allreduce --shape 4x96 --dtype float16
 says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
 says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
 exit $failed
