@@ -5,8 +5,9 @@
 #define HX_BENCH_BACKEND_H
 #include "bench.h"
 
-extern const char *const bench_backend_tool;               /* "coll_bench" */
+extern const char *bench_backend_tool;                     /* "coll_bench", for messages */
 int bench_backend_init(int *argc, char ***argv, int *rank, int *size); /* 0, or the exit status after printing why */
+void bench_backend_use(hx_comm_t *other); /* Hierax only: make the calls on it; NULL: on the world again */
 int bench_backend_finalize(void);
 void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
 const char *bench_backend_name(void);                      /* "hierax 0.1.0" */

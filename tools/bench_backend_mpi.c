@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_backend_tool = "coll_bench_mpi";
+const char *bench_backend_tool = "coll_bench_mpi";
 const int bench_backend_tells_plans = 0;
 static MPI_Datatype dtypes[HX_INT64_INDEX + 1];
 static MPI_Op ops[HX_MAXLOC + 1];

@@ -2,6 +2,7 @@
 /* coll_bench measures collectives, and with --check verifies them. Two programs from one source: coll_bench over Hierax
  * and coll_bench_mpi over MPI. */
 #include "bench_backend.h"
+#include "bench_loop.h"
 #include <string.h>
 
 /* The greatest value of any rank, or -1 when the backend failed. */
@@ -30,18 +31,6 @@ static void check_run(struct bench_options *o, int rank, int size)
         bench_report_open(o, o->error);
 }
 
-/* The row's count and its exact bytes from a wanted size: whole elements, the same number for each rank. */
-static void set_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
-{
-    uint64_t unit = bench_dtype_bytes(o->dtype);
-    if (bench_has_blocks(row->collective))
-        unit *= (uint64_t)job->size;
-    row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
-    if (bench_has_counts(row->collective) && row->count < (size_t)job->size)
-        row->count = (size_t)job->size;
-    row->bytes = row->count * unit;
-}
-
 /* All sizes of one collective: 0, or the exit status. */
 static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
 {
@@ -49,7 +38,7 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
     for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = want ? want * o->factor : 1) {
         struct bench_row row = {.collective = (enum bench_collective)collective};
         uint64_t wrong = 0;
-        set_size(o, job, want, &row);
+        bench_row_size(o, job, want, &row);
         if (row.bytes == last)
             continue; /* two small sizes were raised to the same one */
         last = row.bytes;

@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \
     tools/options.c tools/options.h \
-    tools/bench_data.c tools/bench_sync.c tools/bench_run.c tools/bench_bound.c tools/bench_report.c
+    tools/bench_data.c tools/bench_sync.c tools/bench_loop.c tools/bench_loop.h tools/bench_run.c tools/bench_bound.c tools/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS)
 
 bin_PROGRAMS += tools/coll_bench
