@@ -11,7 +11,7 @@ make -C "$top_builddir" install prefix="$prefix" exec_prefix="$prefix" >"$tmp/lo
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 flags=$(pkg-config --define-prefix --cflags --libs hierax) || fail "pkg-config does not know hierax"
 case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\"" ;; esac
-for tool in coll_run coll_bench coll_info coll_plan; do
+for tool in coll_run coll_bench coll_info coll_plan coll_tune; do
     [ -x "$prefix/bin/$tool" ] || fail "$tool is not installed"
 done
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_tune: a short run writes a table that check accepts and jobs use; it goes on where it was interrupted; tables merge and differ.
+. "$(dirname "$0")/../system/common.sh"
+tune=$top_builddir/tools/coll_tune
+bench=$top_builddir/tools/coll_bench
+some="--collectives allreduce,bcast,barrier --max 32K --factor 64"
+cd "$tmp" || exit 1
+
+# tunes RANKS NODES arguments...: succeeds; what it says is in out and err
+tunes() {
+    local n=$1 nodes=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout 120 "$run" -n "$n" --nodes "$nodes" -- "$tune" "$@" >out 2>err </dev/null || { fail "coll_tune $* on $n ranks: exit $?"; cat err >&2; }
+}
+
+says() { # TEXT STATUS arguments...: a single process exits with STATUS and prints TEXT
+    local text=$1 expected=$2 status=0
+    shift 2
+    timeout 60 "$tune" "$@" >out 2>err </dev/null || status=$?
+    [ $status = "$expected" ] || fail "coll_tune $*: exit $status, expected $expected"
+    cat out err >both
+    has both "$text" "coll_tune $*"
+}
+
+plan_of() { # TABLE RANKS NODES COLLECTIVE BYTES: the plan that coll_bench shows
+    HX_TABLE=$1 "$run" -n "$2" --nodes "$3" -- "$bench" "$4" --min "$5" --max "$5" --repetitions 3 --check 2>err |
+        awk -v c="$4" '$1 == c { sub(/.*  /, ""); print }'
+}
+
+entries() { grep -c '"collective"' "$1"; }
+
+# ---- a run on one node, and one on two, in the same table
+# shellcheck disable=SC2086
+tunes 2 1 $some --budget 4s -o t.json
+[ "$(entries t.json)" = 7 ] || { fail "not 7 entries, for 3 + 3 sizes and a barrier"; cat t.json err >&2; }
+has out "7 points measured, 0 from the table" "the summary"
+says "7 entries" 0 check t.json
+! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
+# shellcheck disable=SC2086
+tunes 4 2 $some --budget 6s -o t.json
+[ "$(entries t.json)" = 14 ] || { fail "the entries for another shape are not kept"; cat t.json >&2; }
+grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 nodes of 2 ranks"
+says "14 entries" 0 check t.json
+! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
+
+# ---- jobs go by the table: plant other plans
+plan_of "" 2 1 allreduce 512 >default
+[ "$(cat default)" = "flat(nary)" ] || fail "the default is $(cat default)"
+sed -e '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "flat(ring)"/' \
+    -e '/"bcast".*"nodes": 2,/s/"plan": "[^"]*"/"plan": "flat(binomial)"/' t.json >planted.json
+[ "$(plan_of planted.json 2 1 allreduce 512)" = "flat(ring)" ] || { fail "the planted all-reduce is not used"; cat err >&2; }
+[ "$(plan_of planted.json 2 1 allreduce 1M)" = "flat(ring)" ] || { fail "the last entry has no open end"; cat err >&2; }
+[ "$(plan_of planted.json 4 2 bcast 8)" = "flat(binomial)" ] || { fail "the planted broadcast is not used"; cat err >&2; }
+[ "$(plan_of planted.json 3 1 allreduce 512)" = "$(plan_of "" 3 1 allreduce 512)" ] || fail "the table is used for another shape"
+HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 2 -- "$bench" allreduce --min 512 --max 512 --repetitions 3 >out 2>err
+has err "by the table" "HX_EXPLAIN"
+
+# ---- --resume measures what is missing, and only that
+grep -v '"bcast".*"nodes": 1,.*"bytes": \[65,' planted.json >part.json
+[ "$(entries part.json)" = 13 ] || fail "the entry to remove is not there"
+# shellcheck disable=SC2086
+tunes 2 1 $some --budget 2s -o part.json --resume
+has out "1 points measured, 6 from the table" "--resume"
+[ "$(entries part.json)" = 14 ] || fail "--resume: $(entries part.json) entries"
+grep -q '"flat(ring)"' part.json || fail "--resume has measured anew what was there"
+# shellcheck disable=SC2086
+tunes 2 1 $some --budget 2s -o part.json
+has out "7 points measured, 0 from the table" "without --resume"
+grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
+
+# ---- interrupted
+"$run" -n 2 --kill-after 30 -- "$tune" --collectives allreduce,bcast --factor 2 --budget 10m -o broken_off.json >out 2>err </dev/null &
+pid=$!
+await_file err 3
+kill -TERM $pid # SIGINT is ignored in the background
+wait $pid
+status=$?
+[ $status = 143 ] || fail "interrupted: exit $status, expected 143"
+has err "--resume" "interrupted"
+says "entries" 0 check broken_off.json
+[ "$(entries broken_off.json)" -ge 2 ] || fail "interrupted: $(entries broken_off.json) entries"
+tunes 2 1 --collectives allreduce --max 8 --budget 2s -o broken_off.json --resume
+has out "0 points measured, 1 from the table" "resumed after the interruption"
+
+# ---- merge, diff
+says "14 the same, 0 others" 0 diff t.json t.json
+says "flat(ring) slice 0" 1 diff t.json planted.json
+grep '"collective": "allreduce"\|^[^ ]\|^  [^ ]' t.json | sed 's/"default_us": \([0-9.]*\)},$/"default_us": \1},/' >only.json
+sed -i -z 's/},\n  \]/}\n  ]/' only.json
+says "only in t.json: bcast, 1 x 2 ranks" 1 diff t.json only.json
+says "14 entries" 0 merge t.json planted.json -o merged.json
+says "14 the same, 0 others" 0 diff merged.json planted.json
+says "14 entries" 0 merge planted.json only.json -o merged.json
+! grep -q 'flat(ring)' merged.json || fail "the later file's entries do not hold"
+sed 's/"cpus": [0-9]*/"cpus": 4097/' t.json >foreign.json
+says "warning: jobs on this machine will not use it" 0 check foreign.json
+says "a table is for one kind" 2 merge t.json foreign.json -o merged.json
+
+# ---- README's commands, in less time
+sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 3s/' >commands
+[ "$(wc -l <commands)" -ge 4 ] || fail "README has no commands to tune"
+while read -r command; do
+    PATH=$(cd "$top_builddir/tools" && pwd):$PATH bash -c "$command" >out 2>err </dev/null || { fail "README: $command: exit $?"; cat err >&2; }
+done <commands
+
+# ---- bad input
+says 'did you mean check?' 2 chekc t.json
+says 'did you mean allreduce?' 2 --collectives bcast,allredcue
+says 'did you mean budget?' 2 --bugdet 5m
+says 'a value is missing' 2 --budget
+says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
+says '--min=64 is above --max=8' 2 --min 64 --max 8
+says '--factor=1' 2 --factor 1
+says 'does not define --op=band for --dtype=float32' 2 --op band
+says 'option --budget is not one of coll_tune check' 2 check t.json --budget 5m
+says 'check takes tables' 2 check
+says 'merge takes two tables or more, and a new one' 2 merge t.json planted.json
+says 'diff takes two tables' 2 diff t.json
+says 'no_such.json: No such file' 2 check no_such.json
+says '--output=/no/such/folder/t.json: cannot write' 2 -o /no/such/folder/t.json
+! grep -q ' of .*: ' err || fail "measured before the output was found to be bad"
+head -c 600 t.json >cut.json
+says 'cut.json:' 2 check cut.json t.json
+has out "t.json: 14 entries" "a bad table and a good one"
+says 'cut.json: there is something else than a table' 2 -o cut.json
+says 'foreign.json: it was made on' 2 -o foreign.json --resume
+says 'choose another --output' 2 -o foreign.json
+status=0
+"$run" -n 2 -- "$tune" --factro 3 >out 2>err || status=$?
+[ "$status $(grep -c '^coll_tune:' err)" = "2 1" ] || { fail "a job tells a bad option not exactly once"; cat err >&2; }
+says '"$schema"' 0 --schema
+if command -v python3 >/dev/null && python3 -c 'import json' 2>/dev/null; then
+    "$tune" --schema | python3 -c 'import json, sys; json.load(sys.stdin)' || fail "the schema is not JSON"
+fi
+says 'HX_TABLE=' 0 --help
+finish

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
+#include "coll_tune.h"
+#include "bench_backend.h"
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tune_run {
+    const struct tune_options *o;
+    struct bench_job job;
+    struct tuner *tuner;
+    const char *output;
+    struct hx_table *table; /* on rank 0 */
+    struct tune_point *points;
+    int npoints;
+};
+
+/* ---- the points ------------------------------------------------------------------------------------------------------ */
+
+static void point_add(struct tune_run *run, int collective, uint64_t want)
+{
+    struct bench_row row = {.collective = (enum bench_collective)collective};
+    struct tune_point *last = run->npoints ? &run->points[run->npoints - 1] : NULL, *point = &run->points[run->npoints];
+
+    bench_row_size(&run->o->bench, &run->job, want, &row);
+    if (last && last->collective == row.collective && last->bytes == row.bytes) /* two small sizes were raised to the same one */
+        return;
+    *point = (struct tune_point){.collective = row.collective, .bytes = row.bytes, .count = row.count};
+    hx_coll_parse(bench_collective_names[collective], &point->coll);
+    tuner_key(run->tuner, point);
+    point->entry.to_bytes = UINT64_MAX;
+    if (last && last->collective == row.collective) {
+        last->entry.to_bytes = (uint64_t)sqrt((double)last->bytes * (double)row.bytes);
+        point->entry.from_bytes = last->entry.to_bytes + 1;
+    }
+    run->npoints++;
+}
+
+static int points_make(struct tune_run *run)
+{
+    const struct bench_options *b = &run->o->bench;
+
+    if (!(run->points = calloc((size_t)b->ncollectives * 42, sizeof(*run->points)))) { /* sizes up to 2^40 */
+        fprintf(stderr, "coll_tune: no memory\n");
+        return -1;
+    }
+    for (int i = 0; i < b->ncollectives; i++)
+        for (uint64_t want = b->min_bytes; want <= b->max_bytes; want = want ? want * b->factor : 1)
+            point_add(run, b->collectives[i], want);
+    return 0;
+}
+
+/* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
+
+/* Drop what this run is to find anew. */
+static void entries_drop(struct tune_run *run)
+{
+    struct hx_table *table = run->table;
+    int left = 0;
+
+    for (int i = 0; i < table->n; i++) {
+        int ours = 0;
+        for (int p = 0; p < run->npoints; p++)
+            ours |= hx_table_same_key(&table->entries[i], &run->points[p].entry);
+        if (!ours)
+            table->entries[left++] = table->entries[i];
+    }
+    table->n = left;
+}
+
+static void entries_take(struct tune_run *run)
+{
+    for (int p = 0; p < run->npoints; p++) {
+        struct tune_point *point = &run->points[p];
+        const struct hx_table_entry *found = hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
+        if (found) {
+            point->known = 1;
+            point->entry = *found;
+        }
+    }
+}
+
+/* Read what is there and write it back, so that a file that cannot be written is found now. 0, or the exit status after printing why. */
+static int table_open(struct tune_run *run)
+{
+    char text[256];
+    int there = access(run->output, F_OK) == 0;
+
+    if (there && hx_table_read(run->output, &run->table) != HX_SUCCESS) {
+        fprintf(stderr, "coll_tune: --output=%s: there is something else than a table\n", run->output);
+        return 2;
+    }
+    if (there && hx_table_foreign(run->table, text)) {
+        fprintf(stderr, "coll_tune: %s: %s; choose another --output\n", run->output, text);
+        return 2;
+    }
+    if (!there && !(run->table = hx_table_new())) {
+        fprintf(stderr, "coll_tune: no memory\n");
+        return 1;
+    }
+    if (run->o->resume)
+        entries_take(run);
+    else
+        entries_drop(run);
+    if (hx_table_write(run->table, run->output) == HX_SUCCESS)
+        return 0;
+    fprintf(stderr, "coll_tune: --output=%s: cannot write\n", run->output);
+    return 2;
+}
+
+static void point_tell(struct tune_run *run, int at)
+{
+    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || hx_table_write(run->table, run->output) != HX_SUCCESS)
+        bench_backend_abort(1); /* they have told why */
+    tune_told(run->points, run->npoints, at);
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------- */
+
+static int points_left(const struct tune_run *run, int from)
+{
+    int left = 0;
+
+    for (int i = from; i < run->npoints; i++)
+        left += !run->points[i].known;
+    return left;
+}
+
+/* What was chosen at the size before, if it was not the default there. */
+static const char *chosen_before(const struct tune_run *run, int at)
+{
+    const struct tune_point *before = at > 0 ? &run->points[at - 1] : NULL;
+
+    if (!before || before->collective != run->points[at].collective || !(before->known || before->measured) ||
+        !strcmp(before->entry.plan, before->entry.default_plan))
+        return "";
+    return before->entry.plan;
+}
+
+/* The greatest time of any rank since begin_ns; *stop: the signal that one of them got, or 0. */
+static double elapsed_s(double begin_ns, int *stop)
+{
+    double elapsed = (bench_now_ns() - begin_ns) / 1e9;
+
+    if (tuner_agree(&elapsed, stop))
+        bench_backend_abort(1);
+    return elapsed;
+}
+
+/* All points that are not known, while time is left. Returns 0, or the signal that stopped it. */
+static int points_run(struct tune_run *run)
+{
+    double begin_ns = bench_now_ns(), elapsed;
+    int stop = 0;
+
+    for (int i = 0; i < run->npoints && !stop; i++) {
+        struct tune_point *point = &run->points[i];
+        if (point->known)
+            continue;
+        if ((elapsed = elapsed_s(begin_ns, &stop)) >= run->o->budget_s || stop)
+            break;
+        if (run->job.rank == 0)
+            tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
+        enum tune_outcome outcome = tuner_point(run->tuner, point, chosen_before(run, i),
+                                                (run->o->budget_s - elapsed) / points_left(run, i));
+        if (outcome == TUNE_FAILED)
+            bench_backend_abort(1);
+        if (outcome == TUNE_STOPPED)
+            elapsed_s(begin_ns, &stop);
+        else if (run->job.rank == 0)
+            point_tell(run, i);
+    }
+    return stop;
+}
+
+/* On rank 0. */
+static void end_tell(const struct tune_run *run, int stopped)
+{
+    int left = 0;
+
+    for (int i = 0; i < run->npoints; i++)
+        left += !run->points[i].known && !run->points[i].measured;
+    tune_summary(run->o, run->points, run->npoints);
+    if (left)
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n",
+                stopped ? "stopped" : "the budget is used up", run->output, run->npoints - left, run->npoints);
+}
+
+/* 0, or the exit status. */
+static int run_all(struct tune_run *run)
+{
+    int32_t bad = 0, any = 0;
+    int signal_number;
+
+    run->output = run->o->output ? run->o->output : "hierax_table.json";
+    if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
+        bench_backend_abort(1);
+    bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
+    if (run->job.rank == 0)
+        bad = table_open(run);
+    if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
+        bench_backend_abort(1);
+    if (any)
+        return any;
+    if (bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
+        bench_backend_abort(1);
+    tuner_watch_signals();
+    signal_number = points_run(run);
+    if (run->job.rank == 0)
+        end_tell(run, signal_number);
+    return signal_number ? 128 + signal_number : 0;
+}
+
+static int finish(struct tune_run *run, int status)
+{
+    if (run->tuner)
+        tuner_close(run->tuner);
+    hx_table_free(run->table);
+    free(run->points);
+    bench_job_close();
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("coll_tune: standard output");
+        status = status ? status : 1;
+    }
+    return bench_backend_finalize() && status == 0 ? 1 : status;
+}
+
+static int run_job(struct tune_options *o)
+{
+    struct tune_run run = {.o = o};
+    int32_t bad, any = 0;
+    int status = bench_backend_init(NULL, NULL, &run.job.rank, &run.job.size);
+
+    if (status)
+        return status;
+    if (!o->error[0] && !bench_backend_supports(o->bench.dtype, o->bench.op))
+        snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
+                 bench_op_names[o->bench.op], bench_dtype_names[o->bench.dtype]);
+    bad = o->error[0] != 0;
+    if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
+        bench_backend_abort(1);
+    if (any && run.job.rank == 0)
+        fprintf(stderr, "coll_tune: %s\n", o->error[0] ? o->error : "another rank's arguments are bad");
+    return finish(&run, any ? 2 : run_all(&run));
+}
+
+int main(int argc, char **argv)
+{
+    struct tune_options o;
+    int status;
+
+    bench_backend_tool = "coll_tune";
+    tune_options_parse(&o, argc, argv);
+    status = o.error[0] || o.command == TUNE_RUN ? run_job(&o) : tune_files(&o);
+    free(o.files);
+    return status;
+}

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+bin_PROGRAMS += tools/coll_tune
+tools_coll_tune_SOURCES = tools/coll_tune.c tools/coll_tune.h tools/tune_options.c tools/tune_files.c tools/tune_measure.c \
+    tools/tune_report.c tools/tune_race.c tools/tune_race.h tools/bench_backend_hierax.c
+tools_coll_tune_CFLAGS = $(AM_CFLAGS)
+tools_coll_tune_LDADD = tools/libbench.la libhierax_internal.la $(JSON_C_LIBS)
+
+check_programs_list += tests/tools/test_tune_race
+tests_tools_test_tune_race_SOURCES = tests/tools/test_tune_race.c tools/tune_race.c
+tests_tools_test_tune_race_CFLAGS = $(AM_CFLAGS)
+tests_tools_test_tune_race_LDADD = $(HX_TEST_LIBS)
+dist_tests_list += tests/tools/coll_tune.sh

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measuring candidates side by side in one process: duplicates of the world, each with a planner of its own that is given a table of one
+ * entry. A call on duplicate w runs candidate w. Every decision follows from numbers that were reduced over all ranks.
+ */
+#include "coll_tune.h"
+#include "bench_backend.h"
+#include "hier/planner.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VISIT_NS 2e6 /* at most, of one way in one round: what takes less is repeated */
+#define VISIT_REPETITIONS 25
+#define WARM_UP 4
+
+struct tuner {
+    const struct bench_job *job;
+    struct bench_options bench;
+    hx_comm_t *comms[TUNE_WAYS];
+    struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
+    struct hx_candidate *candidates;
+};
+
+/* The point under way. */
+struct visit {
+    struct tuner *tuner;
+    struct bench_loop *loop;
+    double begin_ns, seconds;
+    int repetitions, measured, spoiled;
+};
+
+static volatile sig_atomic_t told_to_stop;
+
+static void on_signal(int number)
+{
+    told_to_stop = number;
+}
+
+void tuner_watch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+int tuner_agree(double *elapsed, int *stop)
+{
+    double mine[2] = {*elapsed, told_to_stop}, all[2];
+
+    if (bench_allreduce(mine, all, 2, HX_FLOAT64, HX_MAX))
+        return -1;
+    *elapsed = all[0];
+    *stop = (int)all[1];
+    return 0;
+}
+
+/* Time that the hypervisor has given to others, on this machine so far. */
+static double stolen_ticks(void)
+{
+    unsigned long long stolen = 0;
+    FILE *stat = fopen("/proc/stat", "r");
+
+    if (stat && fscanf(stat, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &stolen) != 1)
+        stolen = 0;
+    if (stat)
+        fclose(stat);
+    return (double)stolen;
+}
+
+struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job)
+{
+    hx_comm_t *world = hx_world->comms;
+    struct tuner *t = calloc(1, sizeof(*t));
+    hx_status_t status = HX_SUCCESS;
+
+    if (!t || !(t->candidates = malloc(HX_MAX_CANDIDATES * sizeof(*t->candidates)))) {
+        fprintf(stderr, "%s: no memory\n", bench_backend_tool);
+        free(t);
+        return NULL;
+    }
+    t->job = job;
+    t->bench = o->bench;
+    t->bench.warmup = WARM_UP;
+    for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++)
+        status = hx_comm_dup(world, &t->comms[w]);
+    if (status == HX_SUCCESS)
+        return t;
+    fprintf(stderr, "%s: rank %d: hx_comm_dup: %s: %s\n", bench_backend_tool, job->rank, hx_strerror(status), hx_error_detail(world));
+    tuner_close(t);
+    return NULL;
+}
+
+void tuner_close(struct tuner *t)
+{
+    for (int w = 0; w < TUNE_WAYS; w++)
+        if (t->comms[w])
+            hx_comm_free(t->comms[w]);
+    free(t->candidates);
+    free(t);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* A visit: a call that finds its slots in the cache again, then the repetitions. */
+static int visit_way(const struct visit *v, int way, double *ns)
+{
+    double unused;
+    int failed = 0;
+
+    bench_backend_use(v->tuner->comms[way]);
+    if (v->loop->row->iterations == 1)
+        failed = bench_loop_time(v->loop, CALL_LIBRARY, &unused);
+    for (int i = 0; i < v->repetitions && !failed; i++)
+        failed = bench_loop_time(v->loop, CALL_LIBRARY, &ns[i]);
+    bench_backend_use(NULL);
+    return failed;
+}
+
+/* tune_round_fn */
+static enum tune_outcome visit_round(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used)
+{
+    struct visit *v = ctx;
+    double mine[TUNE_WAYS * VISIT_REPETITIONS + 3], all[TUNE_WAYS * VISIT_REPETITIONS + 3], stolen = stolen_ticks();
+    const int k = v->repetitions;
+
+    for (int i = 0; i < n; i++)
+        if (visit_way(v, order[i], mine + i * k))
+            return TUNE_FAILED;
+    mine[n * k] = stolen_ticks() - stolen;
+    mine[n * k + 1] = told_to_stop;
+    mine[n * k + 2] = bench_now_ns() - v->begin_ns;
+    if (bench_allreduce(mine, all, (size_t)(n * k + 3), HX_FLOAT64, HX_MAX))
+        return TUNE_FAILED;
+    *used = all[n * k + 2] / 1e9 / v->seconds;
+    if (all[n * k + 1] > 0)
+        return TUNE_STOPPED;
+    if (all[n * k] > 0 && v->spoiled <= v->measured) { /* on a machine that always loses some, that must do */
+        v->spoiled++;
+        return TUNE_SPOILED;
+    }
+    v->measured++;
+    for (int i = 0; i < n; i++) {
+        qsort(all + i * k, (size_t)k, sizeof(double), ascending);
+        ns[order[i]] = all[i * k + k / 2];
+    }
+    return TUNE_MEASURED;
+}
+
+/* ---- candidates ----------------------------------------------------------------------------------------------------- */
+
+void tuner_key(const struct tuner *t, struct tune_point *point)
+{
+    const struct hx_planner *planner = t->comms[0]->planner;
+
+    hx_table_key(&point->entry, point->coll, 0, planner->shape, planner->provider);
+}
+
+static uint32_t elem_bytes_of(const struct tuner *t, const struct tune_point *point)
+{
+    return point->coll == HX_COLL_BARRIER ? 1 : (uint32_t)bench_dtype_bytes(t->bench.dtype);
+}
+
+static uint64_t count_of(const struct tune_point *point)
+{
+    return point->coll == HX_COLL_BARRIER ? 1 : point->count; /* a token */
+}
+
+/* Let way run this plan, at any size. */
+static void way_set(struct tuner *t, int way, const struct tune_point *point, const char *plan, uint64_t slice_bytes)
+{
+    struct hx_table_entry *entry = &t->entries[way];
+
+    *entry = point->entry;
+    entry->from_bytes = 0;
+    entry->to_bytes = UINT64_MAX;
+    entry->slice_bytes = slice_bytes;
+    snprintf(entry->plan, sizeof(entry->plan), "%s", plan);
+    hx_planner_use_table(t->comms[way]->planner, entry, 1);
+    hx_comm_forget_bound(t->comms[way]);
+}
+
+static int way_find(const struct tuner *t, int n, const char *plan)
+{
+    for (int w = 0; w < n; w++)
+        if (!strcmp(t->entries[w].plan, plan))
+            return w;
+    return -1;
+}
+
+static int least_of(const double *us, int n)
+{
+    int least = 0;
+
+    for (int i = 1; i < n; i++)
+        if (us[i] < us[least])
+            least = i;
+    return least;
+}
+
+/* Fill the ways: the model's choice, then by predicted cost; the last may be the plan of the size before. Returns their number. */
+static int ways_choose(struct tuner *t, struct tune_point *point, const char *before)
+{
+    struct hx_planner *planner = t->comms[0]->planner;
+    double bytes = hx_planner_vector_bytes(planner, point->coll, count_of(point), elem_bytes_of(t, point)), us[HX_MAX_CANDIDATES];
+    const char *fallback;
+    int total = hx_planner_candidates(planner, point->coll, 0, 0, bytes, t->candidates, &fallback);
+    int best = hx_planner_best(planner, t->candidates, total, bytes), n = 0;
+    double before_us = 0;
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    for (int i = 0; i < total; i++) {
+        us[i] = hx_cost_of(&planner->cost, planner->shape, &t->candidates[i], bytes).total_us;
+        hx_candidate_name(&t->candidates[i], name);
+        before_us = strcmp(name, before) ? before_us : us[i];
+    }
+    double most = best < 0 ? 0 : TUNE_COSTLY * us[best];
+    for (int seen = 0, i = best; best >= 0 && seen < total; us[i] = INFINITY, i = least_of(us, total), seen++) {
+        hx_candidate_name(&t->candidates[i], name);
+        point->costly += us[i] > most;
+        if (n < TUNE_WAYS && us[i] <= most)
+            way_set(t, n++, point, name, 0);
+    }
+    if (before_us > 0 && way_find(t, n, before) < 0) {
+        point->costly -= before_us > most;
+        n -= n == TUNE_WAYS;
+        way_set(t, n++, point, before, 0);
+    }
+    point->tried = n;
+    point->beyond = total - n - point->costly;
+    return n;
+}
+
+/* The number of slices in which way cuts the point's vector; 0 after an error. */
+static uint64_t slices_of(struct tuner *t, const struct tune_point *point, int way)
+{
+    struct hx_choice choice = {0};
+    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, 0, count_of(point), elem_bytes_of(t, point),
+                                                     &choice);
+    if (status != HX_SUCCESS)
+        return 0;
+    hx_plan_release(choice.plan);
+    return choice.fine_slices;
+}
+
+/* Way 0 runs plan as the planner cuts it; the others in slices of half and double the bytes, where that changes anything. Returns the
+ * number of ways. */
+static int slices_choose(struct tuner *t, const struct tune_point *point, const char *plan)
+{
+    uint64_t slices[3], bytes;
+    int n = 1;
+
+    way_set(t, 0, point, plan, 0);
+    if (!(slices[0] = slices_of(t, point, 0)))
+        return 1;
+    bytes = point->bytes / slices[0];
+    for (int i = 0; i < 2; i++) {
+        int same = 0;
+        way_set(t, n, point, plan, i ? bytes * 2 : bytes / 2);
+        slices[n] = slices_of(t, point, n);
+        for (int w = 0; w < n; w++)
+            same |= slices[w] == slices[n];
+        n += !same && slices[n] > 0;
+    }
+    return n;
+}
+
+/* ---- a point -------------------------------------------------------------------------------------------------------- */
+
+/* And find how often a way can be timed in a round, so that half of the time suffices for all rounds. */
+static int warm_up(struct visit *v, int n)
+{
+    double first = 0, worst = 0, visit_ns = v->seconds * 1e9 / 2 / TUNE_ROUNDS / n;
+    int failed = 0;
+
+    v->repetitions = 1;
+    for (int w = 0; w < n && !failed; w++) {
+        bench_backend_use(v->tuner->comms[w]);
+        failed = bench_loop_warm_up(v->loop) || (w == 0 && bench_loop_time(v->loop, CALL_LIBRARY, &first));
+        bench_backend_use(NULL);
+    }
+    first *= (double)v->loop->row->iterations;
+    if (failed || bench_allreduce(&first, &worst, 1, HX_FLOAT64, HX_MAX))
+        return -1;
+    visit_ns = visit_ns < VISIT_NS ? visit_ns : VISIT_NS;
+    while (v->repetitions < VISIT_REPETITIONS && (v->repetitions + 2) * worst < visit_ns)
+        v->repetitions += 2;
+    return 0;
+}
+
+static enum tune_outcome slices_race(struct visit *v, struct tune_point *point, struct tune_race *race)
+{
+    struct hx_table_entry *found = &point->entry;
+    enum tune_outcome outcome;
+
+    *race = (struct tune_race){.nways = slices_choose(v->tuner, point, found->plan), .before = -1, .until = 0.85, .end = 1};
+    if (race->nways == 1)
+        return TUNE_MEASURED;
+    if (warm_up(v, race->nways))
+        return TUNE_FAILED;
+    outcome = tune_race_run(race, visit_round, v);
+    if (outcome == TUNE_MEASURED && race->winner) {
+        found->slice_bytes = v->tuner->entries[race->winner].slice_bytes;
+        found->us *= race->winner_ns / race->default_ns;
+    }
+    return outcome;
+}
+
+static enum tune_outcome race_run(struct visit *v, struct tune_point *point, const char *before)
+{
+    struct tuner *t = v->tuner;
+    struct hx_table_entry *found = &point->entry;
+    const int sliced = point->bytes >= TUNE_SLICED_BYTES;
+    struct tune_race race = {.nways = ways_choose(t, point, before), .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+
+    race.before = way_find(t, race.nways, before);
+    snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
+    if (race.nways == 0 || warm_up(v, race.nways))
+        return TUNE_FAILED;
+    enum tune_outcome outcome = tune_race_run(&race, visit_round, v);
+    snprintf(found->plan, sizeof(found->plan), "%s", t->entries[race.winner].plan);
+    found->us = race.winner_ns / 1e3;
+    found->default_us = race.default_ns / 1e3;
+    return outcome == TUNE_MEASURED && sliced ? slices_race(v, point, &race) : outcome;
+}
+
+enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds)
+{
+    struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
+    struct bench_loop loop;
+    struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
+    enum tune_outcome outcome = bench_loop_open(&loop, &t->bench, t->job, &row) ? TUNE_FAILED : race_run(&v, point, before);
+
+    bench_loop_close(&loop);
+    point->measured = outcome == TUNE_MEASURED;
+    return outcome;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_tune's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later. */
+#include "coll_tune.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
+static const char *const command_names[] = {"check", "merge", "diff", NULL};
+
+enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_OP, KEY_OUTPUT, KEY_SCHEMA };
+
+static const struct argp_option option_table[] = {
+    {"output", 'o', "FILE", 0, "the table to write (default hierax_table.json); merge: there is no default", 1},
+    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
+    {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 4M)", 2},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4)", 2},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
+    {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
+    {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m)", 3},
+    {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
+    {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
+    {"help", 'h', NULL, 0, "show this text", 4},
+    {"version", 'V', NULL, 0, "show the library's version", 4},
+    {0}};
+
+static const char doc[] =
+    "Find the fastest plan per collective and size for the shape of this job, and write them to a table that jobs of this shape use "
+    "(HX_TABLE=FILE). Start it as the jobs that are to be fast: same nodes, ranks per node, placement and settings.\n\n"
+    "  srun -N 4 --ntasks-per-node=8 --mpi=pmi2 coll_tune -o table.json --budget 10m\n"
+    "  HX_TABLE=table.json srun -N 4 --ntasks-per-node=8 --mpi=pmi2 ./program\n\n"
+    "Without a job:\n"
+    "  coll_tune check FILE...            read tables; is every entry right, were they made on such a machine\n"
+    "  coll_tune merge A B... -o FILE     all entries in one table; where two are for the same sizes, the later file's holds\n"
+    "  coll_tune diff A B                 where two tables choose otherwise; the exit status is 1 when they do\n\v"
+    "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
+    "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
+    "Method: the candidates are what the planner has for the collective, cheapest prediction first; those predicted to take more than 4 "
+    "times the best one's time are left out, and those beyond the 8th (\"pruned\"). They run side by side in one process, in rounds that go "
+    "forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
+    "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
+    "the interval of its median ratio (95 %) shows that it cannot be 3 % faster than the default; the fastest left must win again in "
+    "fresh rounds, alone against the default. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
+    "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
+    "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically).\n\n"
+    "FILE is written after every point, as a whole; entries for other shapes stay in it. Ctrl-C ends the run after the round under way; "
+    "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
+    "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line or table; 128 and the signal's "
+    "number when interrupted.";
+
+struct parsing {
+    struct tune_options *o;
+    const char *run_option; /* one that only a run takes, if any was given */
+};
+
+/* The benchmark's collectives for which there is a choice that a table can hold; returns their number. Those with a count per rank are
+ * planned as others of these. */
+static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BENCH_COLLECTIVES])
+{
+    enum hx_coll coll;
+    int n = 0;
+
+    for (int i = 0; i < BENCH_COLLECTIVES; i++)
+        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_traffic(coll)) {
+            names[n] = bench_collective_names[i];
+            collectives[n++] = i;
+        }
+    names[n] = NULL;
+    return n;
+}
+
+static int collectives_add(struct tune_options *o, const char *text)
+{
+    const char *names[BENCH_COLLECTIVES + 1];
+    int collectives[BENCH_COLLECTIVES];
+
+    tunable(names, collectives);
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64] = "";
+        size_t n = strcspn(at, ",");
+        strncat(name, at, n < sizeof(name) - 1 ? n : sizeof(name) - 1);
+        int chosen = option_choose("collective", name, names, o->error), known = 0;
+        if (chosen < 0)
+            return EINVAL;
+        for (int i = 0; i < o->bench.ncollectives; i++)
+            known |= o->bench.collectives[i] == collectives[chosen];
+        if (!known)
+            o->bench.collectives[o->bench.ncollectives++] = collectives[chosen];
+    }
+    return 0;
+}
+
+static int budget_parse(struct tune_options *o, const char *text)
+{
+    char *end;
+    double unit = 1;
+
+    o->budget_s = strtod(text, &end);
+    if (*end == 's' || *end == 'm' || *end == 'h')
+        unit = *end == 's' ? 1 : *end == 'm' ? 60 : 3600, end++;
+    o->budget_s *= unit;
+    if (end != text && *end == 0 && o->budget_s >= 0.1 && o->budget_s <= 1e7)
+        return 0;
+    snprintf(o->error, sizeof(o->error), "--budget=%s: expected a time such as 90s, 5m or 1h", text);
+    return EINVAL;
+}
+
+static int number(struct tune_options *o, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
+{
+    return option_number(option, text, low, high, value, o->error) < 0 ? EINVAL : 0;
+}
+
+static int name(struct tune_options *o, const char *what, const char *text, const char *const *names, int *chosen)
+{
+    int found = option_choose(what, text, names, o->error);
+
+    *chosen = found < 0 ? 0 : found;
+    return found < 0 ? EINVAL : 0;
+}
+
+static error_t argument_take(struct tune_options *o, char *arg)
+{
+    if (o->command == TUNE_RUN) {
+        int chosen;
+        if (name(o, "command", arg, command_names, &chosen))
+            return EINVAL;
+        o->command = TUNE_CHECK + (enum tune_command)chosen;
+        return 0;
+    }
+    o->files[o->nfiles++] = arg;
+    return 0;
+}
+
+static error_t option_take(int key, char *arg, struct argp_state *state)
+{
+    struct parsing *p = state->input;
+    struct tune_options *o = p->o;
+    const uint64_t most = (uint64_t)1 << 40;
+    int chosen, status;
+
+    for (int i = 0; key >= KEY_COLLECTIVES && key <= KEY_OP && option_table[i].name; i++)
+        if (option_table[i].key == key)
+            p->run_option = option_table[i].name;
+    switch (key) {
+    case 'o': o->output = arg; return 0;
+    case KEY_COLLECTIVES: return collectives_add(o, arg);
+    case KEY_MIN: return number(o, "min", arg, 0, most, &o->bench.min_bytes);
+    case KEY_MAX: return number(o, "max", arg, 0, most, &o->bench.max_bytes);
+    case KEY_FACTOR: return number(o, "factor", arg, 2, 1 << 20, &o->bench.factor);
+    case KEY_BUDGET: return budget_parse(o, arg);
+    case KEY_RESUME: o->resume = 1; return 0;
+    case KEY_DTYPE:
+        status = name(o, "dtype", arg, bench_dtype_names, &chosen);
+        o->bench.dtype = (hx_dtype_t)chosen;
+        return status;
+    case KEY_OP:
+        status = name(o, "op", arg, bench_op_names, &chosen);
+        o->bench.op = (hx_op_t)chosen;
+        return status;
+    case KEY_SCHEMA: o->command = TUNE_SCHEMA; return 0;
+    case 'h': o->command = TUNE_HELP; return 0;
+    case 'V': o->command = TUNE_VERSION; return 0;
+    case ARGP_KEY_ARG: return argument_take(o, arg);
+    case ARGP_KEY_ERROR:
+        if (!o->error[0])
+            option_refused(option_table, state->argv[state->next - 1], o->error);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {option_table, option_take, "[COMMAND FILE...]", doc, NULL, NULL, NULL};
+
+void tune_options_help(void)
+{
+    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_tune");
+}
+
+/* What is wrong as a whole, once every option is read. */
+static void together_check(const struct parsing *p)
+{
+    struct tune_options *o = p->o;
+    const char *command = o->command >= TUNE_CHECK && o->command <= TUNE_DIFF ? command_names[o->command - TUNE_CHECK] : NULL;
+
+    if (command && p->run_option)
+        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", p->run_option, command);
+    else if (command && o->output && o->command != TUNE_MERGE)
+        snprintf(o->error, sizeof(o->error), "option --output is not one of coll_tune %s", command);
+    else if (o->command == TUNE_CHECK && o->nfiles == 0)
+        snprintf(o->error, sizeof(o->error), "check takes tables: coll_tune check table.json");
+    else if (o->command == TUNE_MERGE && (o->nfiles < 2 || !o->output))
+        snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
+    else if (o->command == TUNE_DIFF && o->nfiles != 2)
+        snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
+    else if (o->command == TUNE_RUN && o->bench.min_bytes > o->bench.max_bytes)
+        snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
+                 (unsigned long long)o->bench.max_bytes);
+}
+
+void tune_options_parse(struct tune_options *o, int argc, char **argv)
+{
+    struct parsing p = {.o = o};
+    const char *names[BENCH_COLLECTIVES + 1];
+
+    *o = (struct tune_options){.budget_s = 300, .files = calloc((size_t)argc + 1, sizeof(*o->files)),
+                               .bench = {.min_bytes = 8, .max_bytes = 4 << 20, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
+    if (!o->files) {
+        snprintf(o->error, sizeof(o->error), "no memory");
+        return;
+    }
+    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0)
+        together_check(&p);
+    if (o->bench.ncollectives == 0)
+        o->bench.ncollectives = tunable(names, o->bench.collectives);
+}

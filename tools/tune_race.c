@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The race: see tune_race.h. */
+#include "tune_race.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_ROUNDS 6   /* that give an interval */
+#define HOPELESS 1.5     /* times as slow, after HOPELESS_ROUNDS */
+#define HOPELESS_ROUNDS 4
+
+struct laps {
+    int n; /* rounds */
+    double log_ns[TUNE_WAYS][TUNE_ROUNDS];
+};
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The interval from the j-th lowest to the j-th highest value misses the median with probability 2 P(at most j - 1 heads of n). */
+struct tune_interval tune_interval_of(double *values, int n)
+{
+    struct tune_interval t = {-INFINITY, 0, INFINITY};
+    double term = pow(0.5, n), tail = 0;
+    int j = 0;
+
+    qsort(values, (size_t)n, sizeof(*values), ascending);
+    for (; j < n / 2 && 2 * (tail + term) <= 0.05; j++) {
+        tail += term;
+        term *= (double)(n - j) / (j + 1);
+    }
+    if (n > 0)
+        t.median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+    if (j > 0) {
+        t.low = values[j - 1];
+        t.high = values[n - j];
+    }
+    return t;
+}
+
+/* Logarithms of the ratio of one way to another, round by round. */
+static struct tune_interval ratio(const struct laps *laps, int way, int to)
+{
+    double logs[TUNE_ROUNDS];
+
+    for (int i = 0; i < laps->n; i++)
+        logs[i] = laps->log_ns[way][i] - laps->log_ns[to][i];
+    return tune_interval_of(logs, laps->n);
+}
+
+static double median_ns(const struct laps *laps, int way)
+{
+    double logs[TUNE_ROUNDS];
+
+    memcpy(logs, laps->log_ns[way], sizeof(logs));
+    return exp(tune_interval_of(logs, laps->n).median);
+}
+
+/* Every other round backward, so that what drifts with time favours nobody. */
+static enum tune_outcome run_round(struct laps *laps, const int *ways, int n, int backward, tune_round_fn *round, void *ctx, double *used)
+{
+    double ns[TUNE_WAYS];
+    int order[TUNE_WAYS];
+
+    for (int i = 0; i < n; i++)
+        order[i] = ways[backward ? n - 1 - i : i];
+    enum tune_outcome outcome = round(ctx, order, n, ns, used);
+    if (outcome != TUNE_MEASURED)
+        return outcome;
+    for (int i = 0; i < n; i++)
+        laps->log_ns[ways[i]][laps->n] = log(ns[ways[i]] > 0.1 ? ns[ways[i]] : 0.1);
+    laps->n++;
+    return TUNE_MEASURED;
+}
+
+/* Who is fastest so far, but for the default; 0 when it is alone. */
+static int leader_of(const struct laps *laps, const int *ways, int n)
+{
+    double best = INFINITY;
+    int leader = 0;
+
+    for (int i = 1; i < n; i++) {
+        double median = ratio(laps, ways[i], 0).median;
+        if (median < best) {
+            best = median;
+            leader = ways[i];
+        }
+    }
+    return leader;
+}
+
+/* Nothing is left to find out about way: it cannot win, or not against the leader. The winner of the size before wins also by being as
+ * good as the default, so it stays longer. */
+static int is_out(const struct tune_race *race, const struct laps *laps, int way, int leader)
+{
+    struct tune_interval t = ratio(laps, way, 0);
+    double margin = way == race->before ? log1p(TUNE_MARGIN) : log1p(-TUNE_MARGIN);
+
+    if (t.low > margin || (laps->n >= HOPELESS_ROUNDS && t.median > log(HOPELESS)))
+        return 1;
+    return way != leader && way != race->before && ratio(laps, leader, 0).high < log1p(-TUNE_MARGIN) && ratio(laps, way, leader).low > 0;
+}
+
+/* Drop who is out; returns whether the race is decided. */
+static int sift(const struct tune_race *race, const struct laps *laps, int *ways, int *n)
+{
+    int leader = leader_of(laps, ways, *n), left = 1, open = 0;
+
+    for (int i = 1; i < *n; i++)
+        if (!is_out(race, laps, ways[i], leader))
+            ways[left++] = ways[i];
+    *n = left;
+    if (left == 1)
+        return laps->n >= LEAST_ROUNDS;
+    leader = leader_of(laps, ways, left);
+    for (int i = 1; i < left; i++) /* the others are the leader's equals, or worse */
+        open |= ways[i] != leader && !(ratio(laps, leader, ways[i]).high < log1p(TUNE_MARGIN));
+    return !open && ratio(laps, leader, 0).high < log1p(-TUNE_MARGIN);
+}
+
+/* Rounds until the race is decided, or its share of the time is used. */
+static enum tune_outcome run(const struct tune_race *race, struct laps *laps, int *ways, int *n, double until, tune_round_fn *round,
+                             void *ctx)
+{
+    enum tune_outcome outcome = TUNE_MEASURED;
+    double used = 0;
+    int decided = 0;
+
+    while (outcome == TUNE_MEASURED && !decided && used < until && laps->n < TUNE_ROUNDS) {
+        outcome = run_round(laps, ways, *n, laps->n & 1, round, ctx, &used);
+        if (outcome == TUNE_MEASURED && laps->n % 2 == 0)
+            decided = sift(race, laps, ways, n);
+        else if (outcome == TUNE_SPOILED)
+            outcome = TUNE_MEASURED;
+    }
+    return outcome;
+}
+
+static int is_faster(const struct laps *laps, int way)
+{
+    return laps->n >= LEAST_ROUNDS && ratio(laps, way, 0).high < log1p(-TUNE_MARGIN);
+}
+
+static void won(struct tune_race *race, const struct laps *laps, int way)
+{
+    race->winner = way;
+    race->default_ns = median_ns(laps, 0);
+    race->winner_ns = race->default_ns * exp(ratio(laps, way, 0).median);
+}
+
+/* Is the winner of the size before still in the race, as good as this winner, and not slower than the default? */
+static int keeps(const struct tune_race *race, const struct laps *laps, const int *ways, int n)
+{
+    int before = race->before, there = 0;
+
+    for (int i = 1; i < n; i++)
+        there |= ways[i] == before;
+    if (!there || before == race->winner)
+        return 0;
+    struct tune_interval t = ratio(laps, before, 0);
+    return t.median <= 0 && t.high < log1p(TUNE_MARGIN) && ratio(laps, before, race->winner).median <= log1p(TUNE_MARGIN);
+}
+
+enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, void *ctx)
+{
+    struct laps laps = {0}, fresh = {0};
+    int ways[TUNE_WAYS], pair[2] = {0}, n = race->nways, npair = 2;
+    enum tune_outcome outcome;
+
+    for (int i = 0; i < n; i++)
+        ways[i] = i;
+    race->winner = 0;
+    race->default_ns = race->winner_ns = 0;
+    outcome = run(race, &laps, ways, &n, race->until, round, ctx);
+    won(race, &laps, 0);
+    int leader = leader_of(&laps, ways, n);
+    if (outcome == TUNE_MEASURED && leader && is_faster(&laps, leader)) {
+        struct tune_race alone = *race;
+        alone.before = -1;
+        pair[1] = leader;
+        outcome = run(&alone, &fresh, pair, &npair, race->end, round, ctx);
+        if (outcome == TUNE_MEASURED && is_faster(&fresh, leader))
+            won(race, &fresh, leader);
+    }
+    if (outcome == TUNE_MEASURED && keeps(race, &laps, ways, n))
+        won(race, &laps, race->before);
+    return outcome;
+}

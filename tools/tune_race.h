@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A race between ways to do the same, on a machine that is never quiet. Way 0 is the default and stays unless another is shown to be
+ * faster: what is compared is the ratio of two ways in the same round, its median over the rounds, and the interval around it that
+ * order statistics give (~95 %). Nothing here measures: a function does, round by round, so the rules can be tried on invented noise.
+ *
+ *   race      rounds in ABBA order; a way that cannot win any more is dropped
+ *   confirm   who looks fastest was picked for looking so: it must win again, alone against the default, in fresh rounds
+ *   keep      the way that won at the size before stays where it is as good within 3 %, and no slower than the default
+ */
+#ifndef HX_TUNE_RACE_H
+#define HX_TUNE_RACE_H
+
+#define TUNE_WAYS 8
+#define TUNE_ROUNDS 60   /* at most, of the race and of the confirmation */
+#define TUNE_MARGIN 0.03 /* differences below are noise */
+
+struct tune_race {
+    int nways;
+    int before;    /* the way that won at the size before, or -1 */
+    double until, end; /* shares of the time: when they are used the race ends, and the confirmation */
+    /* what came out of it: */
+    int winner;
+    double default_ns, winner_ns; /* the median; and that times the median ratio */
+};
+
+enum tune_outcome { TUNE_MEASURED, TUNE_SPOILED, TUNE_STOPPED, TUNE_FAILED };
+
+/* Measure these ways, in this order: ns[way] of each. *used: share of the time used so far. SPOILED: it is to be forgotten. The same on
+ * all ranks. */
+typedef enum tune_outcome tune_round_fn(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used);
+
+/* MEASURED: the race has come to its end; or STOPPED, FAILED. The winner is 0 where time was too short to show another. */
+enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, void *ctx);
+
+struct tune_interval {
+    double low, median, high;
+};
+
+/* Of n values, which are sorted. Below 6 values the interval is everything. */
+struct tune_interval tune_interval_of(double *values, int n);
+
+#endif

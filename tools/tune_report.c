@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What coll_tune tells: how far it is, and what it has found. */
+#include "coll_tune.h"
+#include <string.h>
+#include <unistd.h>
+
+#define BAR 24
+
+static int begun(const struct tune_point *points, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += points[i].known || points[i].measured;
+    return count;
+}
+
+void tune_progress(const struct tune_point *points, int n, int at, double elapsed_s, double budget_s)
+{
+    int done = begun(points, n), measured = 0;
+    char bar[BAR + 1];
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    for (int i = 0; i < n; i++)
+        measured += points[i].measured;
+    double left_s = measured ? elapsed_s / measured * (n - done) : budget_s;
+    left_s = left_s < budget_s - elapsed_s ? left_s : budget_s - elapsed_s;
+    memset(bar, '.', BAR);
+    memset(bar, '#', (size_t)(done * BAR / n));
+    bar[BAR] = '\0';
+    fprintf(stderr, "\r\033[K[%s] %d of %d  %d:%02d left  %s %llu bytes", bar, done, n, (int)left_s / 60, (int)left_s % 60,
+            bench_collective_names[points[at].collective], (unsigned long long)points[at].bytes);
+    fflush(stderr);
+}
+
+/* "flat(nary) slice 131072" */
+static const char *choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32])
+{
+    snprintf(text, HX_CANDIDATE_NAME_BYTES + 32, entry->slice_bytes ? "%s slice %llu" : "%s", entry->plan,
+             (unsigned long long)entry->slice_bytes);
+    return text;
+}
+
+static double gain(const struct hx_table_entry *entry)
+{
+    return entry->us > 0 ? entry->default_us / entry->us : 1;
+}
+
+static int is_default(const struct hx_table_entry *entry)
+{
+    return !strcmp(entry->plan, entry->default_plan) && entry->slice_bytes == 0;
+}
+
+void tune_told(const struct tune_point *points, int n, int at)
+{
+    const struct hx_table_entry *entry = &points[at].entry;
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+
+    if (isatty(STDERR_FILENO))
+        return;
+    fprintf(stderr, "coll_tune: %d of %d: %s %llu bytes: %s %.2f us", begun(points, n), n,
+            bench_collective_names[points[at].collective], (unsigned long long)points[at].bytes, choice_text(entry, chosen), entry->us);
+    if (is_default(entry))
+        fprintf(stderr, ", the default\n");
+    else
+        fprintf(stderr, ", %.2f x as fast as the default %s\n", gain(entry), entry->default_plan);
+}
+
+static void row_print(const struct tune_point *point)
+{
+    const struct hx_table_entry *entry = &point->entry;
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+
+    printf("%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[point->collective],
+           (unsigned long long)point->bytes, entry->default_plan, entry->default_us, choice_text(entry, chosen), entry->us, gain(entry));
+    if (point->known)
+        printf("%6s %6s\n", "-", "-");
+    else
+        printf("%6d %6d\n", point->tried, point->costly + point->beyond);
+}
+
+void tune_summary(const struct tune_options *o, const struct tune_point *points, int n)
+{
+    int measured = 0, known = 0, changed = 0, costly = 0, beyond = 0;
+
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+    printf("%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us", "gain",
+           "tried", "pruned");
+    for (int i = 0; i < n; i++) {
+        if (!points[i].known && !points[i].measured)
+            continue;
+        row_print(&points[i]);
+        measured += points[i].measured;
+        known += points[i].known;
+        changed += !is_default(&points[i].entry);
+        costly += points[i].costly;
+        beyond += points[i].beyond;
+    }
+    printf("# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
+    printf("# pruned: %d predicted to take more than %.0f times the best one's time, %d beyond the %d cheapest\n", costly, TUNE_COSTLY,
+           beyond, TUNE_WAYS);
+    printf("# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
+}
