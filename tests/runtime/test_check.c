@@ -219,7 +219,8 @@ static void test_composed(void **state)
                     plans[r] = hier_plan(shape, r, lanes, a->name);
                 for (int variant = 0; variant < 4; variant++) {
                     struct hx_check_call calls[3] = {
-                        {.plans = plans, .window_fine = 1 + variant % 2, .window_coarse = 2}};
+                        {.plans = plans, .window_fine = 1 + variant % 2, .window_coarse = 2,
+                         .exact = (a->needs & HX_NEEDS_EXACT) != 0}};
                     hx_check_sizes(plans, shape->nranks, calls[0].window_fine, 2, variant / 2, &calls[0].sizes);
                     assert_true(lanes * 2 < (int)calls[0].sizes.count || variant / 2);
                     calls[1] = calls[2] = calls[0];
