@@ -2,6 +2,7 @@
 /* The cost model: see cost.h. Formulas: the heads of the algorithms' files. */
 #include "cost.h"
 #include "inter/bruck.h"
+#include "inter/circulant_schedule.h"
 #include "inter/double_tree.h"
 #include "inter/tree.h"
 #include <string.h>
@@ -64,6 +65,9 @@ static int tree_book(const char *name, int p, double *rounds, double *messages, 
     } else if (!strcmp(name, "chain")) {
         *rounds = others;
         *messages = *vectors = 1;
+    } else if (!strcmp(name, "circulant")) { /* the root sends in every round */
+        *rounds = *messages = p > 1 ? hx_circulant_blocks(p) - 1 + log : 0;
+        *vectors = *rounds / hx_circulant_blocks(p);
     } else if (!strcmp(name, "double_tree")) { /* two halves */
         *rounds = p > 1 ? hx_double_tree_rounds(p - 1) : 0;
         *messages = 2;

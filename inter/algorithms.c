@@ -60,6 +60,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "van de Geijn 1994; Traeff"},
     {"chain", HX_COLL_BCAST, hx_bcast_chain, ANYWHERE, 0,
      "each member passes slices on to the next: large vectors, few members", "Johnsson, Ho 1989"},
+    {"circulant", HX_COLL_BCAST, hx_bcast_circulant, ANYWHERE, 0,
+     "m blocks in m-1 + ceil(log2 p) rounds for any p, m = 4 ceil(log2 p): large vectors", "Traeff, arXiv 2407.18004"},
     {"double_tree", HX_COLL_BCAST, hx_bcast_double_tree, ANYWHERE, 0,
      "down two trees, half of the vector each, in slices: large vectors, many members", "Sanders, Speck, Traeff 2009"},
 
@@ -73,6 +75,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", "Rabenseifner 2004; Traeff"},
     {"chain", HX_COLL_REDUCE, hx_reduce_chain, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
+    {"circulant", HX_COLL_REDUCE, hx_reduce_circulant, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+     "m blocks in m-1 + ceil(log2 p) rounds for any p, m = 4 ceil(log2 p): large vectors", "Traeff, arXiv 2407.18004"},
     {"double_tree", HX_COLL_REDUCE, hx_reduce_double_tree, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "up two trees, half of the vector each, in slices: large vectors, many members", "Sanders, Speck, Traeff 2009"},
 
@@ -88,12 +92,12 @@ const struct hx_algorithm hx_inter_algorithms[] = {
     {"flat", HX_COLL_GATHER, hx_gather_flat, ANYWHERE, 0,
      "1 round, everybody sends to the root", "The Illustrated Collectives"},
     {"binomial", HX_COLL_GATHER, hx_gather_binomial, ANYWHERE, 0,
-     "log2 p rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
+     "recursive halving backwards: ceil(log2 p) rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
 
     {"flat", HX_COLL_SCATTER, hx_scatter_flat, ANYWHERE, 0,
      "1 round, the root sends to everybody", "The Illustrated Collectives"},
     {"binomial", HX_COLL_SCATTER, hx_scatter_binomial, ANYWHERE, 0,
-     "log2 p rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
+     "recursive halving: ceil(log2 p) rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
 
     {"mesh", HX_COLL_SCAN, hx_scan_mesh, ANYWHERE, 0,
      "1 round, everybody sends to all higher ones: few members, small vectors", "Neuron single-step mesh"},

@@ -36,6 +36,7 @@ void hx_bcast_knomial(struct hx_builder *b);
 void hx_bcast_scatter_ring(struct hx_builder *b);
 void hx_bcast_scatter_circulant(struct hx_builder *b);
 void hx_bcast_chain(struct hx_builder *b);
+void hx_bcast_circulant(struct hx_builder *b);
 void hx_bcast_double_tree(struct hx_builder *b);
 
 void hx_gather_flat(struct hx_builder *b);
@@ -66,6 +67,7 @@ void hx_reduce_binomial(struct hx_builder *b);
 void hx_reduce_knomial(struct hx_builder *b);
 void hx_reduce_scatter_gather(struct hx_builder *b);
 void hx_reduce_chain(struct hx_builder *b);
+void hx_reduce_circulant(struct hx_builder *b);
 void hx_reduce_double_tree(struct hx_builder *b);
 
 #endif

@@ -433,10 +433,11 @@ struct hx_span hx_layout_slot_span(const struct hx_layout *layout)
 
 int hx_layout_max_spans(const struct hx_stage *stage)
 {
-    uint32_t columns = hx_stage_columns(stage), all = hx_list_start(stage, columns), most = 0, column = 0;
+    uint32_t columns = hx_stage_columns(stage), all, most = 0, column = 0;
 
     if (stage->split)
         return (int)stage->nblocks + 1;
+    all = hx_list_start(stage, columns);
     for (uint32_t j = 0; stage->nrows && j < columns; j++)
         if (hx_list_start(stage, j + 1) - hx_list_start(stage, j) > column)
             column = hx_list_start(stage, j + 1) - hx_list_start(stage, j);

@@ -129,7 +129,7 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
         bytes += (plan->work[i].nrows + plan->work[i].ncolumns) * sizeof(uint32_t);
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
-        uint32_t columns = stage->nrows ? stage->nblocks / stage->nrows : stage->nblocks;
+        uint32_t columns = stage->split ? (uint32_t)stage->n : hx_stage_columns(stage); /* that the lists name */
         bytes += sizeof(*stage) + (size_t)stage->n * sizeof(int) + stage->nsteps * sizeof(struct hx_step);
         bytes += stage->holder ? (size_t)stage->n * sizeof(int) : 0;
         if (stage->list_start)

@@ -6,6 +6,9 @@ tests_runtime_test_check_match_SOURCES = tests/runtime/test_check_match.c tests/
 tests_runtime_test_check_match_LDADD = $(HX_TEST_LIBS)
 tests_runtime_test_explain_SOURCES = tests/runtime/test_explain.c tests/runtime/plans.h
 tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
+check_programs_list += tests/inter/test_schedule
+tests_inter_test_schedule_SOURCES = tests/inter/test_schedule.c
+tests_inter_test_schedule_LDADD = $(HX_TEST_LIBS)
 check_programs_list += tests/inter/test_seed
 tests_inter_test_seed_SOURCES = tests/inter/test_seed.c tests/runtime/plans.h
 tests_inter_test_seed_LDADD = $(HX_TEST_LIBS)
@@ -22,7 +25,7 @@ EXTRA_DIST += \
     tests/golden/allgather_kangaring.txt \
     tests/golden/allreduce_kangaring.txt \
     tests/golden/allreduce_double_tree.txt tests/golden/allreduce_exclusive_dissemination.txt \
-    tests/golden/bcast_double_tree.txt \
+    tests/golden/bcast_double_tree.txt tests/golden/bcast_circulant.txt tests/golden/reduce_circulant.txt \
     tests/golden/reduce_double_tree.txt \
     tests/golden/reduce_scatter_block_kangaring.txt \
     tests/golden/allgather_mesh.txt \

@@ -9,8 +9,8 @@ for n in 4 5; do
         GATHER:gather SCATTER:scatter SCAN:scan EXSCAN:exscan ALLTOALL:alltoall ALLTOALLV:alltoallv; do
         algorithms="ring mesh rdh circulant kangaring"
         [ "$pair" = ALLREDUCE:allreduce ] && algorithms="$algorithms mesh_single recursive_doubling double_tree"
-        [ "$pair" = BCAST:bcast ] && algorithms="flat binomial knomial scatter_ring scatter_circulant chain double_tree"
-        [ "$pair" = REDUCE:reduce ] && algorithms="flat binomial knomial scatter_gather chain double_tree"
+        [ "$pair" = BCAST:bcast ] && algorithms="flat binomial knomial scatter_ring scatter_circulant chain circulant double_tree"
+        [ "$pair" = REDUCE:reduce ] && algorithms="flat binomial knomial scatter_gather chain circulant double_tree"
         [ "$pair" = BARRIER:barrier ] && algorithms="dissemination mesh tree pairwise"
         [ "$pair" = SCAN:scan ] && algorithms="mesh recursive_doubling chain"
         [ "$pair" = EXSCAN:exscan ] && algorithms="mesh recursive_doubling exclusive_dissemination chain"

@@ -595,12 +595,42 @@ static void test_allgather_rdh(void **state)
     }
 }
 
+/* Circulant broadcast and reduction: all of m blocks come to everybody but the root (go from them), one in a round; the root
+ * sends (receives) in each of m-1 + ceil(log2 p) rounds. */
+static void test_circulant_blocks(void **state)
+{
+    const struct hx_algorithm *bcast = algorithm_named("circulant", HX_COLL_BCAST);
+    const struct hx_algorithm *reduce = algorithm_named("circulant", HX_COLL_REDUCE);
+
+    (void)state;
+    for (int p = 2; p <= MAX_P; p++) {
+        struct hx_shape *shape = shape_of(HX_SCOPE_INTER, p);
+        uint32_t m = 4 * (uint32_t)ceil_log2(p), rounds = m - 1 + (uint32_t)ceil_log2(p);
+        uint64_t messages = 0;
+        for (int r = 0; r < p; r++) {
+            struct hx_plan_stats down = count(bcast, shape, r), up = count(reduce, shape, r);
+            assert_int_equal(down.receives, r ? m : 0);
+            assert_int_equal(up.messages, r ? m : 0);
+            assert_int_equal(down.bytes_received, r ? (uint64_t)p * SHARE : 0);
+            assert_int_equal(up.bytes_sent, r ? (uint64_t)p * SHARE : 0);
+            assert_int_equal(down.messages, up.receives);
+            assert_in_range(down.last_round, 1, rounds);
+            if (r == 0)
+                assert_int_equal(down.messages, rounds);
+            messages += down.messages;
+        }
+        assert_int_equal(messages, m * ((uint64_t)p - 1));
+        hx_shape_free(shape);
+    }
+}
+
 /* Every algorithm of the table is counted above. */
 static void test_none_is_left_out(void **state)
 {
     (void)state;
     for (const struct hx_algorithm *a = hx_inter_algorithms; a->name; a++) {
-        int found = a == algorithm_named("rdh", HX_COLL_ALLGATHER);
+        int found = a == algorithm_named("rdh", HX_COLL_ALLGATHER) || a == algorithm_named("circulant", HX_COLL_BCAST) ||
+                    a == algorithm_named("circulant", HX_COLL_REDUCE);
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
             found |= a == algorithm_named(rows[i].name, rows[i].coll);
         if (!found)
@@ -663,7 +693,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_member),      cmocka_unit_test(test_allgather_rdh),
-        cmocka_unit_test(test_none_is_left_out),  cmocka_unit_test(test_order_of_the_mesh),
+        cmocka_unit_test(test_circulant_blocks),  cmocka_unit_test(test_none_is_left_out),
+        cmocka_unit_test(test_order_of_the_mesh),
         cmocka_unit_test(test_window_of_the_mesh),
     };
 
