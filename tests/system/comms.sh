@@ -3,8 +3,8 @@
 # Communicators, calls that do not block, threads: drawn operations, compared with what is right; many communicators, without growth.
 . "$(dirname "$0")/common.sh"
 
-operations=${HX_TEST_OPERATIONS:-10000} growth=10000
-[ -z "${TEST_SANITIZER:-}" ] || { operations=600; growth=0; } # a sanitizer keeps what is freed
+operations=${HX_TEST_OPERATIONS:-20000} growth=10000
+[ -z "${TEST_SANITIZER:-}" ] || { operations=3000; growth=0; } # a sanitizer keeps what is freed
 seed=$(date +%s)
 
 # draw RANKS NODES OPERATIONS
@@ -18,7 +18,7 @@ draw() {
 draw 1 1 $((operations / 10))
 draw 4 1 "$operations"
 draw 3 3 $((operations / 4))
-draw 6 3,1,2 $((operations / 4))
+draw 6 3,1,2 "$operations"
 export HX_PROGRESS_THREAD=1
 draw 3 1 $((operations / 10))
 draw 6 3,1,2 $((operations / 10))
@@ -27,7 +27,7 @@ for shape in "1 1" "3 1" "4 2"; do
     for thread in 0 1; do
         # shellcheck disable=SC2086
         set -- $shape
-        HX_PROGRESS_THREAD=$thread timeout 120 "$run" -n "$1" --nodes "$2" -- "$here/threads" $((operations / 50)) >"$tmp/out" 2>"$tmp/err" &&
+        HX_PROGRESS_THREAD=$thread timeout 120 "$run" -n "$1" --nodes "$2" -- "$here/threads" $((operations / 100)) >"$tmp/out" 2>"$tmp/err" &&
             grep "no difference" "$tmp/out" || fail "threads, $1 ranks on $2 nodes: $(tail -n 3 "$tmp/err")"
     done
 done
