@@ -5,6 +5,7 @@
  *   all-reduce      intra reduce-scatter  ->  inter all-reduce on every lane     ->  intra all-gather
  *   reduce-scatter  intra reduce-scatter  ->  inter reduce-scatter on every lane ->  intra scatter    (fewer lanes than members)
  *   all-gather      intra gather (fewer lanes than members)  ->  inter all-gather on every lane  ->  intra all-gather
+ *                   one lane, by Bruck's exchange: the locality-aware one (inter/allgather_kbruck.c)
  *   broadcast       root's node: scatter over the lanes  ->  inter broadcast of every lane  ->  intra all-gather
  *                   one lane: inter broadcast  ->  intra broadcast
  *   reduce          intra reduce-scatter  ->  inter reduction of every lane  ->  root's node: gather from the lanes

@@ -157,6 +157,9 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, do
     } else if (!strcmp(name, "mesh")) {
         *rounds = phases;
         *messages = phases * others;
+    } else if (!strcmp(name, "kbruck")) { /* messages as of the tree to that base */
+        *rounds = hx_tree_rounds(p, HX_KBRUCK_RADIX);
+        *messages = hx_tree_children(p, HX_KBRUCK_RADIX);
     } else if (!strcmp(name, "kangaring")) { /* of an odd number of blocks one ring has one more */
         *rounds = phases * (p - p / 2);
         fold = algorithm->coll != HX_COLL_REDUCE_SCATTER && p > 1 ? p % 2 : 0;

@@ -45,6 +45,8 @@ const struct hx_algorithm hx_inter_algorithms[] = {
      "recursive doubling: log2 p rounds, best where p is a power of two", "Thakur, Rabenseifner, Gropp 2005"},
     {"circulant", HX_COLL_ALLGATHER, hx_allgather_circulant, ANYWHERE, 0,
      "least bytes in ceil(log2 p) rounds for any p", "Traeff, arXiv 2410.14234"},
+    {"kbruck", HX_COLL_ALLGATHER, hx_allgather_kbruck, ANYWHERE, 0,
+     "ceil(log4 p) rounds of 3 messages, for any p: small blocks", "Bruck et al. 1997; Bienz, Gautam, Kharel 2022"},
     {"kangaring", HX_COLL_ALLGATHER, hx_allgather_kangaring, ANYWHERE, 0,
      "a ring of pairs that share a cache: ceil(p/2) rounds, half of the bytes stay in the pair", "Neuron KangaRing"},
 

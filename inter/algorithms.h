@@ -28,6 +28,7 @@ void hx_allgather_ring(struct hx_builder *b);
 void hx_allgather_mesh(struct hx_builder *b);
 void hx_allgather_rdh(struct hx_builder *b);
 void hx_allgather_circulant(struct hx_builder *b);
+void hx_allgather_kbruck(struct hx_builder *b);
 void hx_allgather_kangaring(struct hx_builder *b);
 
 void hx_bcast_flat(struct hx_builder *b);

@@ -5,7 +5,7 @@ hx_sources += inter/algorithms.c inter/algorithms.h inter/ring.h inter/mesh.h in
     inter/reduce_scatter_ring.c inter/reduce_scatter_mesh.c inter/reduce_scatter_rdh.c \
     inter/reduce_scatter_circulant.c \
     inter/allgather_ring.c inter/allgather_mesh.c inter/allgather_rdh.c inter/allgather_circulant.c \
-    inter/circulant_schedule.h inter/bcast_circulant.c inter/reduce_circulant.c \
+    inter/allgather_kbruck.c inter/circulant_schedule.h inter/bcast_circulant.c inter/reduce_circulant.c \
     inter/double_tree.h inter/bcast_double_tree.c inter/reduce_double_tree.c inter/allreduce_double_tree.c \
     inter/kangaring.h inter/allreduce_kangaring.c inter/reduce_scatter_kangaring.c inter/allgather_kangaring.c \
     inter/tree.h inter/bcast_flat.c inter/bcast_binomial.c inter/bcast_knomial.c inter/bcast_scatter_ring.c \

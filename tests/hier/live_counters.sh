@@ -9,6 +9,7 @@ for n in 4 5; do
         GATHER:gather SCATTER:scatter SCAN:scan EXSCAN:exscan ALLTOALL:alltoall ALLTOALLV:alltoallv; do
         algorithms="ring mesh rdh circulant kangaring"
         [ "$pair" = ALLREDUCE:allreduce ] && algorithms="$algorithms mesh_single recursive_doubling double_tree"
+        [ "$pair" = ALLGATHER:allgather ] && algorithms="$algorithms kbruck"
         [ "$pair" = BCAST:bcast ] && algorithms="flat binomial knomial scatter_ring scatter_circulant chain circulant double_tree"
         [ "$pair" = REDUCE:reduce ] && algorithms="flat binomial knomial scatter_gather chain circulant double_tree"
         [ "$pair" = BARRIER:barrier ] && algorithms="dissemination mesh tree pairwise"

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "hier/compose.h"
 #include "runtime/explain.h"
 #include "tests/runtime/plans.h"
 
@@ -388,6 +389,17 @@ static struct expected alltoall_kbruck(int p, int r)
     return bruck(p, 4);
 }
 
+/* In each round up to 3 runs of as many members as are known, the last one perhaps shorter. */
+static struct expected allgather_kbruck(int p, int r)
+{
+    struct expected e = {0, 0, ((uint64_t)p - 1) * SHARE};
+
+    (void)r;
+    for (int known = 1; known < p; known = 4 * known < p ? 4 * known : p, e.rounds++)
+        e.messages += (uint64_t)((p - 1) / known < 3 ? (p - 1) / known : 3);
+    return e;
+}
+
 /* ---- barriers: a message is one token, here of p shares */
 
 static struct expected tokens(uint32_t rounds, uint64_t messages, int p)
@@ -491,6 +503,7 @@ static const struct row {
     {"kangaring", HX_COLL_ALLREDUCE, kangaring_allreduce},
     {"kangaring", HX_COLL_REDUCE_SCATTER, kangaring},
     {"kangaring", HX_COLL_ALLGATHER, kangaring_allgather},
+    {"kbruck", HX_COLL_ALLGATHER, allgather_kbruck},
     {"rdh", HX_COLL_REDUCE_SCATTER, rdh_reduce_scatter},
     {"flat", HX_COLL_BCAST, bcast_flat},
     {"binomial", HX_COLL_BCAST, bcast_binomial},
@@ -624,6 +637,36 @@ static void test_circulant_blocks(void **state)
     }
 }
 
+/* The locality-aware Bruck all-gather: of 16 nodes of 4, one rank of each sends to other nodes, in 2 rounds of 3 messages, and no
+ * block comes to a node twice. Bruck's exchange among all ranks sends all of its messages, but those of the first hops, from every
+ * rank. */
+static void test_locality(void **state)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("16x4", error);
+    struct hx_candidate near = {.coll = HX_COLL_ALLGATHER, .lanes = 1, .inter = algorithm_named("kbruck", HX_COLL_ALLGATHER),
+                                .last = algorithm_named("nary", HX_COLL_ALLGATHER)};
+    struct hx_candidate flat = {.coll = HX_COLL_ALLGATHER, .flat = near.inter};
+    struct hx_sizes sizes = sizes_of(HX_COLL_ALLGATHER, shape->nranks);
+
+    (void)state;
+    assert_int_equal(hx_candidate_fits(&near, shape), 1);
+    for (int r = 0; r < shape->nranks; r++) {
+        struct hx_plan *plans[] = {hx_compose(shape, r, &near), hx_compose(shape, r, &flat)};
+        struct hx_plan_stats stats;
+        assert_non_null(plans[0]);
+        assert_non_null(plans[1]);
+        hx_plan_count(plans[0], shape, &sizes, &stats);
+        assert_int_equal(stats.inter_messages, r % 4 == 0 ? 6 : 0);
+        assert_int_equal(stats.inter_bytes_sent, r % 4 == 0 ? 15 * 4 * SHARE : 0);
+        hx_plan_count(plans[1], shape, &sizes, &stats);
+        assert_in_range(stats.inter_messages, 6, 9);
+        hx_plan_release(plans[0]);
+        hx_plan_release(plans[1]);
+    }
+    hx_shape_free(shape);
+}
+
 /* Every algorithm of the table is counted above. */
 static void test_none_is_left_out(void **state)
 {
@@ -694,7 +737,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_member),      cmocka_unit_test(test_allgather_rdh),
         cmocka_unit_test(test_circulant_blocks),  cmocka_unit_test(test_none_is_left_out),
-        cmocka_unit_test(test_order_of_the_mesh),
+        cmocka_unit_test(test_locality),          cmocka_unit_test(test_order_of_the_mesh),
         cmocka_unit_test(test_window_of_the_mesh),
     };
 
