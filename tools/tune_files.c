@@ -101,8 +101,14 @@ static int merge(const struct tune_options *o)
 /* ---- diff ------------------------------------------------------------------------------------------------------------ */
 
 struct tally {
-    int same, other, within; /* within 5 % of each other's time, of the others */
+    int same, other, within; /* of the others: within 5 % of each other, relative to the default */
 };
+
+/* By the default's time in the same run: a machine is not as fast in every run. */
+static double time_of(const struct hx_table_entry *e)
+{
+    return e->default_us > 0 ? e->us / e->default_us : 0;
+}
 
 /* Where entries of both tables meet. */
 static void entry_compare(const struct hx_table_entry *a, const struct hx_table *table, struct tally *tally)
@@ -119,11 +125,12 @@ static void entry_compare(const struct hx_table_entry *a, const struct hx_table 
             tally->same++;
             continue;
         }
-        double ratio = a->us > 0 && b->us > 0 ? b->us / a->us : 0;
+        double ratio = time_of(a) > 0 ? time_of(b) / time_of(a) : 0;
         tally->other++;
         tally->within += ratio > 1 / 1.05 && ratio < 1.05;
-        printf("%s, %s: %s slice %llu (%.2f us) against %s slice %llu (%.2f us)\n", key_text(a, text), range_text(from, to, range), a->plan,
-               (unsigned long long)a->slice_bytes, a->us, b->plan, (unsigned long long)b->slice_bytes, b->us);
+        printf("%s, %s: %s slice %llu (%.2f us, default %.2f) against %s slice %llu (%.2f us, default %.2f)\n", key_text(a, text), range_text(from, to, range), a->plan,
+               (unsigned long long)a->slice_bytes, a->us, a->default_us, b->plan, (unsigned long long)b->slice_bytes, b->us,
+               b->default_us);
     }
 }
 
@@ -155,7 +162,7 @@ static int diff(const struct tune_options *o)
         for (int i = 0; i < a->n; i++)
             entry_compare(&a->entries[i], b, &tally);
         only = only_tell(o->files[0], a, b) + only_tell(o->files[1], b, a);
-        printf("# %d the same, %d others (%d of them within 5 %% in time), %d in one table only\n", tally.same, tally.other, tally.within,
+        printf("# %d the same, %d others (%d of them within 5 %% of each other, relative to the default), %d in one table only\n", tally.same, tally.other, tally.within,
                only);
         status = tally.other || only;
     }
