@@ -195,18 +195,28 @@ static void moves(size_t n)
     check(hx_allgatherv(in, counts[rank], out, counts, displs, type, comm), "allgatherv");
     for (int r = 0; r < size; r++)
         moved_check(out + displs[r] * bytes, r, 0, counts[r], "allgatherv");
+    int root = size - 1, is_root = rank == root;
+    check(hx_gatherv(in, counts[rank], out, is_root ? counts : NULL, is_root ? displs : NULL, type, root, comm), "gatherv");
+    for (int r = 0; is_root && r < size; r++)
+        moved_check(out + displs[r] * bytes, r, 0, counts[r], "gatherv");
+    check(hx_scatterv(in, is_root ? counts : NULL, is_root ? displs : NULL, out, counts[rank], type, root, comm), "scatterv");
+    moved_check(out, root, displs[rank], counts[rank], "scatterv");
 }
 
 /* Freed while requests use them: these go on. */
 static void freed(size_t n)
 {
-    hx_request_t *persistent, *other;
+    hx_request_t *persistent, *other, *spreading;
+    size_t counts[64];
     hx_dtype_t old_type = type;
     hx_op_t op;
 
     check(hx_op_create(compose_maps, 0, &bytes, &op), "op_create");
     check(hx_allreduce_init(in, out, n, type, op, comm, &persistent), "allreduce_init");
     check(hx_ialltoall(in + n * (size_t)size * bytes, out + n * (size_t)size * bytes, n, type, comm, &other), "ialltoall");
+    for (int r = 0; r < size; r++)
+        counts[r] = r ? n : 0;
+    check(hx_gatherv_init(in, counts[rank], out, counts, NULL, type, 0, comm, &spreading), "gatherv_init");
     check(hx_op_free(op), "op_free");
     check(hx_dtype_free(type), "dtype_free");
     if (hx_allreduce(in, out, n, old_type, compose, comm) != HX_ERR_ARG || !strstr(hx_error_detail(comm), "has been freed"))
@@ -222,6 +232,12 @@ static void freed(size_t n)
         compose = composed;
     }
     check(hx_request_free(persistent), "request_free");
+    fill(in, 0, n);
+    check(hx_start(spreading), "start");
+    check(hx_wait(spreading), "wait");
+    for (int r = 1; rank == 0 && r < size; r++)
+        moved_check(out + (size_t)(r - 1) * n * bytes, r, 0, n, "a persistent gatherv");
+    check(hx_request_free(spreading), "request_free");
     check(hx_dtype_contiguous(bytes, &type), "dtype_contiguous");
     if (type == old_type)
         die("a handle is given out twice");
