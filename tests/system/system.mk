@@ -2,7 +2,7 @@
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
     tests/system/comms tests/system/comms_many tests/system/threads tests/system/userops tests/system/half
-tests_system_collectives_SOURCES = tests/system/collectives.c
+tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
 tests_system_collectives_LDADD = libhierax_internal.la
 tests_system_actor_SOURCES = tests/system/actor.c
 tests_system_actor_LDADD = libhierax_internal.la

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Elements of any type as the tests of collectives see them: what each rank contributes, and how two become one. Written without the
+ * library's kernels, which are under test. */
+#ifndef HX_TEST_ELEMENTS_H
+#define HX_TEST_ELEMENTS_H
+#include "runtime/hierax.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct value {
+    uint64_t bits;     /* integers and bytes, sign extended */
+    double real, imag; /* floating types */
+};
+
+uint64_t mix(uint64_t r, uint64_t i); /* bits at random, the same each time */
+/* Element i of rank r's input. */
+struct value contribution(int r, size_t i, hx_dtype_t t, hx_op_t op);
+struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t op);
+void element_put(unsigned char *at, hx_dtype_t t, struct value v);
+struct value element_get(const unsigned char *at, hx_dtype_t t);
+int element_equals(struct value got, struct value want, hx_dtype_t t, double tolerance);
+
+#endif
