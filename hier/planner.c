@@ -11,6 +11,7 @@
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
+#define SLICES_MAX (1 << 20) /* an epoch has room for 2^24 */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
@@ -114,6 +115,11 @@ static double fine_slice(enum hx_coll coll, double bytes)
     return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;
 }
 
+static double least_of_slices(double slice, double bytes)
+{
+    return slice > bytes / SLICES_MAX ? slice : bytes / SLICES_MAX;
+}
+
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
                               struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes,
                               struct hx_choice *choice)
@@ -122,7 +128,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
     double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
     double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
-    double slice = wanted > 0 ? wanted : fine_slice(plan->coll, bytes);
+    double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(plan->coll, bytes), bytes);
     uint64_t coarse, per_coarse;
     double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
     struct deciding d;
@@ -142,7 +148,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
         choice->slot_bytes = live;
-        if (live <= planner->live_bytes || left < least ||
+        if (live <= planner->live_bytes || left < least || sizes.fine_slices > SLICES_MAX ||
             (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */
             break;
         per_coarse += (per_coarse + 3) / 4;

@@ -114,14 +114,15 @@ static int cut(const struct hx_table_entry *old, const struct hx_table_entry *ad
     return n;
 }
 
-hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry)
+/* Those of one key stand by their sizes. */
+static hx_status_t insert(struct hx_table *table, const struct hx_table_entry *entry)
 {
     struct hx_table_entry *entries = malloc((2 * (size_t)table->n + 1) * sizeof(*entries));
     int n = 0, added = 0;
 
     if (!entries)
         return hx_fail(HX_ERR_NOMEM, "no memory for a table of %d entries", table->n);
-    for (int i = 0; i < table->n; i++) { /* those of one key stand by their sizes */
+    for (int i = 0; i < table->n; i++) {
         struct hx_table_entry pieces[2];
         int npieces = cut(&table->entries[i], entry, pieces);
         for (int k = 0; k < npieces; k++) {
@@ -137,5 +138,28 @@ hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *en
     free(table->entries);
     table->entries = entries;
     table->n = n;
+    return HX_SUCCESS;
+}
+
+/* As most come: with no other of its key for these sizes or larger ones. */
+static int goes_last(const struct hx_table *table, const struct hx_table_entry *entry)
+{
+    for (int i = 0; i < table->n; i++)
+        if (table->entries[i].to_bytes >= entry->from_bytes && hx_table_same_key(&table->entries[i], entry))
+            return 0;
+    return 1;
+}
+
+hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry)
+{
+    size_t room = (size_t)table->n + 1;
+    struct hx_table_entry *entries;
+
+    if (!goes_last(table, entry))
+        return insert(table, entry);
+    if (!(entries = realloc(table->entries, room * sizeof(*entries))))
+        return hx_fail(HX_ERR_NOMEM, "no memory for a table of %zu entries", room);
+    entries[table->n++] = *entry;
+    table->entries = entries;
     return HX_SUCCESS;
 }

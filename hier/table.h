@@ -22,7 +22,7 @@
 #define HX_TABLE_VERSION 1
 #define HX_TABLE_CPU_BYTES 64
 #define HX_TABLE_PROVIDER_BYTES 32
-#define HX_TABLE_MAX_BYTES (16 << 20) /* of a file */
+#define HX_TABLE_MAX_BYTES (4 << 20) /* of a file */
 
 struct hx_table_entry {
     /* what it is for */

@@ -21,7 +21,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS) {
-        hx_world_close(hx_world, 1);
+        hx_world_close(hx_world, !hx_world->comms->failed);
         hx_world = NULL;
         return status;
     }

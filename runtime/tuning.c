@@ -32,6 +32,7 @@ hx_status_t hx_tuning_share(struct hx_world *world)
     struct hx_comm *comm = world->comms;
     struct head head = {0};
     hx_status_t status;
+    int32_t lacks;
 
     if (!world->env->table)
         return HX_SUCCESS;
@@ -43,8 +44,16 @@ hx_status_t hx_tuning_share(struct hx_world *world)
         return world->env->table_strict ? hx_fail((hx_status_t)head.status, "HX_TABLE: %s", head.detail) : HX_SUCCESS;
     if (head.bytes == 0)
         return HX_SUCCESS;
-    if (world->rank != 0 && !(world->tuning = malloc(head.bytes)))
-        return hx_fail(HX_ERR_NOMEM, "no memory for %llu bytes of tuning", (unsigned long long)head.bytes);
+    if (world->rank != 0)
+        world->tuning = malloc(head.bytes);
+    lacks = !world->tuning;
+    if ((status = hx_allreduce(HX_IN_PLACE, &lacks, 1, HX_INT32, HX_MAX, comm)) != HX_SUCCESS)
+        return status;
+    if (lacks) {
+        free(world->tuning);
+        world->tuning = NULL;
+        return hx_fail(HX_ERR_NOMEM, "HX_TABLE: some rank has no memory for %llu bytes of tuning", (unsigned long long)head.bytes);
+    }
     world->tuning_bytes = head.bytes;
     if ((status = hx_bcast(world->tuning, head.bytes, HX_BYTE, 0, comm)) != HX_SUCCESS)
         return status;

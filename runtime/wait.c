@@ -118,23 +118,23 @@ static void block_in_futex(struct hx_doorbell *me, uint32_t rings, uint64_t ns)
     syscall(SYS_futex, &me->bell, FUTEX_WAIT, rings, &t, NULL, 0);
 }
 
-static void block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
+/* Returns whether somebody has rung. */
+static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 {
     struct pollfd fds[2] = {{.fd = w->shared->wake_fds[w->shared->me], .events = POLLIN}, {.fd = net_fd, .events = POLLIN}};
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    uint64_t rings;
 
-    if (ppoll(fds, net_fd >= 0 ? 2 : 1, &t, NULL) > 0 && (fds[0].revents & POLLIN)) {
-        uint64_t rings;
-        ssize_t got = read(fds[0].fd, &rings, sizeof(rings)); /* an eventfd: cannot be short */
-        (void)got;
-    }
+    return ppoll(fds, net_fd >= 0 ? 2 : 1, &t, NULL) > 0 && (fds[0].revents & POLLIN) &&
+           read(fds[0].fd, &rings, sizeof(rings)) > 0; /* an eventfd: cannot be short */
 }
 
 /* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once: the others sleep
- * on the bell. When the one that polled lets go to do other things it rings, so that one of the others polls. */
+ * on the bell. The one that polls rings for them when it was rung for, since what has come may be theirs; and when it lets go to do
+ * other things, so that one of them polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
-    int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls;
+    int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls, rung = 0;
 
     w->sleeps++;
     w->sleepers++;
@@ -142,14 +142,15 @@ static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, ui
     if (locked)
         let_go(w, other_polls);
     if (is_poller)
-        block_in_poll(w, net_fd, ns);
+        rung = block_in_poll(w, net_fd, ns);
     else
         block_in_futex(&w->shared->doorbells[w->shared->me], rings, ns);
     if (locked)
         hx_waiter_lock(w);
     if (is_poller)
         w->polling = 0;
-    w->sleepers--;
+    if (--w->sleepers && rung)
+        bell_ring(&w->shared->doorbells[w->shared->me]);
 }
 
 /* One sleep by the protocol of wait.h. Returns nonzero when the second look found what was waited for. */

@@ -31,6 +31,10 @@ for shape in "1 1" "3 1" "4 2"; do
             grep "no difference" "$tmp/out" || fail "threads, $1 ranks on $2 nodes: $(tail -n 3 "$tmp/err")"
     done
 done
+for nodes in 1 2,1; do
+    HX_PROGRESS_THREAD=1 timeout 60 "$run" -n 3 --nodes $nodes -- "$here/wakes" || fail "wakes, progress thread, nodes $nodes"
+    timeout 60 "$run" -n 3 --nodes $nodes -- "$here/wakes" thread || fail "wakes, two threads, nodes $nodes"
+done
 if [ $growth != 0 ]; then
     timeout 120 "$run" -n 3 -- "$here/comms_many" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
     timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms_many" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/comms_many tests/system/threads tests/system/userops tests/system/half
+    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
 tests_system_collectives_LDADD = libhierax_internal.la
 tests_system_actor_SOURCES = tests/system/actor.c
@@ -13,6 +13,8 @@ tests_system_comms_many_SOURCES = tests/system/comms_many.c
 tests_system_comms_many_LDADD = libhierax_internal.la
 tests_system_threads_SOURCES = tests/system/threads.c
 tests_system_threads_LDADD = libhierax_internal.la
+tests_system_wakes_SOURCES = tests/system/wakes.c
+tests_system_wakes_LDADD = libhierax_internal.la
 tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h
 tests_system_half_LDADD = libhierax_internal.la -lm
 tests_system_userops_SOURCES = tests/system/userops.c
