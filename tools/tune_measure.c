@@ -219,7 +219,7 @@ static int ways_choose(struct tuner *t, struct tune_point *point, const char *be
         hx_candidate_name(&t->candidates[i], name);
         before_us = strcmp(name, before) ? before_us : us[i];
     }
-    double most = best < 0 ? 0 : TUNE_COSTLY * us[best];
+    double most = best >= 0 && us[best] > 0 ? TUNE_COSTLY * us[best] : INFINITY; /* a prediction of nothing excludes nobody */
     for (int seen = 0, i = best; best >= 0 && seen < total; us[i] = INFINITY, i = least_of(us, total), seen++) {
         hx_candidate_name(&t->candidates[i], name);
         point->costly += us[i] > most;
