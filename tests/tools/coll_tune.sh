@@ -71,6 +71,7 @@ has out "7 points measured, 0 from the table" "without --resume"
 grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
 
 # ---- interrupted
+rm -f err # of the run before: its lines are not to be counted
 "$run" -n 2 --kill-after 30 -- "$tune" --collectives allreduce,bcast --factor 2 --budget 10m -o broken_off.json >out 2>err </dev/null &
 pid=$!
 await_file err 3
