@@ -197,6 +197,12 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
+/* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
+static double further(double messages, double rounds)
+{
+    return messages > rounds ? messages - rounds : 0;
+}
+
 /* Vectors that pass before the last member of a chain or tree gets its first slice: it is as good as its slices are many. An
  * all-reduce holds each slice until its sum has come back, and few are under way. */
 static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
@@ -242,7 +248,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
-    return rounds * (p->intra_alpha_us + switches(p)) + (messages - rounds) * p->intra_alpha_us / 2 +
+    return rounds * (p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
            (vectors + pipeline_fill(algorithm, rounds, bytes / FINE_SLICE_BYTES)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
                p->oversubscription;
 }
@@ -257,7 +263,7 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return N == 1 ? 0 : 1e12;
     cost->rounds = rounds;
     cost->net_bytes = vectors * bytes * streams;
-    return rounds * (p->net_alpha_us + switches(p)) + (messages - rounds) * p->message_us * p->oversubscription +
+    return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * p->message_us * p->oversubscription +
            (vectors + pipeline_fill(algorithm, rounds, bytes / hx_cost_least_message(p))) * bytes *
                (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
@@ -291,7 +297,7 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, outside * bytes / channels, crossing, &cost);
         cost.inter_us += cost.rounds * params->message_us * (channels - 1) * params->oversubscription; /* as of lanes */
         if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
-            cost.inter_us += (messages - rounds) * params->message_us * (crossing - 1);
+            cost.inter_us += further(messages, rounds) * params->message_us * (crossing - 1);
             cost.intra_us = inside * vectors * bytes * RING_PASSES / params->intra_gb_s * 1e-3 * params->oversubscription;
         }
     } else {
