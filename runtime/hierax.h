@@ -67,7 +67,8 @@ typedef enum hx_dtype {
     HX_DTYPE_MAX = 0x7fffffff /* no type: room for those of hx_dtype_contiguous */
 } hx_dtype_t;
 
-/* Elements of the pair types. Those of 16 bytes end with 4 of padding, which a reduction leaves 0. */
+/* Elements of the pair types. Those of 16 bytes end with 4 of padding, which a reduction leaves 0 (what a scan gives its first rank is
+ * that rank's input as it is). */
 typedef struct hx_float32_index {
     float value;
     int32_t index;
