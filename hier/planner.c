@@ -11,7 +11,7 @@
 #define PLAN_CACHE_BYTES ((size_t)64 << 20)
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
-#define SLICES_MAX (1 << 20) /* an epoch has room for 2^24 */
+#define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
