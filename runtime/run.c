@@ -6,9 +6,6 @@
  */
 #include "comm.h"
 #include "lock.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
@@ -416,45 +413,4 @@ int hx_run_advance(struct hx_engine *engine)
             engine->world->moves += (uint64_t)hx_transfer_progress(engine);
     } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->world->moves);
     return run->status != HX_SUCCESS;
-}
-
-hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)
-{
-    size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
-    hx_status_t status;
-
-    engine->comm = comm;
-    engine->context = context;
-    engine->call = engine->first_call = first_call;
-    status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me, comm->local_ranks,
-                          comm->rows);
-    if (status != HX_SUCCESS)
-        return status;
-    engine->world = comm->world;
-    engine->mine = hx_node_control(&engine->node, engine->node.me);
-    engine->queues = calloc(queues, sizeof(*engine->queues));
-    engine->active = malloc(queues * sizeof(int));
-    if (!engine->queues || !engine->active)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
-    return HX_SUCCESS;
-}
-
-void hx_engine_forget_bound(struct hx_engine *engine)
-{
-    for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
-        hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
-    memset(engine->cache, 0, sizeof(engine->cache));
-}
-
-void hx_engine_close(struct hx_engine *engine)
-{
-    hx_engine_forget_bound(engine);
-    for (int i = 0; i < 3; i++)
-        free(engine->spans[i]);
-    free(engine->memory);
-    free(engine->sources);
-    free(engine->queues);
-    free(engine->active);
-    free(engine->pairs);
-    memset(engine, 0, sizeof(*engine));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Start-up, in three fences of the bootstrap:
- *   1  rank 0 tells its version, a secret, its JOB settings and the facts by which plans are chosen
+ *   1  rank 0 tells its version, a secret, its JOB settings and the facts by which plans are chosen (startup_job.c)
  *   2  inside the node's join: all ranks of a node have met
  *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses
  * Leaders read the nodes one after the other: the lowest rank that no node read so far holds is the leader of the next.
@@ -11,69 +11,10 @@
  */
 #include "startup.h"
 #include "log.h"
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
-
-#define JOB_TEXT_BYTES 65536
-
-/* ---- fence 1: what rank 0 says ------------------------------------------------------------------------------------ */
-
-static hx_status_t job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place)
-{
-    char *text = malloc(JOB_TEXT_BYTES);
-    unsigned char secret[HX_SECRET_BYTES];
-    int n;
-
-    if (!text)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the job's settings");
-    if (getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
-        free(text);
-        return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes for the job's secret");
-    }
-    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.3f ", hx_version(), place->llc_bytes, place->usable_cpus);
-    for (int i = 0; i < HX_SECRET_BYTES; i++)
-        n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, "%02x", secret[i]);
-    n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, " ");
-    hx_status_t status = HX_SUCCESS;
-    if (hx_env_pack_job(env, text + n, JOB_TEXT_BYTES - (size_t)n) >= JOB_TEXT_BYTES - (size_t)n)
-        status = hx_fail(HX_ERR_ENV, "the HX_* settings together are longer than %d bytes", JOB_TEXT_BYTES);
-    if (status == HX_SUCCESS)
-        status = hx_boot_put(boot, "job", text, strlen(text) + 1);
-    free(text);
-    return status;
-}
-
-static hx_status_t job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job, unsigned char *secret)
-{
-    void *value = NULL;
-    size_t bytes;
-    char version[32], hex[2 * HX_SECRET_BYTES + 1];
-    int settings = 0;
-    hx_status_t status = hx_boot_get(boot, "job", &value, &bytes);
-
-    if (status != HX_SUCCESS)
-        return status;
-    if (bytes == 0 || ((char *)value)[bytes - 1] ||
-        sscanf(value, "%31s %" SCNu64 " %lf %64[0-9a-f] %n", version, &job->llc_bytes, &job->cpus_per_node, hex, &settings) != 4 ||
-        settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES)
-        status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
-    else if (strcmp(version, hx_version()))
-        status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot), hx_version());
-    for (int i = 0; status == HX_SUCCESS && i < HX_SECRET_BYTES; i++) {
-        unsigned byte = 0;
-        sscanf(hex + 2 * i, "%2x", &byte);
-        secret[i] = (unsigned char)byte;
-    }
-    if (status == HX_SUCCESS)
-        status = hx_env_unpack_job(env, (char *)value + settings);
-    free(value);
-    return status;
-}
 
 /* ---- fence 3: who is where ---------------------------------------------------------------------------------------- */
 
@@ -360,11 +301,11 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
 
     hx_failure_keep(failure, world->rank, place_find(place));
     if (world->rank == 0)
-        status = job_put(world->boot, world->env, place);
+        status = hx_job_put(world->boot, world->env, place);
     if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
         return fenced;
     if (status == HX_SUCCESS)
-        status = job_get(world->boot, world->env, &world->job, secret);
+        status = hx_job_get(world->boot, world->env, &world->job, secret);
     if (status != HX_SUCCESS) {
         hx_boot_abort(world->boot, hx_last_detail());
         return status;

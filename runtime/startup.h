@@ -9,4 +9,9 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
 hx_status_t hx_tuning_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 
+/* startup_job.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. Errors: HX_ERR_NOMEM,
+ * HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
+hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place);
+hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job, unsigned char secret[HX_SECRET_BYTES]);
+
 #endif
