@@ -2,9 +2,14 @@
 # One benchmark, two programs: everything but the backend is compiled once and linked into both.
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \
-    tools/options.c tools/options.h \
+    tools/options.c tools/options.h tools/svg_plot.c tools/svg_plot.h \
     tools/bench_data.c tools/bench_sync.c tools/bench_loop.c tools/bench_loop.h tools/bench_run.c tools/bench_bound.c tools/bench_report.c
-tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS)
+tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
+
+check_programs_list += tests/tools/test_svg_plot
+tests_tools_test_svg_plot_SOURCES = tests/tools/test_svg_plot.c tools/svg_plot.c
+tests_tools_test_svg_plot_CFLAGS = $(AM_CFLAGS)
+tests_tools_test_svg_plot_LDADD = $(HX_TEST_LIBS) -lm
 
 bin_PROGRAMS += tools/coll_bench
 tools_coll_bench_SOURCES = tools/bench_backend_hierax.c topo/shape.c
