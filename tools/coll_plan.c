@@ -4,9 +4,23 @@
  * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
  */
 #include "coll_plan.h"
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PARAMETER(name, about) {#name, offsetof(struct hx_cost_params, name), about}
+const struct plan_parameter plan_parameters[] = {
+    PARAMETER(net_alpha_us, "time of a message between nodes, without its bytes"),
+    PARAMETER(net_gb_s, "bandwidth of a node's link, 10^9 bytes/s"),
+    PARAMETER(stream_gb_s, "what one rank can drive of it"),
+    PARAMETER(message_us, "CPU time of a further message in the same round"),
+    PARAMETER(intra_alpha_us, "a flag handed to another core"),
+    PARAMETER(intra_gb_s, "one rank copying in shared memory"),
+    PARAMETER(reduce_gb_s, "one rank reducing there, by the bytes that it reads"),
+    PARAMETER(switch_us, "a context switch, with more ranks than cores (--cpus)"),
+    {0}};
+_Static_assert(sizeof(plan_parameters) / sizeof(plan_parameters[0]) == PLAN_PARAMETERS + 1, "as many as --model takes");
 
 /* ---- a job that is not there ---- */
 
@@ -20,7 +34,25 @@ struct hx_shape *plan_shape_parse(const char *text)
     return shape;
 }
 
-void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll)
+static void model_set(struct hx_cost_params *params, const struct plan_options *options)
+{
+    for (int i = 0; i < PLAN_PARAMETERS; i++)
+        if (options->model[i] > 0)
+            memcpy((char *)params + plan_parameters[i].offset, &options->model[i], sizeof(double));
+}
+
+int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)
+{
+    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+
+    for (int i = 0; i < 4; i++)
+        for (int a = 0; parts[i] && a < options->nalgorithms; a++)
+            if (!strcmp(parts[i]->name, options->algorithms[a]))
+                return 1;
+    return options->nalgorithms == 0;
+}
+
+void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct hx_job facts = {.llc_bytes = options->llc_bytes};
 
@@ -36,20 +68,21 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);
+    model_set(&job->planner.cost, options);
 
     uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);
     uint64_t parts = hx_coll_has_blocks(coll) ? (uint64_t)job->shape->nranks : 1;
     int root = hx_coll_is_rooted(coll) ? (int)options->root : 0;
-    uint64_t count = (options->bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
-    enum hx_folding folding = options->ordered                     ? HX_FOLDS_IN_ORDER
-                              : hx_dtype_is_exact(options->dtype) ? HX_FOLDS_EXACTLY
-                                                                  : HX_FOLDS_ALIKE;
+    uint64_t count = (bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
     struct hx_choice choice = {0};
 
+    job->folding = options->ordered                     ? HX_FOLDS_IN_ORDER
+                   : hx_dtype_is_exact(options->dtype) ? HX_FOLDS_EXACTLY
+                                                       : HX_FOLDS_ALIKE;
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
-    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, folding, job->bytes, job->candidates, &job->fallback);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->folding, job->bytes, job->candidates, &job->fallback);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
@@ -89,7 +122,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct plan_options *);
-    } commands[] = {{"explain", plan_explain}, {"verify", plan_verify}, {"big", plan_big}};
+    } commands[] = {{"explain", plan_explain}, {"cost", plan_cost}, {"verify", plan_verify}, {"big", plan_big}};
     struct plan_options options;
     int status = 2;
 

@@ -3,10 +3,26 @@
 #ifndef HX_COLL_PLAN_H
 #define HX_COLL_PLAN_H
 #include "hier/planner.h"
+#include "options.h"
 #include "runtime/explain.h"
 #include "runtime/reduce.h"
 
 #define PLAN_NAMES_MAX 256
+#define PLAN_COMMANDS_MAX 8
+#define PLAN_OPTIONS_MAX 32
+#define PLAN_PARAMETERS 8 /* of the cost model */
+
+struct plan_command {
+    const char *name, *args, *about, *teaches;
+};
+extern const struct plan_command plan_commands[]; /* the last has no name */
+
+struct plan_parameter {
+    const char *name;
+    size_t offset; /* in struct hx_cost_params */
+    const char *about;
+};
+extern const struct plan_parameter plan_parameters[]; /* the last has no name */
 
 struct plan_options {
     const char *command;
@@ -16,11 +32,15 @@ struct plan_options {
     int nshapes;
     const char **settings; /* "HX_NAME=value", NULL-terminated */
     int nsettings;
-    const char *algorithm; /* verify: only candidates that use it */
-    uint64_t bytes, llc_bytes, max_ranks, rank, root;
+    const char **algorithms; /* only candidates that use one of them; none: all */
+    int nalgorithms;
+    uint64_t *sizes;
+    int nsizes;
+    double model[PLAN_PARAMETERS]; /* 0: as it is by default */
+    uint64_t llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;
-    int all_ranks, all, ordered;
+    int all_ranks, all, ordered, json, table, time;
 };
 
 /* A choice as a job of this shape would make it. */
@@ -30,6 +50,7 @@ struct plan_job {
     struct hx_shape *shape;
     struct hx_planner planner;
     enum hx_coll coll;
+    enum hx_folding folding;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback; /* NULL, or why these */
     int ncandidates, best;
@@ -40,10 +61,13 @@ struct plan_job {
 
 /* Each returns the exit status: 0, or 1 when something is not as it must be. */
 int plan_explain(const struct plan_options *options);
+int plan_cost(const struct plan_options *options);
 int plan_big(const struct plan_options *options);
 int plan_verify(const struct plan_options *options);
 
 void plan_options_parse(struct plan_options *options, int argc, char **argv);
+/* Of a command, by its number, or of all: -1. takers: of each option, a bit for each command. */
+void plan_help(int command, const struct argp_option *options, const unsigned *takers);
 void plan_options_release(struct plan_options *options);
 /* A message, and the end with status 2. */
 void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
@@ -52,9 +76,16 @@ int plan_name_choose(const char *what, const char *text, const char *const *name
 struct hx_shape *plan_shape_parse(const char *text);
 void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
+/* Whether the command line lets a candidate be looked at. */
+int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate);
+
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
-void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll);
+void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);
 struct hx_plan *plan_job_compose(const struct plan_job *job, int rank);
+/* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. */
+int plan_roundings(const struct plan_job *job);
+/* The collective, its size, the shape. */
+void plan_head_print(const struct plan_job *job);
 void plan_job_close(struct plan_job *job);
 
 #endif

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_plan
-tools_coll_plan_SOURCES = tools/coll_plan.c tools/coll_plan.h tools/plan_options.c tools/plan_explain.c tools/plan_verify.c \
+tools_coll_plan_SOURCES = tools/coll_plan.c tools/coll_plan.h tools/plan_options.c tools/plan_help.c tools/plan_explain.c tools/plan_cost.c \
+    tools/plan_cost.h tools/plan_json.c tools/plan_verify.c \
     tools/options.c tools/options.h
 tools_coll_plan_CFLAGS = $(AM_CFLAGS)
-tools_coll_plan_LDADD = libhierax_internal.la
+tools_coll_plan_LDADD = libhierax_internal.la $(JSON_C_LIBS)
 
-dist_tests_list += tests/tools/coll_plan.sh
+dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh

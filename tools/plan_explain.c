@@ -1,58 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan explain and big: the choice for one call, and what follows from it. */
-#include "coll_plan.h"
+#include "plan_cost.h"
 #include "runtime/check.h"
 #include <stdlib.h>
 
 #define ROUNDINGS_RANKS 256     /* explain: counted for no more */
 #define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
 
-/* ---- explain: the choice ---- */
-
-/* The part in which a candidate loses most. */
-static void reason_print(const struct hx_cost *cost, const struct hx_cost *best)
-{
-    double inside = cost->intra_us - best->intra_us, between = cost->inter_us - best->inter_us;
-
-    if (inside >= between)
-        printf("  loses %.1f us inside the nodes", inside);
-    else if (cost->rounds > best->rounds && cost->net_bytes <= best->net_bytes)
-        printf("  loses %.1f us between nodes: %.0f rounds, not %.0f", between, cost->rounds, best->rounds);
-    else if (cost->net_bytes > best->net_bytes)
-        printf("  loses %.1f us between nodes: %.2f x the bytes", between, cost->net_bytes / best->net_bytes);
-    else
-        printf("  loses %.1f us between nodes", between);
-}
-
-static struct hx_cost cost_of(const struct plan_job *job, int i)
-{
-    return hx_cost_of(&job->planner.cost, job->shape, &job->candidates[i], job->bytes);
-}
-
-static void candidates_print(const struct plan_job *job)
-{
-    struct hx_cost best = cost_of(job, job->best);
-    char name[HX_CANDIDATE_NAME_BYTES];
-
-    if (job->fallback)
-        printf("\n%s\n", job->fallback);
-    printf("\ncandidates %37s predicted us  = intra  + inter   rounds\n", "");
-    for (int i = -1; i < job->ncandidates; i++) { /* the best first */
-        int at = i < 0 ? job->best : i;
-        struct hx_cost cost = cost_of(job, at);
-        if (i == job->best)
-            continue;
-        hx_candidate_name(&job->candidates[at], name);
-        printf("  %-46s %11.1f %8.1f %8.1f %8.0f", name, cost.total_us, cost.intra_us, cost.inter_us, cost.rounds);
-        if (i < 0)
-            printf("  chosen");
-        else
-            reason_print(&cost, &best);
-        printf("\n");
-    }
-}
-
-/* ---- explain: the plan ---- */
+/* ---- explain ---- */
 
 static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
 {
@@ -89,16 +44,17 @@ static void rank_print(const struct plan_job *job, int rank)
     hx_plan_release(plan);
 }
 
-static void head_print(const struct plan_job *job)
+void plan_head_print(const struct plan_job *job)
 {
     const struct hx_sizes *sizes = &job->sizes;
     char shape[128];
 
     hx_shape_format(job->shape, shape, sizeof(shape));
-    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d ranks, %d nodes; last-level cache %llu bytes, %.2f ranks per "
+    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per "
            "core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
-           hx_coll_has_blocks(job->coll) ? " of each rank" : "", shape, job->shape->nranks, job->shape->nnodes,
+           hx_coll_has_blocks(job->coll) ? " of each rank" : "", shape, job->shape->nranks, job->shape->nranks == 1 ? "" : "s",
+           job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
 }
 
@@ -116,18 +72,14 @@ static void slices_print(const struct plan_job *job)
 }
 
 /* How often what a rank contributes is rounded, where reduce steps round: as the checker counts it on one slice. */
-static void roundings_print(const struct plan_job *job)
+int plan_roundings(const struct plan_job *job)
 {
     int p = job->shape->nranks, roundings = 0;
     struct hx_plan **plans;
     char report[512];
 
-    if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype))
-        return;
-    if (p > ROUNDINGS_RANKS) {
-        printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
-        return;
-    }
+    if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype) || p > ROUNDINGS_RANKS)
+        return -1;
     plans = plan_memory(calloc((size_t)p, sizeof(*plans)));
     for (int r = 0; r < p; r++)
         plans[r] = plan_job_compose(job, r);
@@ -137,10 +89,20 @@ static void roundings_print(const struct plan_job *job)
     call.sizes.fine_slices = call.sizes.coarse_slices = 1;
     if (hx_check(job->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
         plan_refuse("%s", report);
-    printf("roundings: %d one after the other, at most (one in each reduce step)\n", roundings);
     for (int r = 0; r < p; r++)
         hx_plan_release(plans[r]);
     free(plans);
+    return roundings;
+}
+
+static void roundings_print(const struct plan_job *job)
+{
+    int roundings = plan_roundings(job);
+
+    if (roundings >= 0)
+        printf("roundings: %d one after the other, at most (one in each reduce step)\n", roundings);
+    else if (hx_coll_reduces(job->coll) && !hx_dtype_is_exact(job->options->dtype))
+        printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
 }
 
 int plan_explain(const struct plan_options *options)
@@ -148,18 +110,22 @@ int plan_explain(const struct plan_options *options)
     struct plan_job *job = plan_memory(malloc(sizeof(*job)));
     int first, end;
 
-    plan_job_open(job, options, options->shapes[0], options->colls[0]);
+    plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
     if (options->rank >= (uint64_t)job->shape->nranks)
         plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank,
                     options->shapes[0], job->shape->nranks - 1);
     first = options->all_ranks ? 0 : (int)options->rank;
     end = options->all_ranks ? job->shape->nranks : first + 1;
-    head_print(job);
-    candidates_print(job);
-    slices_print(job);
-    roundings_print(job);
-    for (int rank = first; rank < end; rank++)
-        rank_print(job, rank);
+    if (options->json) {
+        plan_json_print(plan_explain_json(job, first, end));
+    } else {
+        plan_head_print(job);
+        plan_candidates_print(job);
+        slices_print(job);
+        roundings_print(job);
+        for (int rank = first; rank < end; rank++)
+            rank_print(job, rank);
+    }
     plan_job_close(job);
     free(job);
     return 0;
@@ -262,7 +228,7 @@ int plan_big(const struct plan_options *options)
 
     printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
            "%llu\n",
-           (unsigned long long)options->bytes, (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
+           (unsigned long long)options->sizes[0], (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
            (unsigned long long)options->llc_bytes / 2);
     printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes",
            "slots", "steps mean/max", "plan bytes");
@@ -272,7 +238,7 @@ int plan_big(const struct plan_options *options)
             if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
                 continue;
             checked++;
-            plan_job_open(job, options, shape, options->colls[c]);
+            plan_job_open(job, options, shape, options->colls[c], options->sizes[0]);
             failed += big_check(job, shape);
             plan_job_close(job);
         }

@@ -7,62 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXPLAIN = 1, VERIFY = 2, BIG = 4 };
-static const char *const command_names[] = {"explain", "verify", "big", NULL}; /* in the order of these bits */
+#define SIZE_MAX_BYTES ((uint64_t)1 << 40)
 
+/* A bit for each of plan_commands. */
+enum { EXPLAIN = 1, COST = 2, VERIFY = 4, BIG = 8, EVERY = 15, CHOOSES = EXPLAIN | COST | BIG };
+
+/* In the order of option_table. */
 enum {
-    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_RANK, KEY_ALL_RANKS, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ROOT, KEY_MAX_RANKS,
-    KEY_ALGORITHM, KEY_ALL, KEY_ORDERED, KEY_END
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_ROOT, KEY_MODEL, KEY_RANK, KEY_ALL_RANKS,
+    KEY_JSON, KEY_TABLE, KEY_TIME, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
+};
+
+/* The commands that take each; after these the options that none needs to take. */
+static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, EXPLAIN | COST, CHOOSES, CHOOSES, EXPLAIN, EXPLAIN,
+    EXPLAIN | COST, COST, COST, COST | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "SHAPE", 0,
-     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. "
-     "May be repeated (verify, big)",
-     1},
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. May be repeated (not for explain)", 1},
     {"size", KEY_SIZE, "BYTES", 0,
-     "of the whole vector, as in coll_bench (default: explain 1M, big 64M); suffixes K M G", 2},
+     "of the whole vector, as in coll_bench (default: 1M; big: 64M); suffixes K M G. A number without --size is one too", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
-    {"ordered", KEY_ORDERED, NULL, 0, "explain: for an operation that is not commutative", 2},
+    {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
-    {"rank", KEY_RANK, "R", 0, "explain: show this rank's steps (default 0)", 3},
-    {"all-ranks", KEY_ALL_RANKS, NULL, 0, "explain: show the steps of all ranks", 3},
-    {"algorithm", KEY_ALGORITHM, "NAME", 0, "verify: only plans that use this algorithm", 4},
-    {"max-ranks", KEY_MAX_RANKS, "N", 0, "verify: one node of 1 to N ranks, and 1 to N nodes of one (default 16)", 4},
-    {"all", KEY_ALL, NULL, 0, "verify: all collectives (the default where none is named)", 4},
-    {"help", 'h', NULL, 0, "show this text", 5},
+    {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: EFA's). May be repeated", 2},
+    {"rank", KEY_RANK, "R", 0, "show this rank's steps (default 0)", 3},
+    {"all-ranks", KEY_ALL_RANKS, NULL, 0, "show the steps of all ranks", 3},
+    {"json", KEY_JSON, NULL, 0, "as JSON; the keys are told by coll_plan COMMAND --help", 3},
+    {"table", KEY_TABLE, NULL, 0, "a line for each shape and size, a column for each plan, * the fastest", 3},
+    {"time", KEY_TIME, NULL, 0, "tell how long the planner takes for the first such call", 3},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm. May be repeated", 4},
+    {"max-ranks", KEY_MAX_RANKS, "N", 0, "one node of 1 to N ranks, and 1 to N nodes of one (default 16)", 4},
+    {"all", KEY_ALL, NULL, 0, "all collectives (the default where none is named)", 4},
+    {"help", 'h', NULL, 0, "show this text; after a command, what it takes and shows", 5},
     {"version", 'V', NULL, 0, "show the version", 5},
     {0}};
 
-static const unsigned option_commands[KEY_END - KEY_SHAPE] = {
-    [KEY_SHAPE - KEY_SHAPE] = EXPLAIN | VERIFY | BIG, [KEY_SIZE - KEY_SHAPE] = EXPLAIN | BIG,
-    [KEY_DTYPE - KEY_SHAPE] = EXPLAIN | BIG,          [KEY_RANK - KEY_SHAPE] = EXPLAIN,
-    [KEY_ALL_RANKS - KEY_SHAPE] = EXPLAIN,            [KEY_SET - KEY_SHAPE] = EXPLAIN | BIG,
-    [KEY_LLC - KEY_SHAPE] = EXPLAIN | BIG,            [KEY_CPUS - KEY_SHAPE] = EXPLAIN | BIG,
-    [KEY_ROOT - KEY_SHAPE] = EXPLAIN | BIG,
-    [KEY_MAX_RANKS - KEY_SHAPE] = VERIFY,             [KEY_ALGORITHM - KEY_SHAPE] = VERIFY,
-    [KEY_ALL - KEY_SHAPE] = VERIFY,                   [KEY_ORDERED - KEY_SHAPE] = EXPLAIN,
-};
-
-static const char doc[] =
-    "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n"
-    "  explain  the candidates with their predicted cost and why they lost; the plan chosen, its roundings, its steps, its slices, "
-    "and "
-    "what each rank sends\n"
-    "  verify   run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 "
-    "and "
-    "the most lanes\n"
-    "  big      large nodes: no small messages between nodes, slots within half the cache\n\v"
-    "Collectives: allreduce, reduce_scatter_block, allgather, bcast, reduce, barrier, gather, scatter, alltoall, "
-    "alltoallv (verify, big: all where none is named).\n\n"
-    "  coll_plan explain allreduce --shape 3,1,2 --size 1M\n"
-    "  coll_plan explain allgather --shape 4x96 --size 64M --set HX_LANES=2\n"
-    "  coll_plan verify --all --max-ranks 64\n"
-    "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
-    "The exit status is 0; 1 when verify or big finds a fault; 2 for a wrong command line.";
+/* ---- values ---- */
 
 void plan_refuse(const char *format, ...)
 {
@@ -152,11 +138,63 @@ static void dtype_set(struct plan_options *o, const char *text)
     o->dtype = (hx_dtype_t)plan_name_choose("dtype", text, names);
 }
 
+static void algorithm_add(struct plan_options *o, const char *name)
+{
+    const char *names[PLAN_NAMES_MAX + 1] = {NULL};
+    int n = 0;
+
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        const struct hx_algorithm *a;
+        int idx = 0, known;
+        while (n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx))) {
+            known = 0;
+            for (int i = 0; i < n; i++)
+                known |= !strcmp(names[i], a->name);
+            if (!known)
+                names[n++] = a->name;
+        }
+    }
+    o->algorithms[o->nalgorithms++] = names[plan_name_choose("algorithm", name, names)];
+}
+
+static void model_set(struct plan_options *o, const char *text)
+{
+    const char *names[PLAN_PARAMETERS + 1] = {NULL}, *equals = strchr(text, '=');
+    char name[64] = "", error[OPTION_TEXT_BYTES];
+
+    if (!equals)
+        plan_refuse("--model %s: expected NAME=VALUE", text);
+    strncat(name, text, (size_t)(equals - text) < sizeof(name) - 1 ? (size_t)(equals - text) : sizeof(name) - 1);
+    for (int i = 0; i < PLAN_PARAMETERS; i++)
+        names[i] = plan_parameters[i].name;
+    int i = plan_name_choose("parameter of the model", name, names);
+    if (option_real(plan_parameters[i].name, equals + 1, 0, 1e6, &o->model[i], error) < 0)
+        plan_refuse("--model %s", error + 2);
+}
+
 struct parsing {
     struct plan_options *options;
-    unsigned command; /* bit */
-    unsigned used;    /* options, a bit each */
+    int command;   /* of plan_commands, -1: none yet */
+    unsigned used; /* options, a bit each */
 };
+
+/* Whatever is no option: the command, then sizes and collectives. */
+static void word_take(struct parsing *p, char *word)
+{
+    struct plan_options *o = p->options;
+    const char *names[PLAN_COMMANDS_MAX + 1] = {NULL};
+
+    if (p->command < 0) {
+        for (int c = 0; plan_commands[c].name; c++)
+            names[c] = plan_commands[c].name;
+        p->command = plan_name_choose("command", word, names);
+        o->command = word;
+    } else if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << p->command) {
+        o->sizes[o->nsizes++] = number_parse("size", word, 0, SIZE_MAX_BYTES);
+    } else {
+        coll_add(o, word);
+    }
+}
 
 static error_t option_take(int key, char *arg, struct argp_state *state)
 {
@@ -171,7 +209,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         hx_shape_free(plan_shape_parse(arg)); /* refuse at once */
         o->shapes[o->nshapes++] = arg;
         return 0;
-    case KEY_SIZE: o->bytes = number_parse("size", arg, 0, (uint64_t)1 << 40); return 0;
+    case KEY_SIZE: o->sizes[o->nsizes++] = number_parse("size", arg, 0, SIZE_MAX_BYTES); return 0;
     case KEY_DTYPE: dtype_set(o, arg); return 0;
     case KEY_RANK: o->rank = number_parse("rank", arg, 0, 1 << 24); return 0;
     case KEY_ROOT: o->root = number_parse("root", arg, 0, 1 << 24); return 0;
@@ -179,25 +217,21 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_SET: setting_add(o, arg); return 0;
     case KEY_LLC: o->llc_bytes = number_parse("llc", arg, 1, (uint64_t)1 << 40); return 0;
     case KEY_CPUS: o->cpus = cpus_parse(arg); return 0;
+    case KEY_MODEL: model_set(o, arg); return 0;
     case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 0, 512); return 0;
-    case KEY_ALGORITHM: o->algorithm = arg; return 0;
+    case KEY_ALGORITHM: algorithm_add(o, arg); return 0;
     case KEY_ALL: o->all = 1; return 0;
     case KEY_ORDERED: o->ordered = 1; return 0;
+    case KEY_JSON: o->json = 1; return 0;
+    case KEY_TABLE: o->table = 1; return 0;
+    case KEY_TIME: o->time = 1; return 0;
     case 'h':
-        argp_help(state->root_argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
-                  (char *)"coll_plan");
+        plan_help(p->command, option_table, option_takers);
         exit(0);
     case 'V':
         printf("coll_plan %s\n", hx_version());
         exit(0);
-    case ARGP_KEY_ARG:
-        if (!o->command) {
-            p->command = 1u << plan_name_choose("command", arg, command_names);
-            o->command = arg;
-        } else {
-            coll_add(o, arg);
-        }
-        return 0;
+    case ARGP_KEY_ARG: word_take(p, arg); return 0;
     case ARGP_KEY_ERROR:
         option_refused(option_table, state->argv[state->next - 1], error);
         plan_refuse("%s", error);
@@ -209,33 +243,40 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
 static void together_check(const struct parsing *p)
 {
     struct plan_options *o = p->options;
+    unsigned command = p->command < 0 ? 0 : 1u << p->command;
 
-    if (!o->command)
-        plan_refuse("no command given; choices: explain verify big (coll_plan --help teaches)");
-    for (int i = 0; i < KEY_END - KEY_SHAPE; i++)
-        for (int t = 0; (p->used & (1u << i)) && !(option_commands[i] & p->command) && option_table[t].name; t++)
-            if (option_table[t].key == KEY_SHAPE + i)
-                plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);
-    if (p->command == EXPLAIN && (o->ncolls != 1 || o->nshapes != 1))
-        plan_refuse(
-            "explain takes one collective and one --shape, for example: coll_plan explain allreduce --shape 3,1,2");
+    if (!command)
+        plan_refuse("no command given; choices: explain cost verify big (coll_plan --help teaches)");
+    for (int t = 0; t < KEY_END - KEY_SHAPE; t++)
+        if (p->used & 1u << t && !(option_takers[t] & command))
+            plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);
+    if (command == EXPLAIN && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
+        plan_refuse("explain takes one collective, one --shape and one size, for example: coll_plan explain allreduce --shape 3,1,2 1M");
+    if (command == COST && (o->ncolls != 1 || o->nshapes < 1))
+        plan_refuse("cost takes one collective and a --shape, for example: coll_plan cost allreduce --shape 4x96 64K 16M");
+    if (command == BIG && o->nsizes > 1)
+        plan_refuse("big takes one size");
+    if (o->json && o->table)
+        plan_refuse("--json and --table contradict each other");
     if (o->all && o->ncolls)
         plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
 }
 
 void plan_options_parse(struct plan_options *o, int argc, char **argv)
 {
-    static const struct argp argp = {option_table, option_take, "COMMAND [COLLECTIVE...]", doc, NULL, NULL, NULL};
-    struct parsing p = {.options = o};
+    static const struct argp argp = {option_table, option_take, NULL, NULL, NULL, NULL, NULL};
+    struct parsing p = {.options = o, .command = -1};
     size_t room = (size_t)argc + 1;
 
-    *o = (struct plan_options){.llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32, .bytes = UINT64_MAX};
+    *o = (struct plan_options){.llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32};
     o->shapes = plan_memory(calloc(room, sizeof(*o->shapes)));
     o->settings = plan_memory(calloc(room, sizeof(*o->settings)));
-    argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
+    o->algorithms = plan_memory(calloc(room, sizeof(*o->algorithms)));
+    o->sizes = plan_memory(calloc(room, sizeof(*o->sizes)));
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
     together_check(&p);
-    if (o->bytes == UINT64_MAX)
-        o->bytes = p.command == BIG ? 64 << 20 : 1 << 20;
+    if (!o->nsizes)
+        o->sizes[o->nsizes++] = 1u << p.command == BIG ? 64 << 20 : 1 << 20;
     for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
         o->colls[i] = (enum hx_coll)i;
     o->ncolls = o->ncolls ? o->ncolls : HX_COLL_COUNT;
@@ -245,4 +286,6 @@ void plan_options_release(struct plan_options *o)
 {
     free(o->shapes);
     free(o->settings);
+    free(o->algorithms);
+    free(o->sizes);
 }

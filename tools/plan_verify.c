@@ -155,16 +155,6 @@ static int candidate_check(struct totals *t, const struct ground *ground, struct
 
 /* ---- candidates ---- */
 
-static int uses(const struct hx_candidate *c, const char *name)
-{
-    const struct hx_algorithm *parts[] = {c->flat, c->first, c->inter, c->last};
-
-    for (int i = 0; i < 4; i++)
-        if (!name || (parts[i] && !strcmp(parts[i]->name, name)))
-            return 1;
-    return 0;
-}
-
 /* The line of one candidate, whatever its lanes, or channels of a flat one: 1, 2 and the most. */
 static void candidate_verify(struct totals *t, struct hx_candidate *candidate, int flat)
 {
@@ -177,7 +167,7 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     if (!flat && ((candidate->first && candidate->first->coll != hx_candidate_first(candidate->coll, 1)) ||
                   (candidate->last && candidate->last->coll != hx_candidate_last(candidate->coll, 1))))
         candidate->lanes = 2; /* these parts are for several lanes only */
-    if (!uses(candidate, t->options->algorithm) || t->number++ != t->mine)
+    if (!plan_uses(t->options, candidate) || t->number++ != t->mine)
         return;
     t->mine = atomic_fetch_add(&t->team->taken, 1);
     hx_candidate_name(candidate, name);
@@ -325,25 +315,6 @@ static void grounds_close(struct totals *t)
     free(t->grounds);
 }
 
-static void algorithm_check(const char *name)
-{
-    const char *names[PLAN_NAMES_MAX + 1] = {NULL};
-    int n = 0;
-
-    for (int c = 0; c < HX_COLL_COUNT; c++) {
-        const struct hx_algorithm *a;
-        int idx = 0, known;
-        while (n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx))) {
-            known = 0;
-            for (int i = 0; i < n; i++)
-                known |= !strcmp(names[i], a->name);
-            if (!known)
-                names[n++] = a->name;
-        }
-    }
-    plan_name_choose("algorithm", name, names);
-}
-
 static void verify_mine(struct totals *t)
 {
     t->mine = atomic_fetch_add(&t->team->taken, 1);
@@ -379,8 +350,6 @@ int plan_verify(const struct plan_options *options)
     struct totals totals = {.options = options, .team = plan_memory(team == MAP_FAILED ? NULL : team)};
     long passed, failed;
 
-    if (options->algorithm)
-        algorithm_check(options->algorithm);
     grounds_open(&totals);
     verify_all(&totals);
     grounds_close(&totals);
@@ -389,7 +358,7 @@ int plan_verify(const struct plan_options *options)
     munmap(team, sizeof(*team));
     if (passed + failed == 0)
         plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
-                    options->algorithm ? options->algorithm : "any algorithm");
+                    options->nalgorithms ? options->algorithms[0] : "any algorithm");
     printf("%ld passed, %ld failed\n", passed, failed);
     return failed ? 1 : 0;
 }

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# coll_plan cost and explain --json: the catalogue's table comes out, terms add up, every algorithm is a candidate or told why not, the
+# JSON is what the text says, bad input is named.
+set -u
+plan=$top_builddir/tools/coll_plan
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fault() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
+    local text=$1 status=$2 got
+    shift 2
+    got=$("$plan" "$@" 2>&1)
+    [ $? -eq "$status" ] || fault "coll_plan $*: status is not $status"
+    grep -qF -- "$text" <<<"$got" || fault "coll_plan $*: does not say '$text' but: ${got:0:400}"
+}
+
+# 18 us, 12.5 GB/s, 0.3 us per extra message: the table of the catalogue, in us
+"$plan" cost allreduce --table --shape 8x1 --shape 32x1 8K 64K 1M 16M --model net_alpha_us=18 --model net_gb_s=12.5 \
+    --model stream_gb_s=12.5 --model message_us=0.3 >"$tmp/table" || fault "cost --table: status $?"
+python3 - "$tmp/table" <<'PYTHON' || fault "the catalogue's table does not come out"
+import sys
+columns = ["mesh_single", "mesh", "recursive_doubling", "circulant", "ring"]
+wanted = {("8x1", 8192): [25, 41, 56, 109, 253], ("8x1", 65536): [57, 49, 70, 117, 261], ("32x1", 8192): [48, 56, 93, 181, 1117],
+          ("32x1", 1 << 20): [2628, 217, 509, 343, 1279], ("32x1", 16 << 20): [41635, 2655, 6801, 2780, 3716]}
+lines = open(sys.argv[1]).read().splitlines()
+head, good = lines[0].split()[3:], True
+got = {(f[0], int(f[1])): dict(zip(head, f[2:])) for f in map(str.split, lines[1:])}
+assert len(got) == 8, got
+for row, values in wanted.items():
+    for column, us in zip(columns, values):
+        text = got[row]["flat(%s)" % column]
+        if abs(float(text.lstrip("*")) - us) > 0.05 * us:
+            print(row, column, text, "us, the catalogue has", us)
+            good = False
+        if text.startswith("*") != (us == min(values)):
+            print(row, column, text, "is marked as the fastest, or not")
+            good = False
+sys.exit(not good)
+PYTHON
+
+# Everything that cost tells of a point, for all collectives and every kind of shape.
+"$top_builddir/tools/coll_info" --algorithms --json >"$tmp/registry" || fault "coll_info --algorithms --json"
+collectives=$("$plan" --help | sed -n '/^Collectives:/,/^$/p' | sed 's/Collectives://')
+for collective in $collectives; do
+    for more in "--dtype float32" "--dtype int32 --ordered" "--cpus 1 --set HX_LANES=1"; do
+        # shellcheck disable=SC2086
+        "$plan" cost "$collective" --json --shape 5 --shape 6x1 --shape 3,1,2 --shape 2,2:cyclic 8 64K 16M $more \
+            >"$tmp/$collective.${more// /_}" || fault "cost $collective --json $more: status $?"
+    done
+done
+python3 - "$tmp" <<'PYTHON' || fault "cost --json is not as it says"
+import glob, json, sys
+registry = json.load(open(sys.argv[1] + "/registry"))
+names = {}
+for a in registry["algorithms"]:
+    names.setdefault(a["collective"], set()).add(a["algorithm"])
+files, candidates, good = glob.glob(sys.argv[1] + "/*.--*"), 0, True
+assert len(files) == 3 * len(names), (len(files), len(names))
+for file in files:
+    document = json.load(open(file))
+    assert document["hierax_cost"] == 1 and len(document["points"]) == 12 and len(document["model"]) == 8
+    for point in document["points"]:
+        us = [c["us"] for c in point["candidates"]]
+        where = (document["collective"], point["shape"], point["bytes"], file)
+        assert us == sorted(us) and point["fastest"] == point["candidates"][0]["plan"], where
+        assert [c["why"] is None for c in point["candidates"]] == [i == 0 for i in range(len(us))], where
+        used = {i["algorithm"] for i in point["impossible"]}
+        for c in point["candidates"]:
+            candidates += 1
+            used |= set(c["plan"].split("(")[1].split(")")[0].split(","))
+            rest = c["us"] - sum(c["terms_us"].values())
+            if abs(rest) > 1e-4 * c["us"] or c["terms_us"]["rest"] != 0 or min(c["terms_us"].values()) < 0:
+                print(where, c)
+                good = False
+        if names[document["collective"]] - used:
+            print(where, "neither candidates nor impossible:", names[document["collective"]] - used)
+            good = False
+        if not all(i["why"] for i in point["impossible"]):
+            good = False
+print(candidates, "candidates")
+sys.exit(not good)
+PYTHON
+
+# The steps that the JSON has are those of the text, and its counts are those of its steps.
+explains() { # arguments...
+    "$plan" explain "$@" --all-ranks >"$tmp/text" && "$plan" explain "$@" --all-ranks --json >"$tmp/json" || fault "explain $*: status $?"
+    python3 - "$tmp/text" "$tmp/json" <<'PYTHON' || fault "explain $* --json is not what the text says"
+import json, re, sys
+text, document = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
+steps = [m.group(1) for m in re.finditer(r"^ +\d+  (\w.*)$", text, re.M)]
+assert document["hierax_plan"] == 1 and len(document["plans"]) == document["ranks"]
+stages = [s for p in document["plans"] for s in p["stages"]]
+assert steps and steps == [t["text"] for s in stages for t in s["steps"]]
+assert "chosen: " + document["chosen"] in text
+once = document["slices"]["fine"] == document["slices"]["coarse"] == 1
+for s in stages:
+    sends = [t for t in s["steps"] if t["op"] == "send" and t["bytes"]]
+    assert s["counts"]["sent_bytes"] == sum(t["bytes"] for t in sends)
+    assert not once or s["counts"]["messages"] == len(sends)
+    assert s["ranks"][s["member"]] in range(document["ranks"])
+    for t in s["steps"]:
+        assert t["text"].split()[0] == t["op"]
+        assert ("peer" in t and "round" in t) == (t["op"] in ("send", "recv"))
+for p in document["plans"]:
+    for key in ("messages", "sent_bytes", "inter_messages", "inter_sent_bytes", "steps", "slot_bytes_written", "slot_bytes_read"):
+        assert p["counts"][key] == sum(s["counts"][key] for s in p["stages"]), key
+PYTHON
+}
+explains allreduce --shape 3,1,2 1K
+explains allreduce --shape 4,4 16M
+explains alltoall --shape 2,2 64K
+explains barrier --shape 2,2
+explains reduce --shape 5x1 --root 3 --set HX_INTER_REDUCE=binomial 1K
+explains allreduce --dtype bfloat16 --shape 3 100
+
+says '* flat(mesh_single)' 0 cost allreduce --shape 5x1 64
+says '2 rounds between nodes against 1' 0 cost allreduce --shape 5x1 64
+says 'needs an exact' 0 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
+says 'exclusive_dissemination  ranks fold in different orders' 0 cost allreduce --shape 5x1
+says 'nary  serves inside a node only; every node has one rank' 0 cost bcast --shape 5x1
+says 'ring                     needs a commutative operation' 0 cost allreduce --shape 2,2:cyclic --ordered
+says 'the HX_* settings name another' 0 cost allreduce --shape 5x1 --set HX_ALLREDUCE=ring
+says 'inside a node the n-ary stage serves; --set HX_INTRA_...=nary_sliced takes it' 0 cost reduce --shape 2,2
+says 'hier(nary_sliced,' 0 cost reduce --shape 2,2 --set HX_INTRA_REDUCE=nary_sliced
+says 'hier(-,flat,binomial) x1' 0 cost bcast --shape 2,2 --set HX_INTRA_BCAST=binomial 64
+says 'planned in ' 0 cost allreduce --shape 4x96 --time
+says 'did you mean net_alpha_us?' 2 cost allreduce --shape 2,2 --model net_alpha=3
+says '--model net_gb_s=fast: expected a number above 0' 2 cost allreduce --shape 2,2 --model net_gb_s=fast
+says '--model net_gb_s=0: expected a number above 0' 2 cost allreduce --shape 2,2 --model net_gb_s=0
+says 'expected NAME=VALUE' 2 cost allreduce --shape 2,2 --model 3
+says 'cost takes one collective and a --shape' 2 cost allreduce 1M
+says 'cost takes one collective and a --shape' 2 cost allreduce bcast --shape 2,2
+says '12Q' 2 cost allreduce --shape 2,2 1K 12Q
+says 'no candidate for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
+says 'did you mean circulant?' 2 cost allreduce --shape 2,2 --algorithm circulent
+says '--json and --table contradict each other' 2 cost allreduce --shape 2,2 --json --table
+says 'option --table is not one of coll_plan explain' 2 explain allreduce --shape 2,2 --table
+says 'explain takes one collective, one --shape and one size' 2 explain allreduce --shape 2,2 1K 2K
+says 'did you mean cost?' 2 cots allreduce
+for command in explain cost verify big; do
+    says "Usage: coll_plan [OPTION...] $command" 0 $command --help
+    says "coll_plan $command " 0 $command --help
+done
+exit $failed
