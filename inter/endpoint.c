@@ -137,9 +137,11 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
 
 static void net_close(struct hx_net *net, int orderly);
 
-static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int local_rank, struct hx_net **out)
+static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                            struct hx_net **out)
 {
     struct hx_net *net = calloc(1, sizeof(*net));
+    struct hx_nic_choice choice = {0};
     hx_status_t status;
 
     if (net == NULL)
@@ -149,13 +151,16 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, int 
     net->wait_fd = -1;
     net->reads = 1;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
-    status = net->edges != NULL ? hx_negotiate(env, local_rank, &net->info)
+    status = net->edges != NULL ? hx_negotiate(env, seat, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
     if (status == HX_SUCCESS) {
+        net->info = choice.rails[0];
+        choice.nrails = 0;
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
         status = objects_open(net);
     }
+    hx_nic_choice_free(&choice);
     if (status != HX_SUCCESS) {
         net_close(net, 0);
         return status;

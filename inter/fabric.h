@@ -13,6 +13,7 @@
 #ifndef HX_FABRIC_H
 #define HX_FABRIC_H
 #include "runtime/transport.h"
+#include "topo/nic.h"
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -29,6 +30,8 @@
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time */
 #define HX_RECV_LIMIT 4096  /* chunk receives of the endpoint posted at a time: what the completion queue holds */
 #define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
+#define HX_NICS_MAX 64      /* interfaces of one provider that are looked at */
+#define HX_RAILS_MAX 1      /* that one rank uses */
 #define HX_INJECT_LIMIT 256 /* ceiling on tx_attr->inject_size */
 
 /* ---- bounce buffers: memory of ours, registered once where the provider asks for it */
@@ -131,8 +134,32 @@ struct hx_fabric_test {
 };
 extern struct hx_fabric_test hx_fabric_test;
 
-/* negotiate.c: the best provider and interface for env. *info is released with fi_freeinfo. */
-hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info);
+/* nic.c: a provider's interfaces as this rank finds them. */
+struct ifaddrs;
+struct hx_nic_choice {
+    int n, near;                  /* interfaces; of these, the first ones: those named, or the equally good nearest */
+    struct hx_nic nics[HX_NICS_MAX];
+    int nrails;
+    struct fi_info *rails[HX_RAILS_MAX]; /* those that this rank uses, the first choice first */
+};
+hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
+                           const struct ifaddrs *interfaces, const struct hx_net_seat *seat, struct hx_nic_choice *out);
+hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
+                           const struct ifaddrs *interfaces);
+int hx_nic_is_named(const struct fi_info *info, const char *names); /* by HX_NIC */
+uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
+void hx_nic_choice_free(struct hx_nic_choice *choice);
+
+/* negotiate.c: the best provider for env, and its interfaces. *out is released, whatever the status, with
+ * hx_nic_choice_free. */
+hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_nic_choice *out);
+enum hx_offer_kind { HX_KIND_REAL, HX_KIND_BRIDGE, HX_KIND_LINK_LOCAL, HX_KIND_LOOPBACK, HX_KIND_DOWN };
+enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces);
+const char *hx_offer_defect(const struct fi_info *info); /* why it cannot serve, or NULL */
+int hx_offer_is_routed(const struct fi_info *info);      /* over IP, by the kernel */
+int hx_offer_is_ipv6(const struct fi_info *info);
+/* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's). */
+void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity);
 /* All that libfabric offers, an interface of a provider each, in its order; state: "usable", or what is the matter. */
 typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
 void hx_offers_visit(hx_offer_visit_t *visit, void *arg);

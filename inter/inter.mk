@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += inter/fabric.h inter/endpoint.c inter/negotiate.c inter/address.c inter/message.c inter/credit.c inter/early.c \
+hx_sources += inter/fabric.h inter/endpoint.c inter/negotiate.c inter/nic.c inter/address.c inter/message.c inter/credit.c inter/early.c \
     inter/completion.c inter/bounce.c
 
 check_programs_list += tests/inter/test_negotiate tests/inter/test_endpoint

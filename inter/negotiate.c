@@ -2,13 +2,12 @@
 /*
  * Choosing a provider and an interface. Everything libfabric offers is graded: first by what kind of interface it is
  * (real before container bridge, before link-local addresses, before loopback; never one that is down), then by
- * provider, then IPv4 before IPv6, then libfabric's own order. Among several equally good NICs with a PCI address the
- * nearest is taken. HX_PROVIDER and HX_INTERFACE narrow the field.
+ * provider, then IPv4 before IPv6, then libfabric's own order. HX_PROVIDER and HX_NIC narrow the field. Of the best
+ * offer's provider a rank takes the nearest interfaces (nic.c).
  */
 #include "fabric.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
-#include "topo/nic.h"
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -20,8 +19,6 @@
  * endpoints. */
 static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm", "sockets"};
 #define PREFERRED ((int)(sizeof(preferred) / sizeof(preferred[0])))
-
-enum kind { KIND_REAL, KIND_BRIDGE, KIND_LINK_LOCAL, KIND_LOOPBACK, KIND_DOWN };
 
 static struct fi_info *hints_make(uint64_t reach)
 {
@@ -79,17 +76,17 @@ static int link_is_down(const struct fi_info *info, const struct ifaddrs *interf
     return 0;
 }
 
-static enum kind address_kind(const struct sockaddr *addr)
+static enum hx_offer_kind address_kind(const struct sockaddr *addr)
 {
     if (addr != NULL && addr->sa_family == AF_INET) {
         uint32_t ip = ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
-        return ip >> 24 == 127 ? KIND_LOOPBACK : ip >> 16 == 0xa9fe ? KIND_LINK_LOCAL : KIND_REAL;
+        return ip >> 24 == 127 ? HX_KIND_LOOPBACK : ip >> 16 == 0xa9fe ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
     }
     if (addr != NULL && addr->sa_family == AF_INET6) {
         const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(ip) ? KIND_LOOPBACK : IN6_IS_ADDR_LINKLOCAL(ip) ? KIND_LINK_LOCAL : KIND_REAL;
+        return IN6_IS_ADDR_LOOPBACK(ip) ? HX_KIND_LOOPBACK : IN6_IS_ADDR_LINKLOCAL(ip) ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
     }
-    return KIND_REAL;
+    return HX_KIND_REAL;
 }
 
 static int takes_socket_address(const struct fi_info *info)
@@ -98,24 +95,29 @@ static int takes_socket_address(const struct fi_info *info)
            info->addr_format == FI_SOCKADDR_IN6;
 }
 
-static int has_socket_address(const struct fi_info *info)
+int hx_offer_is_routed(const struct fi_info *info)
 {
     return takes_socket_address(info) && info->src_addr != NULL;
 }
 
-static enum kind offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces)
+int hx_offer_is_ipv6(const struct fi_info *info)
+{
+    return hx_offer_is_routed(info) && ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET6;
+}
+
+enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
     static const char *const bridges[] = {"docker", "br-", "virbr", "cni", "podman", "lxc"};
     const char *name = info->domain_attr->name;
-    enum kind kind = has_socket_address(info) ? address_kind(info->src_addr) : KIND_REAL;
+    enum hx_offer_kind kind = hx_offer_is_routed(info) ? address_kind(info->src_addr) : HX_KIND_REAL;
 
     if (link_is_down(info, interfaces))
-        return KIND_DOWN;
-    if (kind == KIND_LOOPBACK || strcmp(name, "lo") == 0)
-        return KIND_LOOPBACK;
+        return HX_KIND_DOWN;
+    if (kind == HX_KIND_LOOPBACK || strcmp(name, "lo") == 0)
+        return HX_KIND_LOOPBACK;
     for (size_t i = 0; i < sizeof(bridges) / sizeof(bridges[0]); i++)
-        if (kind == KIND_REAL && strncmp(name, bridges[i], strlen(bridges[i])) == 0)
-            return KIND_BRIDGE;
+        if (kind == HX_KIND_REAL && strncmp(name, bridges[i], strlen(bridges[i])) == 0)
+            return HX_KIND_BRIDGE;
     return kind;
 }
 
@@ -128,7 +130,7 @@ static int provider_grade(const char *name)
 }
 
 /* Why this offer cannot serve, or NULL. */
-static const char *offer_defect(const struct fi_info *info)
+const char *hx_offer_defect(const struct fi_info *info)
 {
     if (info->domain_attr == NULL || info->domain_attr->name == NULL || info->fabric_attr->prov_name == NULL)
         return "incomplete";
@@ -143,36 +145,25 @@ static const char *offer_defect(const struct fi_info *info)
     return NULL;
 }
 
-static int interface_matches(const struct fi_info *info, const char *wanted)
-{
-    size_t length = strlen(wanted);
-    const char *domain = info->domain_attr->name;
-
-    if (info->nic != NULL && info->nic->device_attr != NULL && info->nic->device_attr->name != NULL &&
-        strcmp(info->nic->device_attr->name, wanted) == 0)
-        return 1;
-    return strncmp(domain, wanted, length) == 0 && (domain[length] == '\0' || domain[length] == '-'); /* rdmap0s6-rdm */
-}
-
 /* ---- choosing */
 
 #define GRADE(kind, provider_idx) ((int)(kind)*1000 + (provider_idx)*10)
 
 struct choice {
-    const struct fi_info *offer;
+    const struct fi_info *offer, *list; /* the list that it is of */
     int grade; /* less is better; equal grades compete by distance */
 };
 
-/* interface: NULL for any. provider: NULL for those of the preferred list. */
-static struct choice choose(const struct fi_info *list, const char *provider, const char *interface,
+/* nics: names as in HX_NIC, NULL for any. provider: NULL for those of the preferred list. */
+static struct choice choose(const struct fi_info *list, const char *provider, const char *nics,
                             const struct ifaddrs *interfaces)
 {
-    struct choice best = {NULL, 0};
+    struct choice best = {NULL, NULL, 0};
 
     for (const struct fi_info *i = list; i != NULL; i = i->next) {
-        const char *defect = offer_defect(i);
+        const char *defect = hx_offer_defect(i);
         int grade, provider_idx;
-        enum kind kind;
+        enum hx_offer_kind kind;
 
         if (defect != NULL) {
             hx_debug("libfabric provider %s passed over: %s", i->fabric_attr->prov_name, defect);
@@ -181,72 +172,20 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
         provider_idx = provider_grade(i->fabric_attr->prov_name);
         if (provider == NULL ? provider_idx == PREFERRED : strcmp(provider, i->fabric_attr->prov_name) != 0)
             continue;
-        kind = offer_kind(i, interfaces);
-        if (interface != NULL ? !interface_matches(i, interface) : kind == KIND_DOWN)
+        kind = hx_offer_kind(i, interfaces);
+        if (nics != NULL ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
             continue;
         grade = GRADE(kind, provider_idx) +
-                (has_socket_address(i) && ((struct sockaddr *)i->src_addr)->sa_family != AF_INET);
+                hx_offer_is_ipv6(i);
         if (best.offer == NULL || grade < best.grade)
-            best = (struct choice){i, grade};
+            best = (struct choice){i, list, grade};
     }
-    return best;
-}
-
-static int nic_fill(struct hx_nic *nic, const struct fi_info *info)
-{
-    const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
-
-    if (bus == NULL || bus->bus_type != FI_BUS_PCI)
-        return 0;
-    *nic = (struct hx_nic){.has_pci = 1,
-                           .domain = bus->attr.pci.domain_id,
-                           .bus = bus->attr.pci.bus_id,
-                           .device = bus->attr.pci.device_id,
-                           .function = bus->attr.pci.function_id,
-                           .up = 1};
-    if (info->nic->link_attr != NULL)
-        nic->rate_bits = info->nic->link_attr->speed;
-    snprintf(nic->name, sizeof(nic->name), "%s", info->domain_attr->name);
-    return 1;
-}
-
-/* Among the offers of best's provider on other PCI devices, the nearest to this process. */
-static const struct fi_info *choose_nearest(const struct fi_info *list, const struct fi_info *best, int local_rank,
-                                            const struct ifaddrs *interfaces)
-{
-    struct hx_nic nics[64];
-    struct hx_topo *topo;
-    char error[HX_TOPO_ERROR_BYTES];
-    int n = 0, chosen;
-
-    for (const struct fi_info *i = list; i != NULL && n < 64; i = i->next) {
-        int seen = 0;
-        if (offer_defect(i) != NULL || strcmp(i->fabric_attr->prov_name, best->fabric_attr->prov_name) != 0 ||
-            offer_kind(i, interfaces) != KIND_REAL || !nic_fill(&nics[n], i))
-            continue;
-        for (int k = 0; k < n; k++)
-            seen |= strcmp(nics[k].name, nics[n].name) == 0;
-        n += !seen;
-    }
-    if (n < 2)
-        return best;
-    if (hx_topo_open(NULL, NULL, &topo, error) == 0) {
-        hx_nic_distances(topo, nics, n);
-        hx_topo_close(topo);
-    } else {
-        hx_warn("nearest network interface not known: %s", error);
-    }
-    chosen = hx_nic_choose(nics, n, local_rank);
-    for (const struct fi_info *i = list; chosen >= 0 && i != NULL; i = i->next)
-        if (offer_defect(i) == NULL && strcmp(i->domain_attr->name, nics[chosen].name) == 0 &&
-            strcmp(i->fabric_attr->prov_name, best->fabric_attr->prov_name) == 0)
-            return i;
     return best;
 }
 
 /* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's).
  */
-static void names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
+void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
 {
     size_t used = 0;
 
@@ -268,15 +207,14 @@ static void names_join(const struct fi_info *list, const char *interface_of, cha
         snprintf(text, capacity, "none");
 }
 
-static hx_status_t refuse(const struct fi_info *list, const char *provider, const char *interface)
+static hx_status_t refuse(const struct fi_info *list, const char *provider, const char *nics,
+                          const struct ifaddrs *interfaces)
 {
-    char providers[256], names[256];
+    char providers[256];
 
-    names_join(list, NULL, providers, sizeof(providers));
-    names_join(list, provider != NULL ? provider : "", names, sizeof(names));
-    if (interface != NULL && choose(list, provider, NULL, NULL).offer != NULL)
-        return hx_fail(HX_ERR_TRANSPORT, "HX_INTERFACE=%s: no such network interface for libfabric%s%s; there are: %s",
-                       interface, provider ? " provider " : "", provider ? provider : "", names);
+    if (nics != NULL && choose(list, provider, NULL, NULL).offer != NULL)
+        return hx_nics_refuse(list, provider, nics, interfaces);
+    hx_names_join(list, NULL, providers, sizeof(providers));
     if (provider != NULL)
         return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
                        provider, providers);
@@ -302,61 +240,63 @@ static void libfabric_prepare(void)
     setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
 }
 
-hx_status_t hx_negotiate(const struct hx_env *env, int local_rank, struct fi_info **info)
+/* The best offer that libfabric makes when asked in several ways; the lists are the caller's to free. */
+static struct choice choose_anywhere(const struct hx_env *env, const struct ifaddrs *interfaces, struct fi_info *lists[3])
 {
     const char *provider = env->provider, *other = other_name_of_tcp(provider);
-    struct fi_info *list, *named = NULL, *local = NULL;
-    struct ifaddrs *interfaces = NULL;
     struct choice best;
-    hx_status_t status = HX_SUCCESS;
 
-    libfabric_prepare();
-    if (getifaddrs(&interfaces) != 0)
-        interfaces = NULL;
-    list = offers_get(NULL, FI_REMOTE_COMM);
-    best = choose(list, provider, env->interface, interfaces);
+    lists[0] = offers_get(NULL, FI_REMOTE_COMM);
+    best = choose(lists[0], provider, env->nic, interfaces);
     if (best.offer == NULL && provider != NULL) { /* some are listed only when asked for by name */
-        named = offers_get(provider, FI_REMOTE_COMM);
-        best = choose(named, provider, env->interface, interfaces);
+        lists[1] = offers_get(provider, FI_REMOTE_COMM);
+        best = choose(lists[1], provider, env->nic, interfaces);
     }
     if (best.offer == NULL && other != NULL)
-        best = choose(list, other, env->interface, interfaces);
-    if (best.offer == NULL || best.grade >= GRADE(KIND_LOOPBACK, 0)) {
+        best = choose(lists[0], other, env->nic, interfaces);
+    if (best.offer == NULL || best.grade >= GRADE(HX_KIND_LOOPBACK, 0)) {
         struct choice near;
-        local = offers_get(NULL, 0);
-        near = choose(local, provider, env->interface, interfaces);
+        lists[2] = offers_get(NULL, 0);
+        near = choose(lists[2], provider, env->nic, interfaces);
         if (near.offer == NULL && other != NULL)
-            near = choose(local, other, env->interface, interfaces);
+            near = choose(lists[2], other, env->nic, interfaces);
         if (near.offer != NULL && (best.offer == NULL || near.grade < best.grade))
             best = near;
     }
-    if (best.offer == NULL) {
-        status = refuse(local, provider, env->interface);
-    } else {
-        if (env->interface == NULL && best.grade < GRADE(KIND_BRIDGE, 0) && named == NULL)
-            best.offer = choose_nearest(list, best.offer, local_rank, interfaces);
-        *info = fi_dupinfo(best.offer);
-        if (*info == NULL)
-            status = hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");
-    }
+    return best;
+}
+
+hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_nic_choice *out)
+{
+    struct fi_info *lists[3] = {NULL, NULL, NULL};
+    struct ifaddrs *interfaces = NULL;
+    struct choice best;
+    hx_status_t status;
+
+    memset(out, 0, sizeof(*out));
+    libfabric_prepare();
+    if (getifaddrs(&interfaces) != 0)
+        interfaces = NULL;
+    best = choose_anywhere(env, interfaces, lists);
+    if (best.offer == NULL)
+        status = refuse(lists[2], env->provider, env->nic, interfaces);
+    else
+        status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
     if (interfaces != NULL)
         freeifaddrs(interfaces);
-    if (named != NULL)
-        fi_freeinfo(named);
-    if (local != NULL)
-        fi_freeinfo(local);
-    if (list != NULL)
-        fi_freeinfo(list);
+    for (int i = 0; i < 3; i++)
+        if (lists[i] != NULL)
+            fi_freeinfo(lists[i]);
     return status;
 }
 
 void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
 {
-    static const char *const kinds[] = {[KIND_REAL] = "usable",
-                                        [KIND_BRIDGE] = "container bridge",
-                                        [KIND_LINK_LOCAL] = "link-local address",
-                                        [KIND_LOOPBACK] = "loopback",
-                                        [KIND_DOWN] = "down"};
+    static const char *const kinds[] = {[HX_KIND_REAL] = "usable",
+                                        [HX_KIND_BRIDGE] = "container bridge",
+                                        [HX_KIND_LINK_LOCAL] = "link-local address",
+                                        [HX_KIND_LOOPBACK] = "loopback",
+                                        [HX_KIND_DOWN] = "down"};
     struct ifaddrs *interfaces = NULL;
     struct fi_info *list;
 
@@ -365,11 +305,11 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
         interfaces = NULL;
     list = offers_get(NULL, FI_REMOTE_COMM);
     for (const struct fi_info *i = list; i != NULL; i = i->next) {
-        const char *defect = offer_defect(i);
+        const char *defect = hx_offer_defect(i);
         if (defect == NULL && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
             defect = "only if HX_PROVIDER names it";
         if (i->fabric_attr->prov_name != NULL && i->domain_attr->name != NULL)
-            visit(i, defect ? defect : kinds[offer_kind(i, interfaces)], arg);
+            visit(i, defect ? defect : kinds[hx_offer_kind(i, interfaces)], arg);
     }
     if (list != NULL)
         fi_freeinfo(list);

@@ -74,7 +74,8 @@ void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
 struct hx_node_header {
     uint64_t magic;
     _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
-    _Atomic uint32_t arrived;    /* ranks that have written their cpus and address, or their failure */
+    _Atomic uint32_t placed;     /* ranks that have written their cpus and place */
+    _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
@@ -82,6 +83,7 @@ struct hx_node_header {
 
 struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up */
     int32_t node;
+    int16_t socket, numa; /* where the rank runs, of this node's only; -1: not in one only */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };

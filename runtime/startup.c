@@ -25,20 +25,44 @@ static int nap(const struct hx_world *world, double *slept)
     return world->env->timeout <= 0 || (*slept += 1.5e-4) <= world->env->timeout;
 }
 
-static hx_status_t node_arrive(struct hx_world *world, const struct hx_place *place)
+/* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
+static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
+{
+    double slept = 0;
+
+    /* release pairs with the acquire below */
+    atomic_fetch_add_explicit(counter, 1, memory_order_release);
+    while (atomic_load_explicit(counter, memory_order_acquire) < (uint32_t)world->shared->n)
+        if (!nap(world, &slept))
+            return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
+                           atomic_load(counter), world->shared->n, world->env->timeout);
+    return HX_SUCCESS;
+}
+
+static void place_tell(struct hx_world *world, const struct hx_place *place)
 {
     struct hx_node_header *header = world->shared->header;
-    double slept = 0;
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
-    /* release pairs with the acquire below: masks and addresses of all are there */
-    atomic_fetch_add_explicit(&header->arrived, 1, memory_order_release);
-    while (atomic_load_explicit(&header->arrived, memory_order_acquire) < (uint32_t)world->shared->n)
-        if (!nap(world, &slept))
-            return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
-                           atomic_load(&header->arrived), world->shared->n, world->env->timeout);
-    return HX_SUCCESS;
+    world->shared->table[world->rank].socket = place->socket;
+    world->shared->table[world->rank].numa = place->numa;
+}
+
+struct hx_net_seat hx_world_seat(const struct hx_world *world)
+{
+    const struct hx_shared *shared = world->shared;
+    const struct hx_job_entry *mine = &shared->table[world->rank];
+    struct hx_net_seat seat = {0, 0};
+
+    for (int i = 0; i < shared->n; i++) {
+        const struct hx_job_entry *other = &shared->table[shared->ranks[i]];
+        if (other->socket != mine->socket || other->numa != mine->numa)
+            continue;
+        seat.index += i < shared->me;
+        seat.sharers++;
+    }
+    return seat;
 }
 
 /* One node's value: count, then for each rank its number, its address's length, its address. */
@@ -198,7 +222,8 @@ static hx_status_t own_open(struct hx_world *world)
 
     if (status != HX_SUCCESS || world->shared->n == world->size)
         return status;
-    status = hx_registry.net->open(world->env, world->rank, world->size, world->shared->me, &world->net);
+    struct hx_net_seat seat = hx_world_seat(world);
+    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, &world->net);
     if (status == HX_SUCCESS)
         status = hx_registry.net->address(world->net, mine->address, &bytes);
     mine->address_bytes = (uint32_t)bytes;
@@ -211,11 +236,13 @@ static hx_status_t world_exchange(struct hx_world *world, const struct hx_place 
     hx_status_t fenced;
 
     if (world->shared) {
+        place_tell(world, place);
+        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->placed));
         if (failure->status == HX_SUCCESS)
             hx_failure_keep(failure, world->rank, own_open(world));
         if (failure->status != HX_SUCCESS)
             hx_node_fail(world->shared, failure);
-        hx_failure_keep(failure, world->rank, node_arrive(world, place));
+        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
         if (failure->status == HX_SUCCESS)
             *failure = world->shared->header->failure;
     }

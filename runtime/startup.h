@@ -8,6 +8,7 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
 /* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
 hx_status_t hx_tuning_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
+struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
 /* startup_job.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. Errors: HX_ERR_NOMEM,
  * HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */

@@ -54,14 +54,19 @@ struct hx_net_profile {
     double message_us; /* CPU time of a further message in the same round */
 };
 
+/* This rank among those of its node that run where it runs, and so find the same interfaces near. */
+struct hx_net_seat {
+    int index, sharers;
+};
+
 struct hx_net; /* an open endpoint */
 
 struct hx_net_ops {
     const char *name;
 
-    /* Open one endpoint on this process's nearest interface. peers: number of ranks of the job. local_rank: among the ranks of this node.
+    /* Open endpoints on this process's nearest interfaces, or on its share of them. nranks: of the job.
      * Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
-    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, int local_rank, struct hx_net **net);
+    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat, struct hx_net **net);
 
     /* This endpoint's address: *bytes in: capacity, out: length. Includes what a peer must agree on (version, provider name). */
     hx_status_t (*address)(struct hx_net *net, void *blob, size_t *bytes);

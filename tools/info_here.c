@@ -4,6 +4,7 @@
 #include "inter/fabric.h"
 #include "runtime/env_value.h"
 #include "runtime/reduce_table.h"
+#include "runtime/startup.h"
 #include "topo/nic.h"
 #include <hwloc.h>
 #include <stdlib.h>
@@ -102,9 +103,10 @@ static void rate_tell(struct json_object *o, uint64_t rate_bits)
         info_text(o, "gbit_per_s", NULL);
 }
 
+static const char *const distances[] = {"same NUMA node or L3 cache", "same socket", "other socket", "unknown"};
+
 static struct json_object *rdma_tell(const struct hx_topo *topo)
 {
-    static const char *const distances[] = {"same NUMA node or L3 cache", "same socket", "other socket", "unknown"};
     struct json_object *list = json_object_new_array();
     int n = hx_nic_rdma_list(NULL, 0);
     struct hx_nic *nics = calloc((size_t)n + 1, sizeof(*nics));
@@ -126,11 +128,6 @@ static struct json_object *rdma_tell(const struct hx_topo *topo)
     return list;
 }
 
-struct offers {
-    struct json_object *list;
-    const struct fi_info *chosen;
-};
-
 static int is_same(const struct json_object *row, const char *key, const char *value)
 {
     struct json_object *member;
@@ -138,45 +135,62 @@ static int is_same(const struct json_object *row, const char *key, const char *v
     return json_object_object_get_ex(row, key, &member) && !strcmp(json_object_get_string(member), value);
 }
 
-/* One row per provider and interface: of its addresses the first, unless another is chosen. */
+/* One row per provider and interface. */
 static void offer_tell(const struct fi_info *info, const char *state, void *arg)
 {
-    struct offers *offers = arg;
-    const struct fi_info *chosen = offers->chosen;
+    struct json_object *list = arg, *o;
     const char *provider = info->fabric_attr->prov_name, *interface = info->domain_attr->name;
-    struct json_object *o;
 
-    for (size_t i = 0; i < json_object_array_length(offers->list); i++) {
-        o = json_object_array_get_idx(offers->list, i);
+    for (size_t i = 0; i < json_object_array_length(list); i++) {
+        o = json_object_array_get_idx(list, i);
         if (is_same(o, "interface", interface) && is_same(o, "provider", provider))
             return;
     }
-    int is_chosen = chosen && !strcmp(provider, chosen->fabric_attr->prov_name) &&
-                    !strcmp(interface, chosen->domain_attr->name);
     o = json_object_new_object();
     info_text(o, "interface", interface);
     info_text(o, "provider", provider);
-    rate_tell(o, info->nic && info->nic->link_attr ? info->nic->link_attr->speed : 0);
-    info_text(o, "state", is_chosen ? "chosen" : state);
-    json_object_array_add(offers->list, o);
+    info_text(o, "state", state);
+    json_object_array_add(list, o);
+}
+
+/* The chosen provider's interfaces, best first, and those that this rank uses. */
+static struct json_object *nics_tell(const struct hx_nic_choice *choice)
+{
+    struct json_object *list = json_object_new_array();
+
+    for (int i = 0; i < choice->n; i++) {
+        const struct hx_nic *nic = &choice->nics[i];
+        struct json_object *o = json_object_new_object();
+        const char *used = i < choice->near ? "left to others" : "no: not as good";
+        for (int k = 0; k < choice->nrails; k++)
+            if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
+                used = k ? "yes, also" : "yes";
+        info_text(o, "interface", nic->name);
+        info_text(o, "provider", choice->rails[0]->fabric_attr->prov_name);
+        rate_tell(o, nic->rate_bits);
+        info_text(o, "distance", distances[nic->distance]);
+        info_text(o, "used", used);
+        json_object_array_add(list, o);
+    }
+    return list;
 }
 
 static struct json_object *network_tell(const struct hx_world *world, const struct hx_topo *topo)
 {
-    struct json_object *o = json_object_new_object();
-    struct fi_info *chosen = NULL;
-    struct offers offers = {.list = json_object_new_array()};
+    struct json_object *o = json_object_new_object(), *offers = json_object_new_array();
+    struct hx_net_seat seat = hx_world_seat(world);
+    struct hx_nic_choice choice;
 
-    if (hx_negotiate(world->env, world->shared->me, &chosen) != HX_SUCCESS)
+    if (hx_negotiate(world->env, &seat, &choice) != HX_SUCCESS)
         info_text(o, "unusable", hx_last_detail());
-    offers.chosen = chosen;
-    hx_offers_visit(offer_tell, &offers);
+    hx_offers_visit(offer_tell, offers);
     info_text(o, "between_nodes",
               world->net ? hx_registry.net->describe(world->net) : "not needed: all ranks share a node");
     section(o, "rdma_devices", rdma_tell(topo));
-    section(o, "offers", offers.list);
-    if (chosen)
-        fi_freeinfo(chosen);
+    if (choice.nrails > 0)
+        section(o, "interfaces", nics_tell(&choice));
+    section(o, "offers", offers);
+    hx_nic_choice_free(&choice);
     return o;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which network interface a rank uses: the best by state and nearness, and ranks that find the same ones equally good
- * take them in turn.
+ * Which network interfaces a rank uses: the best by state, nearness and rate; ranks that find the same ones equally
+ * good share them out.
  *
  * Nearness is a question about two sets of processing units: those that the thread is bound to, and those next to the
  * device (the first ordinary object above it in hwloc's tree). Whatever object holds both sets says how near they are.
@@ -66,7 +66,11 @@ static int compare_merit(const struct hx_nic *a, const struct hx_nic *b)
         return a->loopback ? 1 : -1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
-    return (a->rate_bits < b->rate_bits) - (a->rate_bits > b->rate_bits);
+    if (a->rate_bits != b->rate_bits)
+        return a->rate_bits > b->rate_bits ? -1 : 1;
+    if (a->shadowed != b->shadowed)
+        return a->shadowed ? 1 : -1;
+    return !a->stacked != !b->stacked ? (a->stacked ? 1 : -1) : 0;
 }
 
 static int compare(const void *left, const void *right)
@@ -76,13 +80,42 @@ static int compare(const void *left, const void *right)
     return order ? order : strcmp(a->name, b->name);
 }
 
-int hx_nic_choose(struct hx_nic *nics, int n, int local_rank)
+int hx_nic_near(struct hx_nic *nics, int n)
 {
+    int near = 1;
+
     if (n < 1)
-        return -1;
+        return 0;
+    for (int i = 0; i < n; i++)
+        nics[i].shadowed = 0;
     qsort(nics, (size_t)n, sizeof *nics, compare);
-    int equal = 1;
-    while (equal < n && !compare_merit(&nics[0], &nics[equal]))
-        equal++;
-    return local_rank > 0 ? local_rank % equal : 0;
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++)
+            nics[i].shadowed |= nics[i].routed && nics[k].routed && nics[i].network == nics[k].network;
+    qsort(nics, (size_t)n, sizeof *nics, compare);
+    while (near < n && !compare_merit(&nics[0], &nics[near]) && (nics[near].rate_bits || !nics[near].routed))
+        near++;
+    return near;
+}
+
+int hx_nic_share(const struct hx_nic *nics, int n, int index, int sharers, int max, int *taken)
+{
+    int unlike = 0, first = 0, count;
+
+    if (n < 1)
+        return 0;
+    if (index < 0 || index >= sharers)
+        index = 0, sharers = 1;
+    for (int i = 1; i < n; i++)
+        unlike |= nics[i].routed && nics[i].network != nics[0].network;
+    count = n < max ? n : max;
+    if (!unlike) { /* a part of them, of its own */
+        first = sharers < n ? (int)((int64_t)index * n / sharers) : index % n;
+        n = sharers < n ? (int)(((int64_t)index + 1) * n / sharers) - first : 1;
+        count = n < max ? n : max;
+        index = 0;
+    }
+    for (int i = 0; i < count; i++)
+        taken[i] = first + (index + i) % count;
+    return count;
 }

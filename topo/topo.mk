@@ -2,7 +2,7 @@
 # Who is where: shapes, places, network interfaces.
 
 hx_sources += topo/shape.c topo/shape.h topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h \
-    topo/nic.c topo/nic.h topo/nic_rdma.c
+    topo/nic.c topo/nic.h topo/nic_kernel.c topo/nic_rdma.c
 
 check_programs_list += tests/topo/test_shape tests/topo/test_place tests/topo/test_nic
 tests_topo_test_shape_SOURCES = tests/topo/test_shape.c

@@ -122,7 +122,7 @@ static void rank_run(const char *provider, int bounce, size_t chunk, int me, int
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(60);
     hx_fabric_test.register_local = bounce;
-    check(ops->open(&env, me, n, 0, &w->net) == HX_SUCCESS);
+    check(ops->open(&env, me, n, &(struct hx_net_seat){0, 1}, &w->net) == HX_SUCCESS);
     meeting->bytes[me] = BLOB_BYTES;
     check(ops->address(w->net, meeting->blob[me], &meeting->bytes[me]) == HX_SUCCESS);
     atomic_fetch_add(&meeting->arrived, 1);

@@ -12,31 +12,42 @@
 #define BLOB_BYTES 1024
 #define ops (&hx_net_fabric)
 
+static const struct hx_net_seat alone = {0, 1};
+
 static void test_bad_names(void **state)
 {
     struct hx_env env = {.provider = "nosuch"};
     struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_PROVIDER=nosuch"));
     assert_non_null(strstr(hx_last_detail(), "tcp;ofi_rxm"));
-    env = (struct hx_env){.interface = "eth77"};
-    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_INTERFACE=eth77"));
+    env = (struct hx_env){.nic = "eth77"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_NIC=eth77"));
     assert_non_null(strstr(hx_last_detail(), " lo"));
-    env = (struct hx_env){.interface = "eth77", .provider = "sockets"};
-    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "there are: "));
+    env = (struct hx_env){.nic = "lo, eth77,eth78"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo, eth77,eth78: no such network interface as eth77 for"));
+    env = (struct hx_env){.nic = "lo,lo"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    env = (struct hx_env){.nic = " ,"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_NIC= ,: no such"));
+    env = (struct hx_env){.nic = "eth77", .provider = "sockets"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "eth77"));
 }
 
 static void test_loopback(void **state)
 {
-    struct hx_env env = {.interface = "lo"};
+    struct hx_env env = {.nic = "lo"};
     struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_SUCCESS);
     assert_non_null(strstr(ops->describe(net), " on lo"));
     assert_true(hx_provider_is_native_tcp(net->info));
     ops->close(net, 0);
@@ -61,7 +72,7 @@ static void test_bad_address(void **state)
     size_t bytes = sizeof(blob), few = 10;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, 0, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_SUCCESS);
     assert_int_equal(ops->address(net, blob, &few), HX_ERR_INTERNAL);
     assert_int_equal(ops->address(net, blob, &bytes), HX_SUCCESS);
     refused_blob(net, blob, bytes, 0, 1, "no address of hierax");
@@ -72,11 +83,11 @@ static void test_bad_address(void **state)
     assert_int_equal(ops->connect(net, 1, blob, 3), HX_ERR_TRANSPORT);
     assert_int_equal(ops->connect(net, 0, blob, bytes), HX_ERR_INTERNAL);
     assert_int_equal(ops->connect(net, 2, blob, bytes), HX_ERR_INTERNAL);
-    assert_int_equal(ops->open(&other, 1, 2, 0, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->open(&other, 1, 2, &alone, &foreign), HX_SUCCESS);
     assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "sockets"));
     ops->close(foreign, 0);
-    assert_int_equal(ops->open(&chunked, 1, 2, 0, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->open(&chunked, 1, 2, &alone, &foreign), HX_SUCCESS);
     assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "12345"));
     ops->close(foreign, 0);

@@ -67,7 +67,8 @@ grep -Eq '^  HX_TIMEOUT +7.5 +environment +job +300 ' "$tmp/out" || fault "HX_TI
 grep -Eq '^  HX_SPIN +-1 +default +local ' "$tmp/out" || fault "HX_SPIN is not told: $(grep HX_SPIN "$tmp/out")"
 [ "$(grep -c '^  HX_' "$tmp/out")" = "$(env -i "$build/tests/runtime/print_env" | grep -c '^| .HX_')" ] || fault "not all settings"
 grep -Eq '^  cpus allowed +[1-9]' "$tmp/out" || fault "no usable processing unit"
-grep -Eq '^    [a-z].* (chosen|usable|loopback)$' "$tmp/out" || fault "no network interface"
+grep -Eq '^    [a-z].* (usable|loopback)$' "$tmp/out" || fault "no network interface"
+grep -Eq '^    [a-z].* yes$' "$tmp/out" || fault "no network interface in use"
 grep -qx '  ranks     1' "$tmp/out" || fault "no job of one rank"
 
 # ---- in a job: told once, by rank 0

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which of a provider's interfaces (libfabric: domains) a rank uses: those that HX_NIC names, or else the nearest, as
+ * topo/nic.h orders them; in either case the ranks of a node share them out.
+ */
+#include "fabric.h"
+#include "runtime/error.h"
+#include "runtime/log.h"
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- names */
+
+/* A device's name, or a domain's up to "-": rdmap0s6 for rdmap0s6-rdm. */
+static int name_matches(const struct fi_info *info, const char *wanted, size_t length)
+{
+    const char *domain = info->domain_attr->name, *device = NULL;
+
+    if (info->nic != NULL && info->nic->device_attr != NULL)
+        device = info->nic->device_attr->name;
+    return (device != NULL && strncmp(device, wanted, length) == 0 && device[length] == '\0') ||
+           (strncmp(domain, wanted, length) == 0 && (domain[length] == '\0' || domain[length] == '-'));
+}
+
+/* The next of "a,b,c" at *at, which moves behind it; NULL at the end. */
+static const char *next_name(const char **at, size_t *length)
+{
+    const char *name;
+
+    *at += strspn(*at, ", ");
+    *length = strcspn(*at, ", ");
+    name = *length > 0 ? *at : NULL;
+    *at += *length;
+    return name;
+}
+
+/* Its place in the list, from 1; 0: not there. */
+int hx_nic_is_named(const struct fi_info *info, const char *names)
+{
+    const char *name;
+    size_t length;
+
+    for (int place = 1; (name = next_name(&names, &length)) != NULL; place++)
+        if (name_matches(info, name, length))
+            return place;
+    return 0;
+}
+
+static int is_down(const char *name, size_t length, const struct ifaddrs *interfaces)
+{
+    for (const struct ifaddrs *i = interfaces; i != NULL; i = i->ifa_next)
+        if (strncmp(i->ifa_name, name, length) == 0 && i->ifa_name[length] == '\0')
+            return (i->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
+    return 0;
+}
+
+hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
+                           const struct ifaddrs *interfaces)
+{
+    const char *at = nics, *name;
+    char names[256];
+    size_t length;
+
+    hx_names_join(list, provider != NULL ? provider : "", names, sizeof(names));
+    while ((name = next_name(&at, &length)) != NULL) {
+        const struct fi_info *i = list;
+        while (i != NULL && ((provider != NULL && strcmp(provider, i->fabric_attr->prov_name) != 0) ||
+                             hx_offer_defect(i) != NULL || !name_matches(i, name, length) ||
+                             hx_offer_kind(i, interfaces) == HX_KIND_DOWN))
+            i = i->next;
+        if (i == NULL)
+            break;
+    }
+    if (name == NULL)
+        name = nics, length = strlen(nics);
+    return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s for libfabric%s%s; there are: %s", nics,
+                   is_down(name, length, interfaces) ? "the link is down of" : "no such network interface as",
+                   (int)length, name, provider ? " provider " : "", provider ? provider : "", names);
+}
+
+/* ---- what there is */
+
+static uint32_t hash(const char *text) /* FNV-1a */
+{
+    uint32_t value = 2166136261u;
+
+    for (; *text != '\0'; text++)
+        value = (value ^ (uint8_t)*text) * 16777619u;
+    return value;
+}
+
+uint32_t hx_offer_network(const struct fi_info *info)
+{
+    return info->fabric_attr->name != NULL ? hash(info->fabric_attr->name) : 0;
+}
+
+static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struct ifaddrs *interfaces)
+{
+    const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
+
+    *nic = (struct hx_nic){.up = hx_offer_kind(info, interfaces) != HX_KIND_DOWN,
+                           .loopback = hx_offer_kind(info, interfaces) == HX_KIND_LOOPBACK,
+                           .network = hx_offer_network(info),
+                           .routed = hx_offer_is_routed(info),
+                           .distance = 3};
+    snprintf(nic->name, sizeof(nic->name), "%s", info->domain_attr->name);
+    if (bus != NULL && bus->bus_type == FI_BUS_PCI) {
+        nic->has_pci = 1;
+        nic->domain = bus->attr.pci.domain_id;
+        nic->bus = bus->attr.pci.bus_id;
+        nic->device = bus->attr.pci.device_id;
+        nic->function = bus->attr.pci.function_id;
+    }
+    if (nic->routed)
+        hx_nic_kernel_read("/sys", nic);
+    if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->speed > 0)
+        nic->rate_bits = info->nic->link_attr->speed;
+}
+
+/* Rates that libfabric does not tell, from rdma-core, whose devices' names begin the domains'. */
+static void rates_complete(struct hx_nic *nics, int n)
+{
+    struct hx_nic devices[HX_NICS_MAX];
+    int found = -1;
+
+    for (int i = 0; i < n; i++) {
+        if (nics[i].rate_bits != 0 || nics[i].routed)
+            continue;
+        if (found < 0)
+            found = hx_nic_rdma_list(devices, HX_NICS_MAX);
+        for (int k = 0; k < found && k < HX_NICS_MAX; k++) {
+            size_t length = strlen(devices[k].name);
+            if (strncmp(devices[k].name, nics[i].name, length) == 0 && strchr("-", nics[i].name[length]) != NULL)
+                nics[i].rate_bits = devices[k].rate_bits;
+        }
+    }
+}
+
+/* One for each domain name: of its addresses IPv4 before IPv6, then libfabric's order. */
+static void nic_enter(struct hx_nic_choice *out, const struct fi_info **offers, const struct fi_info *info,
+                      const struct ifaddrs *interfaces)
+{
+    int at = 0;
+
+    while (at < out->n && strcmp(out->nics[at].name, info->domain_attr->name) != 0)
+        at++;
+    if (at == HX_NICS_MAX || (at < out->n && (hx_offer_is_ipv6(info) || !hx_offer_is_ipv6(offers[at]))))
+        return;
+    nic_fill(&out->nics[at], info, interfaces);
+    out->nics[at].id = at;
+    offers[at] = info;
+    out->n += at == out->n;
+}
+
+static void distances_fill(struct hx_nic *nics, int n)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_topo *topo;
+    int known = 0;
+
+    for (int i = 0; i < n; i++)
+        known += nics[i].has_pci;
+    if (n < 2 || known == 0) /* the kernel's interfaces are equally near: all ranks must find the same networks */
+        return;
+    if (hx_topo_open(NULL, NULL, &topo, error) != 0) {
+        hx_warn("nearest network interface not known: %s", error);
+        return;
+    }
+    hx_nic_distances(topo, nics, n);
+    hx_topo_close(topo);
+}
+
+/* ---- choosing */
+
+static void by_name(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
+{
+    for (int place = 1; out->near < out->n; place++) {
+        int at = out->near;
+        while (at < out->n && hx_nic_is_named(offers[out->nics[at].id], names) != place)
+            at++;
+        if (at == out->n) /* no further name; or one that is there twice */
+            break;
+        struct hx_nic nic = out->nics[at];
+        out->nics[at] = out->nics[out->near];
+        out->nics[out->near++] = nic;
+    }
+}
+
+/* The interfaces named, in that order; each must be there and up. */
+static hx_status_t choose_named(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
+{
+    const char *at = names;
+    size_t length;
+    int count = 0;
+
+    by_name(out, offers, names);
+    while (next_name(&at, &length) != NULL)
+        count++;
+    for (int i = 0; i < out->near; i++)
+        count += !out->nics[i].up;
+    return out->near == count && count > 0 ? HX_SUCCESS : HX_ERR_TRANSPORT;
+}
+
+hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
+                           const struct ifaddrs *interfaces, const struct hx_net_seat *seat, struct hx_nic_choice *out)
+{
+    const struct fi_info *offers[HX_NICS_MAX];
+    const char *provider = best->fabric_attr->prov_name;
+    int taken[HX_RAILS_MAX];
+
+    nic_enter(out, offers, best, interfaces);
+    for (const struct fi_info *i = list; i != NULL; i = i->next)
+        if (hx_offer_defect(i) == NULL && strcmp(i->fabric_attr->prov_name, provider) == 0 &&
+            (names != NULL ? hx_nic_is_named(i, names) != 0
+                           : hx_offer_kind(best, interfaces) == HX_KIND_REAL && hx_offer_kind(i, interfaces) == HX_KIND_REAL))
+            nic_enter(out, offers, i, interfaces);
+    distances_fill(out->nics, out->n);
+    rates_complete(out->nics, out->n);
+    if (names == NULL)
+        out->near = hx_nic_near(out->nics, out->n);
+    else if (choose_named(out, offers, names) != HX_SUCCESS)
+        return hx_nics_refuse(list, provider, names, interfaces);
+    out->nrails = hx_nic_share(out->nics, out->near, seat->index, seat->sharers, HX_RAILS_MAX, taken);
+    for (int i = 0; i < out->nrails; i++)
+        if ((out->rails[i] = fi_dupinfo(offers[out->nics[taken[i]].id])) == NULL)
+            return hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");
+    return HX_SUCCESS;
+}
+
+void hx_nic_choice_free(struct hx_nic_choice *choice)
+{
+    for (int i = 0; i < choice->nrails; i++)
+        if (choice->rails[i] != NULL)
+            fi_freeinfo(choice->rails[i]);
+    choice->nrails = 0;
+}
