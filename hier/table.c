@@ -80,10 +80,20 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, 
         snprintf(entry->provider, sizeof(entry->provider), "%s", provider);
 }
 
+static int key_order(const struct hx_table_entry *a, const struct hx_table_entry *b)
+{
+    const int pairs[][2] = {{(int)a->coll, (int)b->coll},         {a->ordered, b->ordered},     {a->nnodes, b->nnodes},
+                            {a->min_local, b->min_local}, {a->max_local, b->max_local}, {b->in_order, a->in_order}};
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
+        if (pairs[i][0] != pairs[i][1])
+            return pairs[i][0] < pairs[i][1] ? -1 : 1;
+    return strcmp(a->provider, b->provider);
+}
+
 int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entry *b)
 {
-    return a->coll == b->coll && a->ordered == b->ordered && a->nnodes == b->nnodes && a->min_local == b->min_local &&
-           a->max_local == b->max_local && a->in_order == b->in_order && !strcmp(a->provider, b->provider);
+    return key_order(a, b) == 0;
 }
 
 const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes)
@@ -91,6 +101,24 @@ const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries,
     for (int i = 0; i < n; i++)
         if (entries[i].from_bytes <= bytes && bytes <= entries[i].to_bytes && hx_table_same_key(&entries[i], key))
             return &entries[i];
+    return NULL;
+}
+
+static int entry_order(const void *x, const void *y)
+{
+    const struct hx_table_entry *a = x, *b = y;
+    int order = key_order(a, b);
+
+    return order ? order : (a->from_bytes > b->from_bytes) - (a->from_bytes < b->from_bytes);
+}
+
+const struct hx_table_entry *hx_table_sort(struct hx_table *table)
+{
+    if (table->n > 1)
+        qsort(table->entries, (size_t)table->n, sizeof(*table->entries), entry_order);
+    for (int i = 1; i < table->n; i++)
+        if (hx_table_same_key(&table->entries[i - 1], &table->entries[i]) && table->entries[i - 1].to_bytes >= table->entries[i].from_bytes)
+            return &table->entries[i - 1];
     return NULL;
 }
 

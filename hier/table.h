@@ -18,6 +18,7 @@
 #ifndef HX_TABLE_H
 #define HX_TABLE_H
 #include "compose.h"
+#include <stdio.h>
 
 #define HX_TABLE_VERSION 1
 #define HX_TABLE_CPU_BYTES 64
@@ -38,6 +39,7 @@ struct hx_table_entry {
     double us;                               /* median time of a call */
     char default_plan[HX_CANDIDATE_NAME_BYTES]; /* what the cost model had chosen, and its time */
     double default_us;
+    int line; /* of the file it was read from */
 };
 
 /* What must be alike where a table is made and where it is used. */
@@ -49,6 +51,7 @@ struct hx_table_machine {
 
 struct hx_table {
     struct hx_table_machine machine;
+    int line; /* where the file tells that machine */
     int n;
     struct hx_table_entry *entries;
 };
@@ -57,9 +60,17 @@ struct hx_table {
 struct hx_table *hx_table_new(void);
 void hx_table_free(struct hx_table *table);
 
-/* Read a file. HX_ERR_ENV with "file:line: reason" in the detail: it cannot be read, is no table, is of a later version, or an entry is
- * wrong. */
+/* Read a file; its entries come in the order of hx_table_sort. HX_ERR_ENV with "file:line:column: reason" in the detail: it is no table, is
+ * of a later version, a member is wrong or stands twice, or two entries hold for the same; "file: reason": it cannot be read. */
 hx_status_t hx_table_read(const char *path, struct hx_table **table);
+/* The same of a text, which a NUL follows. path: for messages. */
+hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, struct hx_table **table);
+
+/* Put entries in order: by what they are for, then by size. Returns NULL, or the first of two neighbours that hold for the same sizes. */
+const struct hx_table_entry *hx_table_sort(struct hx_table *table);
+
+/* As a file holds it. */
+void hx_table_print(FILE *out, const struct hx_table *table);
 
 /* Write it: the file is there as a whole, or as it was before. HX_ERR_ENV with a detail. */
 hx_status_t hx_table_write(const struct hx_table *table, const char *path);

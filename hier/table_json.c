@@ -2,6 +2,7 @@
 /* The tuning table as a JSON file: read with every value checked, written so that no reader ever sees half of it. */
 #include "runtime/error.h"
 #include "table.h"
+#include "table_place.h"
 #include <errno.h>
 #include <json-c/json.h>
 #include <limits.h>
@@ -11,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define DEPTH_MAX 8
 
 const char hx_table_schema[] =
     "{\n"
@@ -58,25 +57,25 @@ const char hx_table_schema[] =
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct reader {
-    const char *path;
-    char *text;
+    const char *path, *text;
     size_t bytes;
-    size_t at;               /* where a fault is reported */
     struct json_object *from; /* whose members are read */
-    hx_status_t status;      /* sticky */
+    size_t at;                /* where that begins */
+    hx_status_t status;       /* sticky */
 };
 
-/* what: a member's name, as a rule. Outside the entries it stands once, which tells the line. */
-static void bad(struct reader *r, const char *reason, const char *what)
+static void refuse(struct reader *r, size_t at, const char *what, const char *reason)
 {
-    const char *named = r->at == 0 && *what ? strstr(r->text, what) : NULL;
-    size_t at = named ? (size_t)(named - r->text) : r->at;
-    int line = 1;
+    int line = 1, column = 1;
 
-    for (size_t i = 0; i < at && i < r->bytes; i++)
-        line += r->text[i] == '\n';
+    hx_place_line(r->text, 0, at, &line, &column);
     if (r->status == HX_SUCCESS)
-        r->status = hx_fail(HX_ERR_ENV, "%s:%d: %s%s", r->path, line, what, reason);
+        r->status = hx_fail(HX_ERR_ENV, "%s:%d:%d: %s%s", r->path, line, column, what, reason);
+}
+
+static void bad(struct reader *r, const char *reason, const char *name)
+{
+    refuse(r, hx_place_member(r->text, r->at, name), name, reason);
 }
 
 static struct json_object *member(struct reader *r, const char *name, enum json_type type, const char *must)
@@ -120,11 +119,10 @@ static int64_t read_integer(struct reader *r, const char *name, int64_t low, int
 static double read_number(struct reader *r, const char *name)
 {
     struct json_object *value = NULL;
+    int is_integer = r->status == HX_SUCCESS && json_object_object_get_ex(r->from, name, &value) && json_object_is_type(value, json_type_int);
     double found;
 
-    if (r->status == HX_SUCCESS && json_object_object_get_ex(r->from, name, &value) && json_object_is_type(value, json_type_int))
-        return (double)json_object_get_int64(value);
-    value = member(r, name, json_type_double, " must be a number");
+    value = member(r, name, is_integer ? json_type_int : json_type_double, " must be a number");
     found = value ? json_object_get_double(value) : 0;
     if (!isfinite(found) || found < 0)
         bad(r, " must be finite and not negative", name);
@@ -159,12 +157,12 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     uint64_t ranks[2] = {0, 0}, bytes[2] = {0, 0};
 
     if (!json_object_is_type(r->from, json_type_object)) {
-        bad(r, " must be an object", "an entry");
+        refuse(r, r->at, "an entry", " must be an object");
         return;
     }
     read_text(r, "collective", name, sizeof(name));
     if (r->status == HX_SUCCESS && hx_coll_parse(name, &entry->coll) != 0)
-        bad(r, ": no such collective", name);
+        refuse(r, hx_place_member(r->text, r->at, "collective"), name, ": no such collective");
     commutative = member(r, "commutative", json_type_boolean, " must be true or false");
     entry->ordered = commutative && !json_object_get_boolean(commutative);
     entry->nnodes = (int)read_integer(r, "nodes", 1, INT_MAX);
@@ -188,88 +186,84 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     entry->default_us = read_number(r, "default_us");
 }
 
-/* Where the next object begins that lies in an array in the root, from `at` on: an entry's line, which json-c does not tell. */
-static size_t next_entry(const struct reader *r, size_t at, int *depth)
+static void read_machine(struct reader *r, struct hx_table *table)
 {
-    int in_text = 0;
+    const size_t root_at = r->at;
+    int column = 1;
 
-    for (; at < r->bytes; at++) {
-        char c = r->text[at];
-        if (in_text) {
-            at += c == '\\';
-            in_text = c != '"';
-        } else if (c == '"') {
-            in_text = 1;
-        } else if (c == '{' || c == '[') {
-            if (++*depth == 3 && c == '{')
-                return at;
-        } else if (c == '}' || c == ']') {
-            --*depth;
-        }
+    r->from = member(r, "machine", json_type_object, " must be an object");
+    r->at = hx_place_member(r->text, root_at, "machine");
+    table->line = 1;
+    hx_place_line(r->text, 0, r->at, &table->line, &column);
+    if (r->status == HX_SUCCESS) {
+        read_text(r, "cpu", table->machine.cpu, sizeof(table->machine.cpu));
+        table->machine.cpus = (int)read_integer(r, "cpus", 1, INT_MAX);
     }
-    return r->bytes;
+    r->at = root_at;
+}
+
+/* One more, at the end; their order is made later. */
+static struct hx_table_entry *room_make(struct reader *r, struct hx_table *table)
+{
+    size_t n = (size_t)table->n;
+    struct hx_table_entry *entries = table->entries;
+
+    if ((n & (n - 1)) == 0 && !(entries = realloc(entries, (n ? 2 * n : 1) * sizeof(*entries)))) {
+        r->status = hx_fail(HX_ERR_NOMEM, "%s: no memory for a table of %zu entries", r->path, 2 * n);
+        return NULL;
+    }
+    table->entries = entries;
+    memset(&entries[n], 0, sizeof(*entries));
+    return &entries[n];
+}
+
+static void read_entries(struct reader *r, struct json_object *entries, struct hx_table *table)
+{
+    size_t at = hx_place_first(r->text, hx_place_member(r->text, r->at, "entries")), before = 0;
+    int line = 1, column = 1;
+
+    for (size_t i = 0; r->status == HX_SUCCESS && i < json_object_array_length(entries); i++, at = hx_place_next(r->text, at)) {
+        struct hx_table_entry *entry = room_make(r, table);
+        hx_place_line(r->text, before, at, &line, &column);
+        r->at = before = at;
+        r->from = json_object_array_get_idx(entries, i);
+        if (!entry)
+            return;
+        entry->line = line;
+        read_entry(r, entry);
+        table->n += r->status == HX_SUCCESS;
+    }
 }
 
 static void read_root(struct reader *r, struct json_object *root, struct hx_table *table)
 {
+    const struct hx_table_entry *twice;
     struct json_object *entries;
-    int depth = 0;
-    size_t at = 0;
 
     r->at = 0;
     r->from = root;
     if (!json_object_is_type(root, json_type_object)) {
-        bad(r, " is not a table", "the file");
+        refuse(r, 0, "the file", " is not a table");
         return;
     }
     if (read_integer(r, "hierax_table", 1, INT_MAX) > HX_TABLE_VERSION)
         bad(r, " is of a later version: this Hierax reads version 1", "hierax_table");
     read_text(r, "hierax", table->machine.hierax, sizeof(table->machine.hierax));
     entries = member(r, "entries", json_type_array, " must be an array");
-    if ((r->from = member(r, "machine", json_type_object, " must be an object"))) {
-        read_text(r, "cpu", table->machine.cpu, sizeof(table->machine.cpu));
-        table->machine.cpus = (int)read_integer(r, "cpus", 1, INT_MAX);
-    }
-    for (size_t i = 0; r->status == HX_SUCCESS && i < json_object_array_length(entries); i++) {
-        struct hx_table_entry entry = {0};
-        r->at = at = next_entry(r, at, &depth);
-        at++;
-        r->from = json_object_array_get_idx(entries, i);
-        read_entry(r, &entry);
-        if (r->status == HX_SUCCESS)
-            r->status = hx_table_add(table, &entry);
-    }
-}
-
-static hx_status_t load(struct reader *r)
-{
-    FILE *in = fopen(r->path, "re");
-    struct stat info;
-    size_t capacity;
-
-    if (!in || fstat(fileno(in), &info) != 0) {
-        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", r->path, strerror(errno));
-        if (in)
-            fclose(in);
-        return status;
-    }
-    capacity = info.st_size >= 0 && info.st_size <= HX_TABLE_MAX_BYTES && S_ISREG(info.st_mode) ? (size_t)info.st_size + 1 : 0;
-    r->text = capacity ? malloc(capacity) : NULL;
-    r->bytes = r->text ? fread(r->text, 1, capacity - 1, in) : 0;
-    fclose(in);
-    if (!capacity)
-        return hx_fail(HX_ERR_ENV, "%s: no file of at most %d MiB", r->path, HX_TABLE_MAX_BYTES >> 20);
-    if (!r->text)
-        return hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes", r->path, capacity);
-    r->text[r->bytes] = '\0';
-    return HX_SUCCESS;
+    read_machine(r, table);
+    if (r->status == HX_SUCCESS)
+        read_entries(r, entries, table);
+    if (r->status == HX_SUCCESS && (twice = hx_table_sort(table)))
+        r->status = hx_fail(HX_ERR_ENV, "%s:%d: bytes overlap those of the entry for the same in line %d", r->path, twice[1].line, twice->line);
 }
 
 static void parse(struct reader *r, struct hx_table *table)
 {
-    struct json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
-    struct json_object *root = NULL;
+    struct json_tokener *tokener = json_tokener_new_ex(HX_PLACE_DEPTH);
+    struct json_object *root;
     enum json_tokener_error error;
+    const char *fault;
+    size_t at;
 
     if (!tokener) {
         r->status = hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", r->path);
@@ -278,31 +272,71 @@ static void parse(struct reader *r, struct hx_table *table)
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
     root = json_tokener_parse_ex(tokener, r->text, (int)r->bytes + 1); /* with the NUL: that is where it must end */
     error = json_tokener_get_error(tokener);
-    r->at = json_tokener_get_parse_end(tokener);
-    if (error != json_tokener_success)
-        bad(r, json_tokener_error_desc(error), "not JSON: ");
-    else if (r->at < r->bytes)
-        bad(r, "not JSON: something follows its end", "");
+    at = json_tokener_get_parse_end(tokener);
+    if (strlen(r->text) != r->bytes)
+        refuse(r, strlen(r->text), "not JSON: a NUL", "");
+    else if (error != json_tokener_success)
+        refuse(r, at, "not JSON: ", json_tokener_error_desc(error));
+    else if (at < r->bytes)
+        refuse(r, at, "not JSON: something follows its end", "");
+    else if ((fault = hx_place_fault(r->text, &at)))
+        refuse(r, at, fault, "");
     else
         read_root(r, root, table);
     json_object_put(root);
     json_tokener_free(tokener);
 }
 
-hx_status_t hx_table_read(const char *path, struct hx_table **table)
+hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, struct hx_table **table)
 {
-    struct reader r = {.path = path};
+    struct reader r = {.path = path, .text = text, .bytes = bytes};
 
-    *table = hx_table_new();
-    r.status = *table ? load(&r) : hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", path);
-    if (r.status == HX_SUCCESS)
-        parse(&r, *table);
-    free(r.text);
+    if (!(*table = hx_table_new()))
+        return hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", path);
+    parse(&r, *table);
     if (r.status != HX_SUCCESS) {
         hx_table_free(*table);
         *table = NULL;
     }
     return r.status;
+}
+
+/* The file's bytes and a NUL behind them. */
+static hx_status_t load(const char *path, char **text, size_t *bytes)
+{
+    FILE *in = fopen(path, "re");
+    struct stat info;
+    size_t capacity;
+
+    if (!in || fstat(fileno(in), &info) != 0) {
+        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", path, strerror(errno));
+        if (in)
+            fclose(in);
+        return status;
+    }
+    capacity = info.st_size >= 0 && info.st_size <= HX_TABLE_MAX_BYTES && S_ISREG(info.st_mode) ? (size_t)info.st_size + 1 : 0;
+    *text = capacity ? malloc(capacity) : NULL;
+    *bytes = *text ? fread(*text, 1, capacity - 1, in) : 0;
+    fclose(in);
+    if (!capacity)
+        return hx_fail(HX_ERR_ENV, "%s: no file of at most %d MiB", path, HX_TABLE_MAX_BYTES >> 20);
+    if (!*text)
+        return hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes", path, capacity);
+    (*text)[*bytes] = '\0';
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_table_read(const char *path, struct hx_table **table)
+{
+    char *text = NULL;
+    size_t bytes;
+    hx_status_t status = load(path, &text, &bytes);
+
+    *table = NULL;
+    if (status == HX_SUCCESS)
+        status = hx_table_parse(path, text, bytes, table);
+    free(text);
+    return status;
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
@@ -342,7 +376,7 @@ static void write_entry(FILE *out, const struct hx_table_entry *entry)
     fprintf(out, ", \"default_us\": %.3f}", entry->default_us);
 }
 
-static void write_table(FILE *out, const struct hx_table *table)
+void hx_table_print(FILE *out, const struct hx_table *table)
 {
     fprintf(out, "{\n  \"hierax_table\": %d,\n  \"hierax\": ", HX_TABLE_VERSION);
     write_text(out, table->machine.hierax);
@@ -366,7 +400,7 @@ hx_status_t hx_table_write(const struct hx_table *table, const char *path)
         return hx_fail(HX_ERR_ENV, "%s: this name is too long", path);
     if (!(out = fopen(beside, "we")))
         return hx_fail(HX_ERR_ENV, "%s: %s", beside, strerror(errno));
-    write_table(out, table);
+    hx_table_print(out, table);
     written = fflush(out) == 0 && fsync(fileno(out)) == 0 && !ferror(out);
     written = fclose(out) == 0 && written && rename(beside, path) == 0;
     if (!written) {

@@ -19,9 +19,9 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         return status;
     if (hx_table_foreign(table, why)) {
         if (strict)
-            status = hx_fail(HX_ERR_ENV, "%s: %s", path, why);
+            status = hx_fail(HX_ERR_ENV, "%s:%d: %s", path, table->line, why);
         else
-            hx_warn("HX_TABLE: %s is not used: %s", path, why);
+            hx_warn("HX_TABLE: %s:%d: it is not used: %s", path, table->line, why);
         table->n = 0;
     }
     for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {

@@ -8,6 +8,12 @@ tests_hier_test_cost_LDADD = $(HX_TEST_LIBS) -lm
 tests_hier_test_table_SOURCES = tests/hier/test_table.c
 tests_hier_test_table_LDADD = $(HX_TEST_LIBS)
 
+# Any bytes as a table: what the fuzzer has found.
+check_programs_list += tests/hier/test_table_corpus
+tests_hier_test_table_corpus_SOURCES = tests/hier/test_table_corpus.c tests/hier/fuzz_table.c tests/hier/fuzz_table.h
+tests_hier_test_table_corpus_LDADD = libhierax_internal.la
+EXTRA_DIST += tests/hier/fuzz_table.sh tests/hier/table.dict $(srcdir)/tests/hier/table_corpus
+
 tests_hier_test_slots_SOURCES = tests/hier/test_slots.c
 tests_hier_test_slots_LDADD = $(HX_TEST_LIBS)
 
