@@ -21,7 +21,7 @@ may_include() { # file -> folders
     intra/*) echo "intra runtime topo" ;;
     inter/*) echo "inter runtime topo" ;;
     hier/*) echo "hier intra inter runtime topo" ;;
-    tools/coll_plan* | tools/plan_* | tools/coll_info* | tools/info_* | tools/coll_tune* | tools/tune_*) echo "tools hier intra inter runtime topo" ;;
+    tools/coll_plan* | tools/plan_* | tools/coll_info* | tools/info_* | tools/doctor* | tools/coll_tune* | tools/tune_*) echo "tools hier intra inter runtime topo" ;;
     tools/*) echo "tools" ;;
     esac
 }

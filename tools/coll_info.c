@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info: what Hierax is and sees, here or in a job. All ranks of a job take part; rank 0 prints. */
 #include "coll_info.h"
+#include "doctor.h"
 #include <string.h>
 
 static void document_print(const struct info_options *o, struct json_object *document)
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
     int status = 0;
 
     info_options_parse(&options, argc, argv);
+    if (options.doctor && !options.help && !options.version && !options.error[0])
+        return doctor_run(&options); /* a job's ranks meet without hx_init */
     int anywhere = options.help || options.version || options.algorithms || options.error[0];
     hx_status_t started = hx_init(&world);
     if (started != HX_SUCCESS && !anywhere) {

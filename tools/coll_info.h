@@ -11,7 +11,7 @@ struct info_options {
     enum hx_coll colls[HX_COLL_COUNT];
     int ncolls;
     uint64_t ranks;
-    int ranks_given, algorithms, json, help, version;
+    int ranks_given, algorithms, doctor, json, help, version;
     char error[OPTION_TEXT_BYTES]; /* "": none */
 };
 

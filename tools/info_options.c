@@ -3,13 +3,14 @@
 #include "coll_info.h"
 #include <errno.h>
 
-enum { KEY_ALGORITHMS = 0x100, KEY_JSON };
+enum { KEY_ALGORITHMS = 0x100, KEY_DOCTOR, KEY_JSON };
 
 #define RANKS_MAX 1024
 
 static const struct argp_option option_table[] = {
     {"algorithms", KEY_ALGORITHMS, NULL, 0, "list the algorithms of these collectives, or of all", 1},
     {"ranks", 'p', "N", 0, "with --algorithms: count what they do on N ranks (default 8)", 1},
+    {"doctor", KEY_DOCTOR, NULL, 0, "examine this process, its node and the job it is started as, and say how to mend what is wrong", 1},
     {"json", KEY_JSON, NULL, 0, "write JSON", 2},
     {"help", 'h', NULL, 0, "show this text", 3},
     {"version", 'V', NULL, 0, "show the library's version", 3},
@@ -32,7 +33,11 @@ static const char doc[] =
     "  coll_info\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
     "  coll_info --algorithms allreduce -p 64\n\n"
-    "The exit status is 0; 1 when Hierax cannot start; 2 for a wrong command line or setting.";
+    "  coll_info --doctor\n"
+    "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"
+    "The doctor really tries what jobs need, within limits of time, and works where Hierax cannot start; each line is ok, warn (a job runs, "
+    "but slower, or something near it will not) or fail, with what that means and what mends it.\n\n"
+    "The exit status is 0; 1 when Hierax cannot start, or the doctor has found a fail; 2 for a wrong command line or setting.";
 
 static error_t coll_add(struct info_options *o, const char *text)
 {
@@ -59,6 +64,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case 'p':
         o->ranks_given = 1;
         return option_number("ranks", arg, 1, RANKS_MAX, &o->ranks, o->error) < 0 ? EINVAL : 0;
+    case KEY_DOCTOR: o->doctor = 1; return 0;
     case KEY_JSON: o->json = 1; return 0;
     case 'h': o->help = 1; return 0;
     case 'V': o->version = 1; return 0;

@@ -38,7 +38,34 @@ ring_dies() { # the store's clients learn of a dead rank at once, and which
     [ $status != 0 ] && [ "$(grep -c 'rank 2 has died' "$scratch/dies")" = 3 ]
 }
 
+# doctor STATUS PATTERN: on three hosts of two ranks the doctor exits so and says this
+doctor() {
+    local status=0
+    "$lab" coll_run 3 2 -- "${@:3}" "$top_builddir/tools/coll_info" --doctor >"$scratch/doctor" || status=$?
+    cat "$scratch/doctor"
+    [ $status = "$1" ] && grep -Eq -- "$2" "$scratch/doctor"
+}
+
+cut_off() { # hosts 2 and 3 do not reach each other
+    local status=0
+    "$lab" exec 2 -- ip route add blackhole 10.99.0.3/32 && "$lab" exec 3 -- ip route add blackhole 10.99.0.2/32 || return 1
+    doctor 1 '^fail +firewall +no TCP connection to h[23] .*\(rank [24] on h[23]\)$' || status=1
+    "$lab" exec 2 -- ip route del blackhole 10.99.0.3/32 && "$lab" exec 3 -- ip route del blackhole 10.99.0.2/32 && return $status
+}
+
+ahead() { # the clock of host 2 is, by 7 seconds
+    printf '%s\n' '#include <sys/syscall.h>' '#include <time.h>' '#include <unistd.h>' 'int clock_gettime(clockid_t id, struct timespec *t)' \
+        '{ long rc = syscall(SYS_clock_gettime, id, t); t->tv_sec += id == CLOCK_REALTIME ? 7 : 0; return (int)rc; }' |
+        ${CC:-cc} -shared -fPIC -x c - -o "$scratch/ahead.so" || return 1
+    # shellcheck disable=SC2016
+    doctor 0 '^warn +time +the clock of h2 is [67][.][0-9]* s ahead' \
+        bash -c '[ $(hostname) != h2 ] || export LD_PRELOAD=$0; exec "$@"' "$scratch/ahead.so"
+}
+
 check "lab up" "$lab" up 4
+check "doctor: three hosts, nothing fails" doctor 0 '^ok +firewall +6 TCP connections between 3 hosts$'
+check "doctor: a host's clock is ahead" ahead
+check "doctor: two hosts are cut off" cut_off
 check "bootstrap, 4 hosts of 2" "$lab" coll_run 4 2 -- "$ring" --expect 8
 check "bootstrap, a rank dies" ring_dies
 for job in "1 4" "2 1" "2 2" "4 2" "3 3,1,2"; do
