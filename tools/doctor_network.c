@@ -143,18 +143,20 @@ static void none_usable(struct doctor_finding *f)
 
 void doctor_provider(struct doctor_facts *facts, struct doctor_finding *f)
 {
-    struct fi_info *info = NULL;
+    struct hx_net_seat seat = {.index = 0, .sharers = 1};
+    struct hx_nic_choice choice;
     struct hx_env env;
 
     facts->efa_devices = efa_devices();
     address_find("", facts->address);
     hx_env_load(&env, NULL); /* a bad value is another check's finding */
-    if (hx_negotiate(&env, 0, &info) != HX_SUCCESS) {
+    if (hx_negotiate(&env, &seat, &choice) != HX_SUCCESS) {
         none_usable(f);
+        hx_nic_choice_free(&choice);
         hx_env_release(&env);
         return;
     }
-    const char *provider = info->fabric_attr->prov_name, *interface = info->domain_attr->name;
+    const char *provider = choice.rails[0]->fabric_attr->prov_name, *interface = choice.rails[0]->domain_attr->name;
     char address[DOCTOR_ADDRESS_BYTES] = "";
     snprintf(facts->provider, sizeof(facts->provider), "%s", provider);
     snprintf(facts->interface, sizeof(facts->interface), "%s", interface);
@@ -170,6 +172,6 @@ void doctor_provider(struct doctor_facts *facts, struct doctor_finding *f)
         efa_unused(provider, facts->efa_devices, f);
     if (!strcmp(interface, "lo"))
         doctor_find(f, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached", provider);
-    fi_freeinfo(info);
+    hx_nic_choice_free(&choice);
     hx_env_release(&env);
 }
