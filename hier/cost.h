@@ -23,7 +23,7 @@ struct hx_cost {
     double net_bytes;    /* sent by the busiest node */
 };
 
-#define HX_COARSE_SLICES_MAX 8 /* of a vector between nodes */
+#define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
 /* Bytes of a message between nodes that is not worth cutting: the CPU's part in it is 1/16 of the wire's. */
