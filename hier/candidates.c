@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Candidates: what they are made of; what the tables of algorithms offer for a shape, narrowed by the settings that
- * force a name. */
+ * force a name (forced.c). */
 #include "inter/algorithms.h"
 #include "intra/algorithms.h"
 #include "planner.h"
@@ -23,6 +23,15 @@ const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, 
     return NULL;
 }
 
+const char *hx_algorithm_name(const char *text, size_t length)
+{
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            if (!strncmp(a->name, text, length) && !a->name[length])
+                return a->name;
+    return NULL;
+}
+
 const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name)
 {
     const struct hx_algorithm *a;
@@ -34,7 +43,7 @@ const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, 
     return NULL;
 }
 
-static unsigned flat_scope(const struct hx_shape *shape)
+unsigned hx_flat_scope(const struct hx_shape *shape)
 {
     return shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
 }
@@ -137,14 +146,14 @@ int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct 
 
 int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape)
 {
-    if (strcmp(flat->name, "ring") || flat_scope(shape) != HX_SCOPE_FLAT)
+    if (strcmp(flat->name, "ring") || hx_flat_scope(shape) != HX_SCOPE_FLAT)
         return 1;
     return shape->max_local < HX_RING_CHANNELS ? shape->max_local : HX_RING_CHANNELS;
 }
 
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
-    unsigned scope = flat_scope(shape);
+    unsigned scope = hx_flat_scope(shape);
 
     if (candidate->ordered && !hx_candidate_keeps_order(candidate, shape))
         return 0;
@@ -163,75 +172,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
            (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
 }
 
-/* ---- settings ----------------------------------------------------------------------------------------------------- */
-
-static hx_status_t name_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope, const char *also)
-{
-    char choices[256];
-    const struct hx_algorithm *a;
-    int idx = 0, n;
-
-    if (!value || hx_algorithm_find(coll, scope, value) || (also && !strcmp(value, also)))
-        return HX_SUCCESS;
-    n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
-    while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
-        n += snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s", n ? ", " : "", a->name);
-    return hx_fail(HX_ERR_ENV, "%s=%s: no such algorithm for %s here; choose one of %s", variable, value, hx_coll_name(coll), choices);
-}
-
-/* As in the names of settings. */
-static const char *const setting_names[HX_COLL_COUNT] = {
-    [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
-    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
-    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
-    [HX_COLL_ALLTOALL] = "ALLTOALL", [HX_COLL_ALLTOALLV] = "ALLTOALLV",
-};
-
-static void forced_read(struct hx_planner *planner, const struct hx_env *env)
-{
-#define FORCED(coll, name) \
-    planner->forced[HX_COLL_##coll] =                                                                                  \
-        (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
-    FORCED(ALLREDUCE, allreduce);
-    FORCED(REDUCE_SCATTER, reduce_scatter);
-    FORCED(ALLGATHER, allgather);
-    FORCED(BCAST, bcast);
-    FORCED(REDUCE, reduce);
-    FORCED(BARRIER, barrier);
-    FORCED(GATHER, gather);
-    FORCED(SCATTER, scatter);
-    FORCED(SCAN, scan);
-    FORCED(EXSCAN, exscan);
-    FORCED(ALLTOALL, alltoall);
-    FORCED(ALLTOALLV, alltoallv);
-#undef FORCED
-}
-
-static hx_status_t forced_check(const struct hx_planner *planner)
-{
-    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
-    unsigned flat = flat_scope(planner->shape);
-    hx_status_t status = HX_SUCCESS;
-
-    for (int c = 0; c < HX_COLL_COUNT && status == HX_SUCCESS; c++) {
-        const struct hx_forced *forced = &planner->forced[c];
-        const struct {
-            const char *prefix, *value;
-            enum hx_coll coll;
-            unsigned scope;
-            const char *also;
-        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, hier ? "hier" : NULL},
-                      {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
-                      {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c, HX_SCOPE_INTER,
-                       NULL}};
-        for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
-            char variable[64];
-            snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
-            status = name_check(variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
-        }
-    }
-    return status;
-}
+/* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
 
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net)
@@ -258,8 +199,8 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     hx_shared_dimension(&dimensions, job->max_local ? job->max_local : shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
     planner->live_bytes = dimensions.live_bytes;
-    forced_read(planner, env);
-    return forced_check(planner);
+    hx_forced_read(planner, env);
+    return hx_forced_check(planner);
 }
 
 /* ---- candidates --------------------------------------------------------------------------------------------------- */
@@ -295,7 +236,7 @@ static void channels_add(struct candidate_list *list, struct hx_candidate *c)
 static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, const struct hx_forced *forced)
 {
     const struct hx_shape *shape = list->planner->shape;
-    unsigned scope = flat_scope(shape);
+    unsigned scope = hx_flat_scope(shape);
     const struct hx_algorithm *a;
     int idx = 0;
 
@@ -420,9 +361,10 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
                           struct hx_candidate *candidates, const char **fallback)
 {
     int ordered = folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
-    struct candidate_list list = {planner, folding, ordered, candidates, 0};
-    struct hx_planner unforced;
+    struct hx_planner at_size = *planner, unforced;
+    struct candidate_list list = {&at_size, folding, ordered, candidates, 0};
 
+    hx_forced_settle(at_size.forced, bytes);
     *fallback = levels_lack(planner, coll, list.ordered);
     candidates_list(&list, coll, root, bytes, !*fallback);
     if (list.n == 0 && folding != HX_FOLDS_EXACTLY) {

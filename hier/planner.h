@@ -20,7 +20,7 @@ static inline unsigned hx_coarse_window(const struct hx_plan *plan)
     return channels * HX_COARSE_WINDOW > HX_RING_CHANNELS ? HX_RING_CHANNELS / channels : HX_COARSE_WINDOW;
 }
 
-struct hx_forced { /* algorithm names from the settings, NULL where free */
+struct hx_forced { /* what the settings say, or of that what holds for one size: algorithm names; NULL where free */
     const char *plan, *intra, *inter;
 };
 
@@ -52,6 +52,12 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 /* The cheapest of them. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);
 
+/* forced.c: the settings that force algorithms, NAME[:SIZES],...; check them for this shape, HX_ERR_ENV with a detail; make names of
+ * checked ones, for a vector of `bytes`. */
+void hx_forced_read(struct hx_planner *planner, const struct hx_env *env);
+hx_status_t hx_forced_check(const struct hx_planner *planner);
+void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
+
 /* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
 /* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. */
@@ -78,6 +84,10 @@ void hx_planner_release(struct hx_planner *planner);
 
 /* Next algorithm of a collective in a scope, from all tables; *idx starts at 0. NULL at the end. */
 const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx);
+/* The registry's own copy of a name, which may be followed by anything; NULL: no algorithm is called that. */
+const char *hx_algorithm_name(const char *text, size_t length);
+/* Where the flat algorithms of a shape are registered. */
+unsigned hx_flat_scope(const struct hx_shape *shape);
 /* The one of that name, or NULL. */
 const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name);
 

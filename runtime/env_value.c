@@ -145,19 +145,19 @@ static int integer_parse(const char *text, int64_t *value, const char **end)
     return 0;
 }
 
-static int size_parse(const char *text, int64_t *bytes)
+int hx_env_size_parse(const char *text, const char **end, int64_t *bytes)
 {
     int shift = 0;
 
-    if (integer_parse(text, bytes, &text) < 0)
+    if (integer_parse(text, bytes, end) < 0)
         return -1;
-    switch (toupper((unsigned char)*text)) {
+    switch (toupper((unsigned char)**end)) {
     case 'K': shift = 10; break;
     case 'M': shift = 20; break;
     case 'G': shift = 30; break;
     }
-    text += shift > 0;
-    return *text || __builtin_mul_overflow(*bytes, INT64_C(1) << shift, bytes) ? -1 : 0;
+    *end += shift > 0;
+    return __builtin_mul_overflow(*bytes, INT64_C(1) << shift, bytes) ? -1 : 0;
 }
 
 /* To the microsecond; further digits are dropped. */
@@ -249,7 +249,7 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
         break;
     case HX_TYPE_INT:
     case HX_TYPE_SIZE:
-        bad = row->type == HX_TYPE_INT ? integer_parse(text, &number, &end) < 0 || *end : size_parse(text, &number) < 0;
+        bad = (row->type == HX_TYPE_INT ? integer_parse(text, &number, &end) : hx_env_size_parse(text, &end, &number)) < 0 || *end;
         bad = bad || (double)number < row->low || (double)number > row->high;
         if (!bad)
             *(int64_t *)member = number;

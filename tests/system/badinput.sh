@@ -23,6 +23,12 @@ has "$tmp/out" nary_sliced HX_ALLREDUCE
 refused 3 4 2 'HX_INTER_ALLREDUCE=nary: no such algorithm' HX_INTER_ALLREDUCE=nary
 has "$tmp/out" recursive_doubling HX_INTER_ALLREDUCE
 refused 3 2 1 'HX_INTRA_ALLGATHER=tree' HX_INTRA_ALLGATHER=tree
+refused 3 4 2 'HX_ALLREDUCE=msh: no such algorithm' HX_ALLREDUCE=ring:1M-,msh:-64K
+for sizes in 1M 64K-4K 64K-64K - 1X- -1M- 4K-8K-9K -99999999999999999G; do
+    refused 3 2 1 "HX_ALLREDUCE=ring,mesh:$sizes: bad sizes in \"mesh:$sizes\"; expected NAME or NAME:FROM-TO" "HX_ALLREDUCE=ring,mesh:$sizes"
+done
+refused 3 2 1 '"ring:64000-" and "mesh:-64001" are for the same sizes' HX_INTRA_ALLREDUCE=ring:64000-,mesh:-64001
+refused 3 2 1 '"binomial" and "flat" are for the same sizes' HX_BCAST=binomial,flat
 refused 3 3 1 'HX_NODES=4: there are only 3 ranks' inside HX_NODES=4
 refused 3 3 1 'HX_NODES=2,2: nodes of 4 ranks in all, but there are 3; choose sizes whose sum is 3' inside HX_NODES=2,2
 refused 3 3 1 'HX_NODES=1,1: nodes of 2 ranks in all, but there are 3' inside HX_NODES=1,1

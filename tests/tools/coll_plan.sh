@@ -80,6 +80,11 @@ says 'did you mean circulant?' 2 verify --algorithm circulent
 says 'nothing to verify' 2 verify allgather --algorithm mesh_single --shape 3x1
 says '18 passed, 0 failed' 0 verify allreduce --algorithm nary_sliced --shape 1 --shape 3 --shape 5
 says 'hier(nary,mesh,apply) x1' 0 explain scan --shape 3,1,2 --size 8 --set HX_INTER_SCAN=mesh --set HX_INTRA_SCAN=nary
+for sizes in 1000,mesh 65532,mesh 64K,rdh 1048572,rdh 1M,ring; do # by size; one without sizes is for the rest
+    says "chosen: flat(${sizes#*,})" 0 explain allreduce --shape 2,2 --size ${sizes%,*} --set HX_ALLREDUCE=ring:1M-,rdh,mesh:-64K
+done
+says 'chosen: hier(nary,ring,nary)' 0 explain allreduce --shape 2,2 --size 4096 --set HX_ALLREDUCE=hier:-64K --set HX_INTER_ALLREDUCE=ring:4K-8K
+says 'flat(ring)' 0 explain allreduce --shape 2,2 --size 64K --set HX_ALLREDUCE=hier:-64K # free there
 says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
 says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
 says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain

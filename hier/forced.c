@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Settings that force algorithms: HX_ALLREDUCE=ring:1M-,mesh:-64K is the ring from 1 MiB on and the mesh below 64 KiB. Each item is a name,
+ * and the sizes that it is for: from FROM on and below TO, in bytes of the whole vector. One without sizes is for all that are left.
+ */
+#include "planner.h"
+#include "runtime/env_value.h"
+#include "runtime/error.h"
+#include <stdio.h>
+#include <string.h>
+
+#define RANGE_HELP "expected NAME or NAME:FROM-TO (from FROM on, below TO; one of them may be left out), as in ring:1M-,mesh:-64K"
+
+struct item {
+    const char *text; /* name, and what follows */
+    int length, name; /* bytes of it all, of the name */
+    int ranged;
+    int64_t from, below;
+};
+
+static const char item_hier[] = "hier";
+
+/* Returns 0, or -1 for sizes that are none. */
+static int range_parse(struct item *item)
+{
+    const char *at = item->text + item->name + 1, *end = item->text + item->length;
+
+    item->from = 0;
+    item->below = INT64_MAX;
+    if (*at != '-' && hx_env_size_parse(at, &at, &item->from) < 0)
+        return -1;
+    if (*at++ != '-')
+        return -1;
+    if (at != end && hx_env_size_parse(at, &at, &item->below) < 0)
+        return -1;
+    return at == end && item->length > item->name + 2 && item->from < item->below ? 0 : -1;
+}
+
+/* The item at text; *next: the one after, or NULL. Returns -1 for sizes that are none. */
+static int item_parse(const char *text, struct item *item, const char **next)
+{
+    *item = (struct item){.text = text, .length = (int)strcspn(text, ","), .name = (int)strcspn(text, ",:")};
+    *next = text[item->length] ? text + item->length + 1 : NULL;
+    item->ranged = item->name < item->length;
+    return item->ranged ? range_parse(item) : 0;
+}
+
+static const char *item_name(const struct item *item)
+{
+    int is_hier = item->name == (int)strlen(item_hier) && !strncmp(item->text, item_hier, (size_t)item->name);
+
+    return is_hier ? item_hier : hx_algorithm_name(item->text, (size_t)item->name);
+}
+
+static int items_collide(const struct item *a, const struct item *b)
+{
+    if (a->ranged != b->ranged)
+        return 0;
+    return !a->ranged || (a->from < b->below && b->from < a->below);
+}
+
+static const char *name_for(const char *text, double bytes)
+{
+    const char *rest = NULL;
+    struct item item;
+
+    while (text) {
+        if (item_parse(text, &item, &text) < 0)
+            return NULL; /* refused at start */
+        if (!item.ranged)
+            rest = item_name(&item);
+        else if ((double)item.from <= bytes && bytes < (double)item.below)
+            return item_name(&item);
+    }
+    return rest;
+}
+
+void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes)
+{
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        forced[c].plan = name_for(forced[c].plan, bytes);
+        forced[c].intra = name_for(forced[c].intra, bytes);
+        forced[c].inter = name_for(forced[c].inter, bytes);
+    }
+}
+
+static hx_status_t name_check(const char *variable, const struct item *item, enum hx_coll coll, unsigned scope, const char *also)
+{
+    const char *name = item_name(item);
+    char choices[256];
+    const struct hx_algorithm *a;
+    int idx = 0, n;
+
+    if (name && (hx_algorithm_find(coll, scope, name) || (also && !strcmp(name, also))))
+        return HX_SUCCESS;
+    n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
+    while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
+        n += snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s", n ? ", " : "", a->name);
+    return hx_fail(HX_ERR_ENV, "%s=%.*s: no such algorithm for %s here; choose one of %s", variable, item->name, item->text,
+                   hx_coll_name(coll), choices);
+}
+
+static hx_status_t value_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope, const char *also)
+{
+    const char *next = value, *other_next;
+    hx_status_t status = HX_SUCCESS;
+    struct item item, other;
+
+    while (next && status == HX_SUCCESS) {
+        if (item_parse(next, &item, &next) < 0)
+            return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length, item.text);
+        status = name_check(variable, &item, coll, scope, also);
+        for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {
+            item_parse(other_next, &other, &other_next);
+            if (items_collide(&other, &item))
+                status = hx_fail(HX_ERR_ENV, "%s=%s: \"%.*s\" and \"%.*s\" are for the same sizes; " RANGE_HELP, variable, value,
+                                 other.length, other.text, item.length, item.text);
+        }
+    }
+    return status;
+}
+
+/* As in the names of settings. */
+static const char *const setting_names[HX_COLL_COUNT] = {
+    [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
+    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
+    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
+    [HX_COLL_ALLTOALL] = "ALLTOALL", [HX_COLL_ALLTOALLV] = "ALLTOALLV",
+};
+
+void hx_forced_read(struct hx_planner *planner, const struct hx_env *env)
+{
+#define FORCED(coll, name) \
+    planner->forced[HX_COLL_##coll] =                                                                                  \
+        (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
+    FORCED(ALLREDUCE, allreduce);
+    FORCED(REDUCE_SCATTER, reduce_scatter);
+    FORCED(ALLGATHER, allgather);
+    FORCED(BCAST, bcast);
+    FORCED(REDUCE, reduce);
+    FORCED(BARRIER, barrier);
+    FORCED(GATHER, gather);
+    FORCED(SCATTER, scatter);
+    FORCED(SCAN, scan);
+    FORCED(EXSCAN, exscan);
+    FORCED(ALLTOALL, alltoall);
+    FORCED(ALLTOALLV, alltoallv);
+#undef FORCED
+}
+
+hx_status_t hx_forced_check(const struct hx_planner *planner)
+{
+    int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1;
+    unsigned flat = hx_flat_scope(planner->shape);
+    hx_status_t status = HX_SUCCESS;
+
+    for (int c = 0; c < HX_COLL_COUNT && status == HX_SUCCESS; c++) {
+        const struct hx_forced *forced = &planner->forced[c];
+        const struct {
+            const char *prefix, *value;
+            enum hx_coll coll;
+            unsigned scope;
+            const char *also;
+        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, hier ? "hier" : NULL},
+                      {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
+                      {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c, HX_SCOPE_INTER,
+                       NULL}};
+        for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
+            char variable[64];
+            snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
+            if (checks[i].value)
+                status = value_check(variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
+        }
+    }
+    return status;
+}
