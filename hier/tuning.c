@@ -30,9 +30,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         else
             passed++;
     }
-    if (passed)
-        hx_info("HX_TABLE: %s: %d of %d entries are for other providers than %s", path, passed, table->n,
-                provider ? provider : "none");
+    hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s", path, table->n - passed, passed, provider ? provider : "none");
     hx_table_free(table);
     return status;
 }
@@ -53,6 +51,9 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
 {
     struct hx_table *all = hx_table_new();
     char *paths = strdup(env->table);
+
+    if (env->source[HX_ENV_IDX_table] == HX_SOURCE_SITE)
+        hx_info("HX_TABLE: the site has %s", env->table);
     hx_status_t status = all && paths ? files_take(all, paths, provider, env->table_strict)
                                       : hx_fail(HX_ERR_NOMEM, "no memory for a tuning table");
 

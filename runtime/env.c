@@ -10,10 +10,15 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAME_BYTES = 64 }; /* no setting's name is longer */
 
-const char *const hx_env_source_names[] = {"default", "environment", "override", "rank 0"};
+const char *const hx_env_source_names[] = {"default", "environment", "override", "rank 0", "site"};
+
+#ifndef HX_SITE_TABLE
+#define HX_SITE_TABLE HX_SYSCONFDIR "/hierax/table.json"
+#endif
 
 extern char **environ;
 
@@ -84,6 +89,17 @@ static int is_first_rank(void)
 
 /* ---- load */
 
+/* Who says nothing gets the site's table, if there is one; whose word is "none", none. */
+static const char *table_settle(const char *text, enum hx_env_source *source)
+{
+    if (text)
+        return strcmp(text, "none") ? text : NULL;
+    if (access(HX_SITE_TABLE, R_OK) != 0)
+        return NULL;
+    *source = HX_SOURCE_SITE;
+    return HX_SITE_TABLE;
+}
+
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
 {
     hx_status_t failed = HX_SUCCESS;
@@ -98,6 +114,8 @@ hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
                 text = value;
                 source = HX_SOURCE_OVERRIDE;
             }
+        if (idx == HX_ENV_IDX_table)
+            text = table_settle(text, &source);
         const hx_status_t status = hx_env_value_set(env, &hx_env_rows[idx], text, source);
         if (status != HX_SUCCESS) {
             failed = status;
@@ -217,7 +235,7 @@ static hx_status_t job_apply(struct hx_env *env, char *word, unsigned char seen[
     const char *own = hx_env_value_format(env, row, text);
     if (strcmp(own, value) == 0)
         return HX_SUCCESS;
-    if (env->source[row - hx_env_rows] != HX_SOURCE_DEFAULT)
+    if (env->source[row - hx_env_rows] != HX_SOURCE_DEFAULT && env->source[row - hx_env_rows] != HX_SOURCE_SITE)
         hx_warn("%s is \"%s\" here, but rank 0's \"%s\" holds for the job", row->name, own, value);
     const hx_status_t status = hx_env_value_set(env, row, value, HX_SOURCE_JOB);
     env->source[row - hx_env_rows] = HX_SOURCE_JOB; /* also where rank 0 has none */

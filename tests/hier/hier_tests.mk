@@ -12,7 +12,7 @@ tests_hier_test_table_LDADD = $(HX_TEST_LIBS)
 check_programs_list += tests/hier/test_table_corpus
 tests_hier_test_table_corpus_SOURCES = tests/hier/test_table_corpus.c tests/hier/fuzz_table.c tests/hier/fuzz_table.h
 tests_hier_test_table_corpus_LDADD = libhierax_internal.la
-EXTRA_DIST += tests/hier/fuzz_table.sh tests/hier/table.dict $(srcdir)/tests/hier/table_corpus
+EXTRA_DIST += tests/hier/fuzz_table.sh tests/hier/table.dict tests/hier/table_corpus
 
 tests_hier_test_slots_SOURCES = tests/hier/test_slots.c
 tests_hier_test_slots_LDADD = $(HX_TEST_LIBS)
@@ -22,3 +22,8 @@ tests_hier_live_counters_SOURCES = tests/hier/live_counters.c
 tests_hier_live_counters_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/hier/live_counters.sh
+
+noinst_PROGRAMS += tests/hier/site_job
+tests_hier_site_job_SOURCES = tests/hier/site_job.c
+tests_hier_site_job_LDADD = libhierax_internal.la
+dist_tests_list += tests/hier/site_table.sh
