@@ -176,30 +176,45 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
     }
 }
 
-/* The stage of one lane between nodes: member i is the lane's carrier on node i. */
+/* The node whose carrier is member i of a lane's stage. */
+static int lane_node(const struct composer *c, int i)
+{
+    return c->candidate->inter->needs & HX_PASSES_RING ? hx_shape_ring_node(c->shape, i) : i;
+}
+
+static int lane_member(const struct composer *c, int node)
+{
+    int i = 0;
+
+    while (lane_node(c, i) != node)
+        i++;
+    return i;
+}
+
+/* The stage of one lane between nodes: its members are the lane's carriers on them. */
 static void lane_stage(struct composer *c, int level, int lane, enum hx_space in, enum hx_space out)
 {
     int nodes = c->shape->nnodes, *members = malloc((size_t)nodes * sizeof(int));
     struct hx_stage *stage = NULL;
     struct hx_lists l;
 
-    for (int node = 0; members && node < nodes; node++)
-        members[node] = hx_shape_member(c->shape, node, hx_composer_carrier(c, lane, node));
+    for (int i = 0; members && i < nodes; i++)
+        members[i] = hx_shape_member(c->shape, lane_node(c, i), hx_composer_carrier(c, lane, lane_node(c, i)));
     if (members)
-        stage = hx_composer_stage(c, level, HX_SCOPE_INTER, members, nodes, c->node, in, out);
+        stage = hx_composer_stage(c, level, HX_SCOPE_INTER, members, nodes, lane_member(c, c->node), in, out);
     free(members);
     hx_lists_open(&l, nodes);
-    for (int node = 0; node < nodes && !l.failed; node++) {
+    for (int i = 0; i < nodes && !l.failed; i++) {
         if (!hx_coll_has_blocks(c->plan->coll))
             hx_lists_item(&l, lane); /* the algorithm splits the lane's block; see hx_split */
         else
-            hx_composer_covered(c, &l, lane, node);
+            hx_composer_covered(c, &l, lane, lane_node(c, i));
         hx_lists_block_end(&l);
     }
     hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
-        stage->root = hx_coll_is_rooted(c->plan->coll) ? root_node(c) : 0;
+        stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, root_node(c)) : 0;
     }
     hx_composer_rows(c, stage, 1);
     hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);

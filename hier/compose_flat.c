@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flat composition: one level over all ranks, node by node, so that a ring crosses each link once; a scan's, and where
- * order counts, in the order of ranks.
+ * Flat composition: one level over all ranks, node by node, so that a ring crosses each link once, and in the shape's ring
+ * order where the algorithm passes one; a scan's, and where order counts, in the order of ranks.
  *
  * A ring can run on several channels: as many stages side by side, each with its own order of the ranks and its own part
  * of the blocks, as lanes have. Channel k enters a node at the local rank that would carry lane k, goes round the node, and
@@ -23,14 +23,29 @@ static int begins(const struct composer *c, int channel, int node)
     return hx_lane_carrier(channel, hx_candidate_channels(c->candidate), hx_shape_node_size(c->shape, node));
 }
 
-/* Which member of a channel's stage is this rank? */
-static int place(const struct composer *c, int channel, int rank)
+/* The ranks, as a channel's stage has them. */
+static void members_order(const struct composer *c, int channel, int *members)
 {
-    int node = c->shape->node_of[rank], n = hx_shape_node_size(c->shape, node);
+    const struct hx_shape *shape = c->shape;
+    int in_order = hx_coll_is_scan(c->plan->coll) || c->candidate->ordered;
 
-    if (hx_coll_is_scan(c->plan->coll) || c->candidate->ordered)
-        return rank;
-    return c->shape->node_start[node] + (c->shape->local_of[rank] - begins(c, channel, node) + n) % n;
+    for (int i = 0; in_order && i < shape->nranks; i++)
+        members[i] = i;
+    for (int i = 0, at = 0; !in_order && i < shape->nnodes; i++) {
+        int node = c->candidate->flat->needs & HX_PASSES_RING ? hx_shape_ring_node(shape, i) : i;
+        int n = hx_shape_node_size(shape, node);
+        for (int k = 0; k < n; k++)
+            members[at++] = hx_shape_member(shape, node, (begins(c, channel, node) + k) % n);
+    }
+}
+
+static int place(const int *members, int rank)
+{
+    int i = 0;
+
+    while (members[i] != rank)
+        i++;
+    return i;
 }
 
 static int is_covered(const struct composer *c, int channel, int rank)
@@ -66,14 +81,13 @@ static void channel_stage(struct composer *c, int channel, int *members)
     enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
     struct hx_stage *stage;
 
-    for (int rank = 0; rank < shape->nranks; rank++)
-        members[place(c, channel, rank)] = rank;
-    stage = hx_composer_stage(c, 0, scope, members, shape->nranks, place(c, channel, c->rank),
+    members_order(c, channel, members);
+    stage = hx_composer_stage(c, 0, scope, members, shape->nranks, place(members, c->rank),
                               c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
     blocks_give(c, channel, members, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
-        stage->root = place(c, channel, c->candidate->root);
+        stage->root = place(members, c->candidate->root);
     }
     hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }

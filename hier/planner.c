@@ -239,6 +239,11 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
     return status;
 }
 
+static int passes_ring(const struct hx_candidate *candidate)
+{
+    return ((candidate->lanes ? candidate->inter : candidate->flat)->needs & HX_PASSES_RING) != 0;
+}
+
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes,
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
@@ -251,6 +256,11 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    if (planner->shape->ring && passes_ring(&candidates[best])) {
+        char order[256];
+        hx_ring_order_format(planner->shape->ring, planner->shape->nnodes, order, sizeof(order));
+        fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);
+    }
     if (tuned && !strcmp(tuned->plan, name))
         fprintf(stderr, "hierax plan:   by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
                 tuned->default_plan);

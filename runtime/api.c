@@ -20,7 +20,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
                        finalized ? "has been finalized" : "is started already");
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
-    if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS) {
+    if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS) {
         hx_world_close(hx_world, !hx_world->comms->failed);
         hx_world = NULL;
         return status;

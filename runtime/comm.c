@@ -86,25 +86,32 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     }
     comm->shape = hx_shape_from_nodes(nodes, n);
     free(nodes);
-    return comm->shape ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
+    if (comm->shape && (!ranks || hx_shape_inherit_ring(comm->shape, world->comms->shape, ranks) == 0))
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }
 
-static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
+static hx_status_t comm_plan(struct hx_comm *comm)
 {
     struct hx_world *world = comm->world;
     struct hx_net_profile profile;
-    hx_status_t status = members_set(comm, ranks, n);
+    hx_status_t status;
 
-    if (status == HX_SUCCESS)
-        status = hx_engine_open(&comm->engine, comm, comm->contexts[0], comm->first_calls[0]);
-    if (status != HX_SUCCESS)
-        return status;
     if (world->net)
         hx_registry.net->profile(world->net, &profile);
     status = hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
     if (status == HX_SUCCESS)
         hx_registry.planner->tuning_use(comm->planner, world->tuning, world->tuning_bytes);
     return status;
+}
+
+static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
+{
+    hx_status_t status = members_set(comm, ranks, n);
+
+    if (status == HX_SUCCESS)
+        status = hx_engine_open(&comm->engine, comm, comm->contexts[0], comm->first_calls[0]);
+    return status == HX_SUCCESS ? comm_plan(comm) : status;
 }
 
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
@@ -170,6 +177,14 @@ void hx_comm_forget_bound(struct hx_comm *comm)
     for (int i = 0; i < HX_CONCURRENT; i++)
         if (comm->others[i])
             hx_engine_forget_bound(comm->others[i]);
+}
+
+hx_status_t hx_comm_replan(struct hx_comm *comm)
+{
+    hx_comm_forget_bound(comm);
+    hx_registry.planner->close(comm->planner);
+    comm->planner = NULL;
+    return comm_plan(comm);
 }
 
 /* ---- free ---------------------------------------------------------------------------------------------------- */

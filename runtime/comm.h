@@ -7,6 +7,7 @@
 #include "error.h"
 #include "node.h"
 #include "topo/place.h"
+#include "topo/ring_order.h"
 #include "transport.h"
 #include "wait.h"
 
@@ -75,6 +76,7 @@ struct hx_world {
     struct hx_comm *comms;    /* all that are open, the world's first */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
+    struct hx_link *links;    /* [nodes][nodes] of rank 0, if it has had them measured; NULL */
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
@@ -115,6 +117,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
 void hx_comm_release(struct hx_comm *comm);
 /* Plan the next calls anew. No call is under way, and none is made ready. */
 void hx_comm_forget_bound(struct hx_comm *comm);
+/* The same with a new planner: the shape has another ring order. Errors: those of the planner. */
+hx_status_t hx_comm_replan(struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
 /* Mark contexts as taken by a communicator of this process, and as free again. */
 void hx_context_take(struct hx_world *world, int context);

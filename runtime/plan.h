@@ -284,7 +284,8 @@ enum hx_needs {
     HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */
     HX_NEEDS_POWER_OF_TWO = 2,
     HX_NEEDS_COMMUTATIVE = 4,
-    HX_NEEDS_EXACT = 8 /* ranks fold in different orders, and must get the same bits */
+    HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
+    HX_PASSES_RING = 16 /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */

@@ -436,6 +436,7 @@ void hx_world_close(struct hx_world *world, int orderly)
         hx_comm_release(comm);
     hx_registry.node->leave(world->shared);
     free(world->tuning);
+    free(world->links);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
     hx_env_release(world->env);

@@ -7,6 +7,9 @@
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
 /* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
 hx_status_t hx_tuning_share(struct hx_world *world);
+/* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before. Errors: HX_ERR_ENV,
+ * HX_ERR_NOMEM, and those of the calls that measure. */
+hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 

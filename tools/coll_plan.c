@@ -52,6 +52,23 @@ int plan_uses(const struct plan_options *options, const struct hx_candidate *can
     return options->nalgorithms == 0;
 }
 
+void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
+{
+    int *nodes;
+    char error[256];
+
+    if (!strcmp(order, "rank"))
+        return;
+    if (!strcmp(order, "auto"))
+        plan_refuse("ring order auto is measured in a job (see coll_info there); name the order here, as in --ring-order 0,2,1,3");
+    nodes = plan_memory(malloc((size_t)shape->nnodes * sizeof(*nodes)));
+    if (hx_ring_order_parse(order, shape->nnodes, nodes, error, sizeof(error)) < 0)
+        plan_refuse("ring order %s for --shape %s: %s", order, text, error);
+    if (hx_shape_set_ring(shape, nodes) < 0)
+        plan_memory(NULL);
+    free(nodes);
+}
+
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct hx_job facts = {.llc_bytes = options->llc_bytes};
@@ -62,6 +79,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     job->shape = plan_shape_parse(shape);
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* it has told why */
+    plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
     if (options->root >= (uint64_t)job->shape->nranks)
         plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape,
                     job->shape->nranks - 1);

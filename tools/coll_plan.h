@@ -34,6 +34,7 @@ struct plan_options {
     int nsettings;
     const char **algorithms; /* only candidates that use one of them; none: all */
     int nalgorithms;
+    const char *ring_order; /* NULL: as HX_RING_ORDER says; verify: by rank */
     uint64_t *sizes;
     int nsizes;
     double model[PLAN_PARAMETERS]; /* 0: as it is by default */
@@ -74,6 +75,8 @@ void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf
 /* The index of text among the names, which end with NULL, or the end with a message that lists them. */
 int plan_name_choose(const char *what, const char *text, const char *const *names);
 struct hx_shape *plan_shape_parse(const char *text);
+/* Let rings pass the nodes of this shape, which text names, in this order, or end with a message. */
+void plan_ring_set(struct hx_shape *shape, const char *text, const char *order);
 void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
 /* Whether the command line lets a candidate be looked at. */

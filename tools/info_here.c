@@ -234,6 +234,33 @@ static struct json_object *node_tell(const struct hx_shape *shape, int node, con
     return o;
 }
 
+/* The order of their own in which rings pass the nodes, and the links between these, where HX_RING_ORDER=auto has measured them. */
+static void ring_tell(struct json_object *o, const struct hx_comm *comm)
+{
+    const struct hx_link *links = comm->world->links;
+    int n = comm->shape->nnodes;
+    struct json_object *order, *list;
+
+    if (!comm->shape->ring)
+        return;
+    order = json_object_new_array();
+    for (int i = 0; i < n; i++)
+        json_object_array_add(order, json_object_new_int(comm->shape->ring[i]));
+    json_object_object_add(o, "ring_order", order);
+    if (!links)
+        return;
+    list = section(o, "links_measured", json_object_new_array());
+    for (int i = 0; i < n; i++)
+        for (int j = i + 1; j < n; j++) {
+            struct json_object *link = json_object_new_object();
+            info_int(link, "node", i);
+            info_int(link, "and_node", j);
+            info_real(link, "latency_us", links[i * n + j].latency_us);
+            info_real(link, "gigabytes_per_s", links[i * n + j].gb_s);
+            json_object_array_add(list, link);
+        }
+}
+
 /* Every rank tells its host. NULL after an error. */
 static struct json_object *job_tell(struct hx_comm *comm, const char *host)
 {
@@ -247,6 +274,7 @@ static struct json_object *job_tell(struct hx_comm *comm, const char *host)
     info_text(o, "launcher", hx_boot_name(comm->world->boot));
     info_int(o, "ranks", comm->size);
     info_text(o, "shape", text);
+    ring_tell(o, comm);
     section(o, "nodes", nodes);
     if (hosts && hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) == HX_SUCCESS) {
         for (int node = 0; comm->rank == 0 && node < comm->shape->nnodes; node++)

@@ -14,13 +14,13 @@ enum { EXPLAIN = 1, COST = 2, VERIFY = 4, BIG = 8, EVERY = 15, CHOOSES = EXPLAIN
 
 /* In the order of option_table. */
 enum {
-    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_ROOT, KEY_MODEL, KEY_RANK, KEY_ALL_RANKS,
-    KEY_JSON, KEY_TABLE, KEY_TIME, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_RING_ORDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
+    KEY_ALL_RANKS, KEY_JSON, KEY_TABLE, KEY_TIME, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
 };
 
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
-    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, EXPLAIN | COST, CHOOSES, CHOOSES, EXPLAIN, EXPLAIN,
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, EXPLAIN | COST, EVERY, CHOOSES, CHOOSES, EXPLAIN, EXPLAIN,
     EXPLAIN | COST, COST, COST, COST | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
@@ -34,6 +34,7 @@ static const struct argp_option option_table[] = {
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
     {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
+    {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
     {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: EFA's). May be repeated", 2},
     {"rank", KEY_RANK, "R", 0, "show this rank's steps (default 0)", 3},
@@ -220,6 +221,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_MODEL: model_set(o, arg); return 0;
     case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 0, 512); return 0;
     case KEY_ALGORITHM: algorithm_add(o, arg); return 0;
+    case KEY_RING_ORDER: o->ring_order = arg; return 0;
     case KEY_ALL: o->all = 1; return 0;
     case KEY_ORDERED: o->ordered = 1; return 0;
     case KEY_JSON: o->json = 1; return 0;
@@ -258,6 +260,8 @@ static void together_check(const struct parsing *p)
         plan_refuse("big takes one size");
     if (o->json && o->table)
         plan_refuse("--json and --table contradict each other");
+    if (o->ring_order && !o->nshapes)
+        plan_refuse("--ring-order %s needs the --shape whose nodes it orders", o->ring_order);
     if (o->all && o->ncolls)
         plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
 }

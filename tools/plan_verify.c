@@ -280,6 +280,8 @@ static void ground_add(struct totals *t, const char *name)
             return;
     snprintf(ground->name, sizeof(ground->name), "%s", name);
     ground->shape = plan_shape_parse(name);
+    if (t->options->ring_order)
+        plan_ring_set(ground->shape, name, t->options->ring_order);
     companions_open(ground);
     t->ngrounds++;
 }

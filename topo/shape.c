@@ -76,10 +76,11 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks)
     if (nranks < 1)
         return NULL;
     size_t n = (size_t)nranks;
-    struct hx_shape *s = malloc(sizeof *s + (4 * n + 1) * sizeof(int)); /* one block: freed as one */
+    struct hx_shape *s = malloc(sizeof *s + (4 * n + 1) * sizeof(int)); /* one block but for ring */
     if (!s)
         return NULL;
     s->nranks = nranks;
+    s->ring = NULL;
     s->node_of = (int *)(s + 1);
     s->local_of = s->node_of + n;
     s->members = s->local_of + n;
@@ -260,7 +261,40 @@ int hx_shape_is_in_order(const struct hx_shape *shape)
     return 1;
 }
 
+int hx_shape_set_ring(struct hx_shape *shape, const int *order)
+{
+    int *ring = malloc((size_t)shape->nnodes * sizeof *ring);
+
+    if (!ring)
+        return -1;
+    memcpy(ring, order, (size_t)shape->nnodes * sizeof *ring);
+    free(shape->ring);
+    shape->ring = ring;
+    return 0;
+}
+
+int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)
+{
+    int *here, n = 0, status; /* node of whole -> 1 + node of shape */
+
+    if (!whole->ring)
+        return 0;
+    here = calloc((size_t)whole->nnodes + (size_t)shape->nnodes, sizeof *here);
+    if (!here)
+        return -1;
+    for (int node = 0; node < shape->nnodes; node++)
+        here[whole->node_of[ranks[hx_shape_member(shape, node, 0)]]] = node + 1;
+    for (int i = 0; i < whole->nnodes; i++)
+        if (here[whole->ring[i]])
+            here[whole->nnodes + n++] = here[whole->ring[i]] - 1;
+    status = hx_shape_set_ring(shape, here + whole->nnodes);
+    free(here);
+    return status;
+}
+
 void hx_shape_free(struct hx_shape *shape)
 {
+    if (shape)
+        free(shape->ring);
     free(shape);
 }

@@ -21,6 +21,7 @@ struct hx_shape {
     int *local_of;   /* [nranks] local rank of rank */
     int *node_start; /* [nnodes + 1] first index into members of each node */
     int *members;    /* [nranks] ranks, node by node, in rank order within a node */
+    int *ring;       /* [nnodes] nodes in the order in which rings pass them; NULL: by number */
     uint64_t hash;   /* equal for equal shapes */
 };
 
@@ -45,6 +46,12 @@ int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_by
  * NULL when memory is exhausted, n < 1, or a rank is not one of the parent's. */
 struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n);
 
+/* Rings pass the nodes in this order from now on: each of them once. -1 without memory. */
+int hx_shape_set_ring(struct hx_shape *shape, const int *order);
+
+/* As those of whole pass them, where that has an order of its own: ranks[i] of whole is rank i of shape. -1 without memory. */
+int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
+
 void hx_shape_free(struct hx_shape *shape);
 
 /* Does every node hold a run of ranks, so that members are the ranks in order? */
@@ -58,6 +65,12 @@ static inline int hx_shape_node_size(const struct hx_shape *s, int node)
 static inline int hx_shape_member(const struct hx_shape *s, int node, int local)
 {
     return s->members[s->node_start[node] + local];
+}
+
+/* The node that rings pass as number i. */
+static inline int hx_shape_ring_node(const struct hx_shape *s, int i)
+{
+    return s->ring ? s->ring[i] : i;
 }
 
 #endif

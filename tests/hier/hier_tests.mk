@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/hier/test_compose tests/hier/test_cost tests/hier/test_slots tests/hier/test_table
+check_programs_list += tests/hier/test_compose tests/hier/test_cost tests/hier/test_slots tests/hier/test_table tests/hier/test_ring
 tests_hier_test_compose_SOURCES = tests/hier/test_compose.c
 tests_hier_test_compose_LDADD = $(HX_TEST_LIBS)
 tests_hier_test_cost_SOURCES = tests/hier/test_cost.c
@@ -13,6 +13,9 @@ check_programs_list += tests/hier/test_table_corpus
 tests_hier_test_table_corpus_SOURCES = tests/hier/test_table_corpus.c tests/hier/fuzz_table.c tests/hier/fuzz_table.h
 tests_hier_test_table_corpus_LDADD = libhierax_internal.la
 EXTRA_DIST += tests/hier/fuzz_table.sh tests/hier/table.dict tests/hier/table_corpus
+
+tests_hier_test_ring_SOURCES = tests/hier/test_ring.c
+tests_hier_test_ring_LDADD = $(HX_TEST_LIBS)
 
 tests_hier_test_slots_SOURCES = tests/hier/test_slots.c
 tests_hier_test_slots_LDADD = $(HX_TEST_LIBS)

@@ -18,21 +18,29 @@ static int draw(int low, int high) /* both included */
     return low + (int)((seed >> 8) % (uint32_t)(high - low + 1));
 }
 
-/* Up to 6 nodes of up to 9 ranks, in any placement order. */
+static void mix(int *items, int n)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int j = draw(0, i), t = items[i];
+        items[i] = items[j];
+        items[j] = t;
+    }
+}
+
+/* Up to 6 nodes of up to 9 ranks, in any placement order, which rings pass in any order. */
 static struct hx_shape *shape_draw(void)
 {
-    int nodes = draw(2, 6), n = 0, node[54];
+    int nodes = draw(2, 6), n = 0, node[54], ring[6] = {0, 1, 2, 3, 4, 5};
 
     for (int i = 0; i < nodes; i++)
         for (int k = draw(1, 9); k > 0; k--)
             node[n++] = i;
-    for (int i = n - 1; i > 0 && draw(0, 1); i--) {
-        int j = draw(0, i), t = node[i];
-        node[i] = node[j];
-        node[j] = t;
-    }
+    mix(node, draw(0, 1) ? n : draw(0, n)); /* some of the first, or all */
     struct hx_shape *shape = hx_shape_from_nodes(node, n);
     assert_non_null(shape);
+    mix(ring, nodes);
+    if (draw(0, 1))
+        assert_int_equal(hx_shape_set_ring(shape, ring), 0);
     return shape;
 }
 
@@ -159,10 +167,12 @@ static void intra_check(const struct hx_shape *shape, const struct hx_plan *plan
 static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan, const struct hx_stage *stage,
                        int *carried)
 {
+    int ring = !strcmp(stage->algorithm, "ring");
+
     assert_int_equal(stage->n, shape->nnodes);
-    assert_int_equal(stage->me, shape->node_of[plan->rank]);
+    assert_int_equal(stage->members[stage->me], plan->rank);
     for (int i = 0; i < stage->n; i++)
-        assert_int_equal(shape->node_of[stage->members[i]], i);
+        assert_int_equal(shape->node_of[stage->members[i]], ring ? hx_shape_ring_node(shape, i) : i);
     if (hx_coll_is_rooted(plan->coll))
         assert_int_equal(stage->root, shape->node_of[plan->root]);
     if (hx_coll_has_pairs(plan->coll)) {
@@ -177,7 +187,7 @@ static void lane_check(const struct hx_shape *shape, const struct hx_plan *plan,
     }
     for (uint32_t b = 0; b < stage->nblocks; b++)
         for (uint32_t i = stage->list_start[b]; i < stage->list_start[b + 1]; i++) {
-            assert_int_equal(shape->node_of[stage->list[i]], b); /* block b belongs to node b */
+            assert_int_equal(shape->node_of[stage->list[i]], shape->node_of[stage->members[b]]); /* block b is member b's node's */
             carried[stage->list[i]]++;
         }
 }

@@ -95,6 +95,12 @@ refused 6 2 2 'warp' HX_PROVIDER=warp
 grep -Eq 'net|tcp' "$tmp/out" || { fail "HX_PROVIDER: no choices"; cat "$tmp/out" >&2; }
 timeout 20 "$run" -n 2 -- env HX_PROVIDER=warp "$here/actor" init >"$tmp/out" 2>&1 || fail "one node needs no provider: exit $?"
 
+# orders of nodes
+for order in 0,2,1 0,1,2,2 0,1,2,4 nearest; do
+    refused 3 4 4 "HX_RING_ORDER=$order: " HX_RING_ORDER=$order
+    has "$tmp/out" 'rank, auto, or' "$order"
+done
+
 # memory that is refused
 if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
     for number in 1 38; do # EPERM, ENOSYS

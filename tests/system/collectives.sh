@@ -60,7 +60,7 @@ for ((i = 0; i < $(longest intra); i++)); do
         HX_INTER_ALLTOALL="$(nth $i alltoall inter)" HX_INTER_ALLTOALLV="$(nth $i alltoallv inter)")
     passes 3 1 short "${intra[@]}"
     passes 5 1 short "${intra[@]}" HX_SLICE=4K HX_CHECK=1
-    passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K
+    passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K HX_RING_ORDER=1,0,2
     [ $i -lt "$(longest inter)" ] || continue
     flat=(HX_ALLREDUCE="$(nth $i allreduce flat)" HX_REDUCE_SCATTER="$(nth $i reduce_scatter_block flat)"
         HX_ALLGATHER="$(nth $i allgather flat)" HX_BCAST="$(nth $i bcast flat)"
@@ -70,7 +70,7 @@ for ((i = 0; i < $(longest intra); i++)); do
         HX_ALLTOALL="$(nth $i alltoall flat)" HX_ALLTOALLV="$(nth $i alltoallv flat)")
     passes 3 3 short "${inter[@]}"
     passes 6 3 short "${inter[@]}" HX_LANES=$((i % 3 + 1)) HX_CHECK=1
-    passes 5 3 short "${flat[@]}" HX_CHUNK=4K
+    passes 5 3 short "${flat[@]}" HX_CHUNK=4K HX_RING_ORDER=2,1,0
 done
 for shape in 1:1 3:1 4:2 5:5; do
     passes "${shape%:*}" "${shape#*:}" ahead
@@ -80,4 +80,5 @@ for lanes in 1 2 3; do
     passes 5 2 short HX_LANES=$lanes HX_ALLREDUCE=ring HX_REDUCE_SCATTER=ring HX_ALLGATHER=ring HX_CHUNK=4K
 done
 passes 5 2 counts HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
+passes 7 4 short HX_RING_ORDER=auto HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring HX_INTER_BCAST=chain HX_CHECK=1
 finish

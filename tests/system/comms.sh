@@ -19,6 +19,9 @@ draw 1 1 $((operations / 10))
 draw 4 1 "$operations"
 draw 3 3 $((operations / 4))
 draw 6 3,1,2 "$operations"
+export HX_RING_ORDER=2,0,3,1 HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring # each communicator has what it has of these nodes
+draw 7 2,1,3,1 $((operations / 4))
+unset HX_RING_ORDER HX_INTER_ALLREDUCE HX_INTER_ALLGATHER
 export HX_PROGRESS_THREAD=1
 draw 3 1 $((operations / 10))
 draw 6 3,1,2 $((operations / 10))

@@ -82,6 +82,9 @@ grep -q 'between nodes  libfabric' "$tmp/out" || fault "the network in use is no
 "$run" -n 6 --nodes 3,1,2 -- "$info" >"$tmp/out" || fault "in a job of nodes of 3, 1 and 2 ranks: status $?"
 grep -Eq '^    2 +[^ ]+ +2 +4,5$' "$tmp/out" && grep -Eq '^  HX_NODES +3,1,2 +environment +job ' "$tmp/out" ||
     fault "nodes of 3, 1 and 2 ranks are not told: $(sed -n '/^job/,$p' "$tmp/out")"
+HX_RING_ORDER=auto "$run" -n 5 --nodes 4 -- "$info" >"$tmp/out" || fault "with measured links: status $?"
+grep -Eq '^  ring order +0,(1,2,3|1,3,2|2,1,3)$' "$tmp/out" && [ "$(grep -Ec '^    [0-3] +[1-3] +[0-9.e+-]+ +[0-9.e+-]+$' "$tmp/out")" = 6 ] ||
+    fault "ring order and links are not told: $(sed -n '/^job/,/^settings/p' "$tmp/out")"
 "$run" -n 3 --nodes 2 -- "$info" --algorithms scan >"$tmp/out" || fault "algorithms in a job: status $?"
 [ "$(grep -c ' nary ' "$tmp/out")" = 1 ] || fault "algorithms are not told once in a job"
 

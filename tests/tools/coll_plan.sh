@@ -95,6 +95,17 @@ says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 -
 says 'that needs an exact operation, and this one rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=binomial
+says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2,1,3 --set HX_LANES=1 --set HX_INTER_ALLREDUCE=ring \
+    --ring-order 0,2,1,3 --rank 4
+says 'flat ring, member 3 of 5 (ranks 3 4 2 0 1)' 0 explain allgather --shape 2,1,2 --set HX_ALLGATHER=ring --set HX_LANES=1 --set HX_RING_ORDER=2,1,0
+says '2 passed, 0 failed' 0 big allreduce bcast --shape 4x96 --ring-order 0,2,1,3
+says 'ring order 0,1,1,3 for --shape 2,2,1,3: node 1 stands there twice' 2 explain allreduce --shape 2,2,1,3 --ring-order 0,1,1,3
+says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes, 0 to 3' 2 verify --shape 2,2,1,3 --ring-order 0,1
+says 'ring order auto is measured in a job' 2 explain allreduce --shape 2,2,1,3 --ring-order auto
+says '--ring-order 0,1 needs the --shape' 2 verify --ring-order 0,1
+for algorithm in ring kangaring scatter_ring chain; do
+    says ' 0 failed' 0 verify --algorithm $algorithm --shape 3,1,2,4:cyclic --ring-order 2,0,3,1
+done
 says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
 says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
 for bytes in 64 4K 256K 16M; do # 16-bit floats on one node
