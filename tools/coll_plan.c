@@ -4,6 +4,7 @@
  * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
  */
 #include "coll_plan.h"
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +45,16 @@ static void model_set(struct hx_cost_params *params, const struct plan_options *
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)
 {
     const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+    char name[HX_CANDIDATE_NAME_BYTES];
 
-    for (int i = 0; i < 4; i++)
-        for (int a = 0; parts[i] && a < options->nalgorithms; a++)
-            if (!strcmp(parts[i]->name, options->algorithms[a]))
+    hx_candidate_name(candidate, name);
+    for (int a = 0; a < options->nalgorithms; a++) {
+        if (!strcmp(name, options->algorithms[a]))
+            return 1;
+        for (int i = 0; i < 4; i++)
+            if (parts[i] && !strcmp(parts[i]->name, options->algorithms[a]))
                 return 1;
+    }
     return options->nalgorithms == 0;
 }
 
@@ -69,6 +75,46 @@ void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
     free(nodes);
 }
 
+int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found)
+{
+    const char *lanes = strrchr(name, 'x');
+    char own[HX_CANDIDATE_NAME_BYTES];
+
+    for (int i = 0; i < job->ncandidates; i++)
+        for (int as_is = 1; as_is >= 0; as_is--) {
+            *found = job->candidates[i];
+            if (!as_is && (!found->lanes || !lanes || (found->lanes = atoi(lanes + 1)) < 1))
+                continue;
+            hx_candidate_name(found, own);
+            if (!strcmp(own, name) && hx_candidate_fits(found, job->shape))
+                return 1;
+        }
+    return 0;
+}
+
+/* Those that the command line lets through. */
+static void candidates_keep(struct plan_job *job, const char *shape)
+{
+    const char *names[HX_MAX_CANDIDATES + 1] = {NULL};
+    static char texts[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
+    int n = 0;
+
+    for (int i = 0; i < job->ncandidates; i++) {
+        hx_candidate_name(&job->candidates[i], texts[i]);
+        names[i] = texts[i];
+    }
+    for (int i = 0; i < job->ncandidates; i++)
+        if (plan_uses(job->options, &job->candidates[i]))
+            job->candidates[n++] = job->candidates[i];
+    if (n == 0 && job->options->nalgorithms && plan_named(job, job->options->algorithms[0], &job->candidates[0]))
+        n = 1;
+    if (n == 0 && job->ncandidates && strchr(job->options->algorithms[0], '('))
+        plan_name_choose("plan here", job->options->algorithms[0], names);
+    if (n == 0 && job->ncandidates)
+        plan_refuse("no candidate for %s on %s uses %s", hx_coll_name(job->coll), shape, job->options->algorithms[0]);
+    job->ncandidates = n;
+}
+
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct hx_job facts = {.llc_bytes = options->llc_bytes};
@@ -76,12 +122,16 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     memset(job, 0, sizeof(*job));
     job->options = options;
     job->coll = coll;
+    job->shape_text = shape;
     job->shape = plan_shape_parse(shape);
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* it has told why */
     plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
     if (options->root >= (uint64_t)job->shape->nranks)
         plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape,
+                    job->shape->nranks - 1);
+    if (options->rank >= (uint64_t)job->shape->nranks)
+        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, shape,
                     job->shape->nranks - 1);
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
@@ -101,6 +151,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
     job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->folding, job->bytes, job->candidates, &job->fallback);
+    candidates_keep(job, shape);
     job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0)
         plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
@@ -128,6 +179,26 @@ struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
     return plan_compose(job->shape, rank, &job->candidates[job->best]);
 }
 
+FILE *plan_output_open(const char *path)
+{
+    FILE *out = !path || !strcmp(path, "-") ? stdout : fopen(path, "we");
+
+    if (!out)
+        plan_refuse("cannot write %s: %s", path, strerror(errno));
+    return out;
+}
+
+int plan_output_close(FILE *out, const char *path)
+{
+    if (out == stdout) /* main flushes it */
+        return 0;
+    int bad = ferror(out);
+    if (!(fclose(out) != 0 || bad))
+        return 0;
+    fprintf(stderr, "coll_plan: %s is not all written: %s\n", path, strerror(errno));
+    return 1;
+}
+
 void plan_job_close(struct plan_job *job)
 {
     hx_planner_release(&job->planner);
@@ -140,7 +211,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct plan_options *);
-    } commands[] = {{"explain", plan_explain}, {"cost", plan_cost}, {"verify", plan_verify}, {"big", plan_big}};
+    } commands[] = {{"explain", plan_explain}, {"cost", plan_cost}, {"draw", plan_draw}, {"compare", plan_compare},
+                  {"verify", plan_verify}, {"big", plan_big}};
     struct plan_options options;
     int status = 2;
 

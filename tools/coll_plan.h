@@ -32,7 +32,7 @@ struct plan_options {
     int nshapes;
     const char **settings; /* "HX_NAME=value", NULL-terminated */
     int nsettings;
-    const char **algorithms; /* only candidates that use one of them; none: all */
+    const char **algorithms; /* only candidates that use one of them, or have this name; none: all */
     int nalgorithms;
     const char *ring_order; /* NULL: as HX_RING_ORDER says; verify: by rank */
     uint64_t *sizes;
@@ -41,13 +41,18 @@ struct plan_options {
     uint64_t llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;
-    int all_ranks, all, ordered, json, table, time;
+    int all_ranks, all, ordered, json, table, time, one_rank;
+    const char *output; /* NULL: standard output */
+    const char *svg;    /* NULL: none */
+    const char *sides[2];
+    int nsides;
 };
 
 /* A choice as a job of this shape would make it. */
 struct plan_job {
     const struct plan_options *options;
     struct hx_env env;
+    const char *shape_text; /* as given */
     struct hx_shape *shape;
     struct hx_planner planner;
     enum hx_coll coll;
@@ -64,6 +69,8 @@ struct plan_job {
 int plan_explain(const struct plan_options *options);
 int plan_cost(const struct plan_options *options);
 int plan_big(const struct plan_options *options);
+int plan_draw(const struct plan_options *options);
+int plan_compare(const struct plan_options *options);
 int plan_verify(const struct plan_options *options);
 
 void plan_options_parse(struct plan_options *options, int argc, char **argv);
@@ -81,6 +88,15 @@ void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
 /* Whether the command line lets a candidate be looked at. */
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate);
+
+/* The plan of this name, be it one of the job's candidates or, of levels, one with so many lanes as the planner does not think of here;
+ * 0: there is none. */
+int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found);
+
+/* A file to write, or standard output where that is NULL or "-"; or the end. */
+FILE *plan_output_open(const char *path);
+/* Returns the exit status. */
+int plan_output_close(FILE *out, const char *path);
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);

@@ -91,13 +91,12 @@ static void why_write(const struct plan_line *line, const struct plan_line *best
 
 int plan_lines(const struct plan_job *job, struct plan_line *lines)
 {
-    int n = 0;
+    int n = job->ncandidates;
 
-    for (int i = 0; i < job->ncandidates; i++)
-        if (plan_uses(job->options, &job->candidates[i])) {
-            lines[n].candidate = &job->candidates[i];
-            line_fill(job, &lines[n++]);
-        }
+    for (int i = 0; i < n; i++) {
+        lines[i].candidate = &job->candidates[i];
+        line_fill(job, &lines[i]);
+    }
     qsort(lines, (size_t)n, sizeof(*lines), line_compare);
     for (int i = 0; i < n; i++) {
         lines[i].ratio = lines[0].cost.total_us > 0 ? lines[i].cost.total_us / lines[0].cost.total_us : 1;
@@ -273,7 +272,7 @@ static void point_print(const struct plan_job *job)
 /* ---- as a table ---- */
 
 struct row {
-    char shape[128];
+    const char *shape;
     double bytes;
     struct plan_line *lines;
     int n;
@@ -344,9 +343,7 @@ int plan_cost(const struct plan_options *options)
         rows[i].lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*rows[i].lines)));
         rows[i].bytes = job->bytes;
         rows[i].n = plan_lines(job, rows[i].lines);
-        hx_shape_format(job->shape, rows[i].shape, sizeof(rows[i].shape));
-        if (!rows[i].n)
-            plan_refuse("no candidate for %s on %s uses %s", hx_coll_name(job->coll), rows[i].shape, options->algorithms[0]);
+        rows[i].shape = job->shape_text;
         if (options->json)
             json_object_array_add(points, plan_point_json(job, rows[i].lines, rows[i].n));
         else if (!options->table) {

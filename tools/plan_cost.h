@@ -25,7 +25,7 @@ struct plan_lack {
     char why[160];
 };
 
-/* The job's candidates that the command line lets through, fastest first; their number. lines: HX_MAX_CANDIDATES. */
+/* The job's candidates, fastest first; their number. lines: HX_MAX_CANDIDATES. */
 int plan_lines(const struct plan_job *job, struct plan_line *lines);
 /* The same as text. */
 void plan_candidates_print(const struct plan_job *job);

@@ -47,13 +47,11 @@ static void rank_print(const struct plan_job *job, int rank)
 void plan_head_print(const struct plan_job *job)
 {
     const struct hx_sizes *sizes = &job->sizes;
-    char shape[128];
 
-    hx_shape_format(job->shape, shape, sizeof(shape));
     printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per "
            "core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
-           hx_coll_has_blocks(job->coll) ? " of each rank" : "", shape, job->shape->nranks, job->shape->nranks == 1 ? "" : "s",
+           hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks, job->shape->nranks == 1 ? "" : "s",
            job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
 }
@@ -111,9 +109,6 @@ int plan_explain(const struct plan_options *options)
     int first, end;
 
     plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
-    if (options->rank >= (uint64_t)job->shape->nranks)
-        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank,
-                    options->shapes[0], job->shape->nranks - 1);
     first = options->all_ranks ? 0 : (int)options->rank;
     end = options->all_ranks ? job->shape->nranks : first + 1;
     if (options->json) {

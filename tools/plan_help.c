@@ -31,6 +31,19 @@ const struct plan_command plan_commands[] = {
      "points [{shape, ranks, nodes, bytes, ranks_per_core, fastest, planning_us (--time), candidates [{plan, us, ratio, terms_us "
      "{latency, wire, messages, flags, memory, switches, rest}, rounds, sent_bytes, why}], impossible [{algorithm, why}]}]; "
      "candidates are sorted by time; the first has null for why."},
+    {"draw", "COLLECTIVE --shape SHAPE [SIZE]",
+     "an SVG picture of the plan: ranks as rows, by nodes; rounds as columns, by levels; what each sends, reads or waits for",
+     "  coll_plan draw allreduce --shape 3,1,2 -o plan.svg\n"
+     "  coll_plan draw allreduce --shape 8x1 --algorithm ring 1M > ring.svg\n"
+     "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
+     "A reader or a browser shows each arrow's numbers where the mouse rests on it. Pictures have up to 64 ranks."},
+    {"compare", "COLLECTIVE A B --shape SHAPE [SIZE...]",
+     "two plans over sizes: their predicted times, the ratio, from which size on which is faster; a plot",
+     "  coll_plan compare allreduce ring circulant --shape 32x1 --svg curves.svg\n"
+     "  coll_plan compare alltoall hier flat --shape 4x96\n"
+     "  coll_plan compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1K 1M\n\n"
+     "A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best: at each size the fastest candidate of "
+     "that kind. The ratio is A's time to B's."},
     {"verify", "[COLLECTIVE...]",
      "run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 and the most lanes",
      "  coll_plan verify --all --max-ranks 64\n"

@@ -44,10 +44,7 @@ void plan_json_print(struct json_object *document)
 
 static void shape_add(struct json_object *j, const struct plan_job *job)
 {
-    char shape[128];
-
-    hx_shape_format(job->shape, shape, sizeof(shape));
-    add_text(j, "shape", shape);
+    add_text(j, "shape", job->shape_text);
     add_int(j, "ranks", (uint64_t)job->shape->nranks);
     add_int(j, "nodes", (uint64_t)job->shape->nnodes);
     add_int(j, "bytes", (uint64_t)job->bytes);
@@ -85,7 +82,7 @@ struct json_object *plan_point_json(const struct plan_job *job, const struct pla
 {
     static struct plan_lack lacks[PLAN_NAMES_MAX];
     struct json_object *j = object_new(), *impossible = array_new();
-    int nlacks = plan_lacks(job, lacks);
+    int nlacks = job->options->nalgorithms ? 0 : plan_lacks(job, lacks);
 
     shape_add(j, job);
     add_text(j, "fastest", lines[0].name);

@@ -7,28 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEFAULT_SIZES 32 /* of compare, at most */
 #define SIZE_MAX_BYTES ((uint64_t)1 << 40)
 
 /* A bit for each of plan_commands. */
-enum { EXPLAIN = 1, COST = 2, VERIFY = 4, BIG = 8, EVERY = 15, CHOOSES = EXPLAIN | COST | BIG };
+enum {
+    EXPLAIN = 1, COST = 2, DRAW = 4, COMPARE = 8, VERIFY = 16, BIG = 32, EVERY = 63,
+    CHOOSES = EXPLAIN | COST | DRAW | COMPARE | BIG
+};
 
 /* In the order of option_table. */
 enum {
     KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_RING_ORDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
-    KEY_ALL_RANKS, KEY_JSON, KEY_TABLE, KEY_TIME, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
+    KEY_ALL_RANKS, KEY_JSON, KEY_TABLE, KEY_TIME, KEY_OUTPUT, KEY_SVG, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
 };
 
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
-    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, EXPLAIN | COST, EVERY, CHOOSES, CHOOSES, EXPLAIN, EXPLAIN,
-    EXPLAIN | COST, COST, COST, COST | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, EVERY, CHOOSES, CHOOSES, EXPLAIN | DRAW,
+    EXPLAIN, EXPLAIN | COST, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "SHAPE", 0,
-     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. May be repeated (not for explain)", 1},
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. May be repeated (cost, verify, big)", 1},
     {"size", KEY_SIZE, "BYTES", 0,
-     "of the whole vector, as in coll_bench (default: 1M; big: 64M); suffixes K M G. A number without --size is one too", 2},
+     "of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M G. A number without --size is one too", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
@@ -37,12 +41,14 @@ static const struct argp_option option_table[] = {
     {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
     {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: EFA's). May be repeated", 2},
-    {"rank", KEY_RANK, "R", 0, "show this rank's steps (default 0)", 3},
+    {"rank", KEY_RANK, "R", 0, "of this rank only (explain: default 0)", 3},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0, "show the steps of all ranks", 3},
     {"json", KEY_JSON, NULL, 0, "as JSON; the keys are told by coll_plan COMMAND --help", 3},
     {"table", KEY_TABLE, NULL, 0, "a line for each shape and size, a column for each plan, * the fastest", 3},
     {"time", KEY_TIME, NULL, 0, "tell how long the planner takes for the first such call", 3},
-    {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm. May be repeated", 4},
+    {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output)", 3},
+    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, in place of the table)", 3},
+    {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm, or the plan of this name. May be repeated", 4},
     {"max-ranks", KEY_MAX_RANKS, "N", 0, "one node of 1 to N ranks, and 1 to N nodes of one (default 16)", 4},
     {"all", KEY_ALL, NULL, 0, "all collectives (the default where none is named)", 4},
     {"help", 'h', NULL, 0, "show this text; after a command, what it takes and shows", 5},
@@ -144,6 +150,10 @@ static void algorithm_add(struct plan_options *o, const char *name)
     const char *names[PLAN_NAMES_MAX + 1] = {NULL};
     int n = 0;
 
+    if (strchr(name, '(')) { /* of a plan: known when there are candidates */
+        o->algorithms[o->nalgorithms++] = name;
+        return;
+    }
     for (int c = 0; c < HX_COLL_COUNT; c++) {
         const struct hx_algorithm *a;
         int idx = 0, known;
@@ -192,6 +202,10 @@ static void word_take(struct parsing *p, char *word)
         o->command = word;
     } else if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << p->command) {
         o->sizes[o->nsizes++] = number_parse("size", word, 0, SIZE_MAX_BYTES);
+    } else if (1u << p->command == COMPARE && o->ncolls == 1) {
+        if (o->nsides == 2)
+            plan_refuse("compare takes two plans or algorithms; \"%s\" is a third", word);
+        o->sides[o->nsides++] = word;
     } else {
         coll_add(o, word);
     }
@@ -203,6 +217,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     struct plan_options *o = p->options;
     char error[OPTION_TEXT_BYTES];
 
+    key = key == 'o' ? KEY_OUTPUT : key;
     if (key >= KEY_SHAPE && key < KEY_END)
         p->used |= 1u << (key - KEY_SHAPE);
     switch (key) {
@@ -212,7 +227,10 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_SIZE: o->sizes[o->nsizes++] = number_parse("size", arg, 0, SIZE_MAX_BYTES); return 0;
     case KEY_DTYPE: dtype_set(o, arg); return 0;
-    case KEY_RANK: o->rank = number_parse("rank", arg, 0, 1 << 24); return 0;
+    case KEY_RANK:
+        o->rank = number_parse("rank", arg, 0, 1 << 24);
+        o->one_rank = 1;
+        return 0;
     case KEY_ROOT: o->root = number_parse("root", arg, 0, 1 << 24); return 0;
     case KEY_ALL_RANKS: o->all_ranks = 1; return 0;
     case KEY_SET: setting_add(o, arg); return 0;
@@ -227,6 +245,8 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_JSON: o->json = 1; return 0;
     case KEY_TABLE: o->table = 1; return 0;
     case KEY_TIME: o->time = 1; return 0;
+    case KEY_SVG: o->svg = arg; return 0;
+    case KEY_OUTPUT: o->output = arg; return 0;
     case 'h':
         plan_help(p->command, option_table, option_takers);
         exit(0);
@@ -248,14 +268,18 @@ static void together_check(const struct parsing *p)
     unsigned command = p->command < 0 ? 0 : 1u << p->command;
 
     if (!command)
-        plan_refuse("no command given; choices: explain cost verify big (coll_plan --help teaches)");
+        plan_refuse("no command given; choices: explain cost draw compare verify big (coll_plan --help teaches)");
     for (int t = 0; t < KEY_END - KEY_SHAPE; t++)
         if (p->used & 1u << t && !(option_takers[t] & command))
             plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);
-    if (command == EXPLAIN && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
-        plan_refuse("explain takes one collective, one --shape and one size, for example: coll_plan explain allreduce --shape 3,1,2 1M");
+    if (command & (EXPLAIN | DRAW) && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
+        plan_refuse("%s takes one collective, one --shape and one size, for example: coll_plan %s allreduce --shape 3,1,2 1M",
+                    o->command, o->command);
     if (command == COST && (o->ncolls != 1 || o->nshapes < 1))
         plan_refuse("cost takes one collective and a --shape, for example: coll_plan cost allreduce --shape 4x96 64K 16M");
+    if (command == COMPARE && (o->ncolls != 1 || o->nshapes != 1 || o->nsides != 2))
+        plan_refuse("compare takes one collective, one --shape and two plans or algorithms, for example: "
+                    "coll_plan compare allreduce ring rdh --shape 8x1");
     if (command == BIG && o->nsizes > 1)
         plan_refuse("big takes one size");
     if (o->json && o->table)
@@ -264,6 +288,12 @@ static void together_check(const struct parsing *p)
         plan_refuse("--ring-order %s needs the --shape whose nodes it orders", o->ring_order);
     if (o->all && o->ncolls)
         plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
+}
+
+static int size_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
 }
 
 void plan_options_parse(struct plan_options *o, int argc, char **argv)
@@ -276,11 +306,15 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     o->shapes = plan_memory(calloc(room, sizeof(*o->shapes)));
     o->settings = plan_memory(calloc(room, sizeof(*o->settings)));
     o->algorithms = plan_memory(calloc(room, sizeof(*o->algorithms)));
-    o->sizes = plan_memory(calloc(room, sizeof(*o->sizes)));
+    o->sizes = plan_memory(calloc(room + DEFAULT_SIZES, sizeof(*o->sizes)));
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
     together_check(&p);
-    if (!o->nsizes)
+    if (!o->nsizes && 1u << p.command == COMPARE)
+        for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
+            o->sizes[o->nsizes++] = bytes;
+    else if (!o->nsizes)
         o->sizes[o->nsizes++] = 1u << p.command == BIG ? 64 << 20 : 1 << 20;
+    qsort(o->sizes, (size_t)o->nsizes, sizeof(*o->sizes), size_compare);
     for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
         o->colls[i] = (enum hx_coll)i;
     o->ncolls = o->ncolls ? o->ncolls : HX_COLL_COUNT;
