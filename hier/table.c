@@ -2,35 +2,17 @@
 /* The tuning table in memory: finding, adding, and whether it holds for this machine. */
 #include "table.h"
 #include "runtime/error.h"
+#include "topo/cpu_model.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The processor's model, as Linux tells it on x86 and on ARM. */
-static void cpu_model(char model[HX_TABLE_CPU_BYTES])
-{
-    static const char *const names[] = {"model name\t: ", "CPU part\t: "};
-    FILE *in = fopen("/proc/cpuinfo", "re");
-    char line[256];
-    int found = 0;
-
-    snprintf(model, HX_TABLE_CPU_BYTES, "unknown");
-    while (in && !found && fgets(line, sizeof(line), in)) {
-        line[strcspn(line, "\n")] = '\0';
-        for (int i = 0; i < 2 && !found; i++)
-            if ((found = !strncmp(line, names[i], strlen(names[i]))))
-                snprintf(model, HX_TABLE_CPU_BYTES, "%s", line + strlen(names[i]));
-    }
-    if (in)
-        fclose(in);
-}
-
 static void machine_here(struct hx_table_machine *machine)
 {
     memset(machine, 0, sizeof(*machine));
     snprintf(machine->hierax, sizeof(machine->hierax), "%s", hx_version());
-    cpu_model(machine->cpu);
+    hx_cpu_model(machine->cpu);
     machine->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 }
 

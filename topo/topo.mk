@@ -4,6 +4,8 @@
 hx_sources += topo/shape.c topo/shape.h topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h \
     topo/nic.c topo/nic.h topo/nic_kernel.c topo/nic_rdma.c topo/ring_order.c topo/ring_order.h
 
+hx_sources += topo/cpu_model.c topo/cpu_model.h
+
 check_programs_list += tests/topo/test_shape tests/topo/test_place tests/topo/test_nic tests/topo/test_ring_order
 tests_topo_test_shape_SOURCES = tests/topo/test_shape.c
 tests_topo_test_shape_LDADD = $(HX_TEST_LIBS)
