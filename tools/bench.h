@@ -3,6 +3,7 @@
 #ifndef HX_BENCH_H
 #define HX_BENCH_H
 #include "options.h"
+#include "report.h"
 #include "runtime/hierax.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -85,6 +86,8 @@ struct bench_options {
     hx_op_t op;
     int in_place, check, help, version;
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
+    struct report_files report;            /* html likewise */
+    char command[OPTION_TEXT_BYTES];       /* as a shell would take it */
     double alpha_us, node_gbps;            /* of the network, as the user knows them; 0: unknown */
     char error[OPTION_TEXT_BYTES];         /* not empty: the command line is wrong */
 };
@@ -155,6 +158,13 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
-int bench_report_close(const struct bench_options *o, const struct bench_job *job);
+int bench_report_close(const struct bench_options *o, int complete); /* 0, or -1: a file could not be written in full */
+
+/* bench_here.c */
+/* The machine's kind: processor, processing units, kernel. */
+const char *bench_machine(char text[BENCH_TEXT_BYTES]);
+const char *bench_date(char text[BENCH_TEXT_BYTES]); /* now, in UTC */
+/* The next setting of Hierax in the environment, without those by which ranks find each other; NULL: no more. *at is 0 at first. */
+const char *bench_setting(int *at);
 
 #endif

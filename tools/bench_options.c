@@ -17,7 +17,8 @@ const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "ba
 
 enum {
     KEY_MIN = 0x100, KEY_MAX, KEY_FACTOR, KEY_ITERATIONS, KEY_REPETITIONS, KEY_WARMUP, KEY_DTYPE, KEY_OP, KEY_IN_PLACE,
-    KEY_CHECK, KEY_ROOT, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH
+    KEY_CHECK, KEY_ROOT, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH,
+    KEY_REPORT
 };
 
 static const struct argp_option options[] = {
@@ -34,6 +35,7 @@ static const struct argp_option options[] = {
     {"warmup", KEY_WARMUP, "N", 0, "calls per size before timing starts (default 10)", 3},
     {"json", KEY_JSON, "FILE", 0, "write everything as JSON (-: to standard output, in place of the table)", 4},
     {"csv", KEY_CSV, "FILE", 0, "the same as CSV", 4},
+    REPORT_OPTION_TABLE(KEY_REPORT, 4),
     {"alpha", KEY_ALPHA, "MICROSECONDS", 0, "latency of one message between nodes, for the bound", 5},
     {"node-bandwidth", KEY_NODE_BANDWIDTH, "GBPS", 0, "network bandwidth of a node, 1e9 bytes/s, for the bound", 5},
     {"help", 'h', NULL, 0, "show this text", 6},
@@ -93,6 +95,10 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     struct bench_options *o = state->input;
     const uint64_t most = (uint64_t)1 << 40;
     int chosen;
+    if (key >= KEY_REPORT && key < KEY_REPORT + REPORT_OPTIONS) {
+        report_option(&o->report, key - KEY_REPORT, arg);
+        return 0;
+    }
     switch (key) {
     case KEY_MIN: return number(o, "min", arg, 0, most, &o->min_bytes);
     case KEY_MAX: return number(o, "max", arg, 0, most, &o->max_bytes);
@@ -144,15 +150,19 @@ static void check_together(struct bench_options *o)
     } else if (o->min_bytes > o->max_bytes) {
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->min_bytes,
                  (unsigned long long)o->max_bytes);
-    } else if (o->json && o->csv && strcmp(o->json, o->csv) == 0) {
-        snprintf(o->error, sizeof(o->error), "--json and --csv both write to \"%s\"", o->csv);
     }
+    const char *const names[] = {"json", "csv", "html"}, *const paths[] = {o->json, o->csv, o->report.html};
+    for (int i = 0; i < 3 && !o->error[0]; i++)
+        for (int k = 0; k < i; k++)
+            if (paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
+                snprintf(o->error, sizeof(o->error), "--%s and --%s both write to \"%s\"", names[k], names[i], paths[i]);
 }
 
 void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
     *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
                                 .op = HX_SUM};
+    option_command_line(argc, argv, o->command);
     if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, o) == 0 && !o->help && !o->version)
         check_together(o);
 }

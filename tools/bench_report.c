@@ -1,37 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "bench_backend.h"
+#include "report_bench.h"
 #include <errno.h>
 #include <json.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static FILE *csv, *json;
-static struct json_object *rows;
-static int table = 1;
+#define BETWEEN_NS 1e9 /* two writings of the files, while the run goes on */
 
-static int open_file(const char *option, const char *path, FILE **file, char text[OPTION_TEXT_BYTES])
-{
-    if (!path)
-        return 0;
-    if (strcmp(path, "-") == 0) {
-        *file = stdout;
-        table = 0;
-        return 0;
-    }
-    *file = fopen(path, "w");
-    if (*file)
-        return 0;
-    snprintf(text, OPTION_TEXT_BYTES, "--%s=%s: cannot write: %s", option, path, strerror(errno));
-    return -1;
-}
+static FILE *csv;
+static struct json_object *document;
+static int table = 1;
+static double written_ns;
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
-    if (open_file("json", o->json, &json, text) || open_file("csv", o->csv, &csv, text))
+    const char *const paths[] = {o->json, o->csv, o->report.html};
+
+    for (int i = 0; i < 3; i++)
+        table &= !paths[i] || strcmp(paths[i], "-");
+    if ((o->json && whole_file_check("json", o->json, text)) || report_check(&o->report, text))
         return -1;
-    rows = json_object_new_array();
-    return 0;
+    if (!o->csv)
+        return 0;
+    csv = strcmp(o->csv, "-") ? fopen(o->csv, "w") : stdout;
+    if (csv)
+        return 0;
+    snprintf(text, OPTION_TEXT_BYTES, "--csv=%s: cannot write: %s", o->csv, strerror(errno));
+    return -1;
 }
 
 static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
@@ -41,32 +39,6 @@ static void print_unknown_terms(const struct bench_options *o, const struct benc
     if (job->max_local > 1 && job->hop_ns <= 0)
         printf("# left out of the bound: hop and dirty (not measured: %s)\n",
                job->oversubscribed ? "more ranks than cores" : "ranks share no memory");
-}
-
-void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
-{
-    if (csv)
-        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
-                     "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
-                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps%s\n",
-                bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
-    if (!table)
-        return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s\n",
-           bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
-           job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
-           bench_op_names[o->op], o->in_place ? "   in place" : "", o->check ? "   checked" : "");
-    if (job->network[0])
-        printf("# %s\n", job->network);
-    printf("# clock %.0f ns", job->clock_ns);
-    if (job->hop_ns > 0)
-        printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
-    printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
-    print_unknown_terms(o, job);
-    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
-           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
-           bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
-    fflush(stdout);
 }
 
 static void print_row(const struct bench_row *row, double percent)
@@ -84,6 +56,11 @@ static void print_row(const struct bench_row *row, double percent)
         printf(" %6llu %11llu  %s", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes, row->plan);
     printf("\n");
     fflush(stdout);
+}
+
+static const char *text_of(const char *key)
+{
+    return json_object_get_string(json_object_object_get(document, key));
 }
 
 static void csv_text(const char *text)
@@ -108,6 +85,10 @@ static void csv_row(const struct bench_options *o, const struct bench_job *job, 
             (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
             row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term);
     fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps);
+    fputc(',', csv);
+    csv_text(text_of("host"));
+    fputc(',', csv);
+    csv_text(text_of("machine"));
     if (bench_backend_tells_plans) {
         fputc(',', csv);
         csv_text(job->network);
@@ -129,7 +110,7 @@ static void add_real(struct json_object *object, const char *key, double value)
 {
     char text[64];
     snprintf(text, sizeof(text), "%.4f", value);
-    json_object_object_add(object, key, json_object_new_double_s(value, text));
+    json_object_object_add(object, key, json_object_new_double_s(strtod(text, NULL), text));
 }
 
 static void add_text(struct json_object *object, const char *key, const char *value)
@@ -161,24 +142,22 @@ static struct json_object *json_row(const struct bench_row *row, double percent)
     return j;
 }
 
-void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+static struct json_object *document_new(const struct bench_options *o, const struct bench_job *job)
 {
-    double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
-    if (table)
-        print_row(row, percent);
-    if (csv)
-        csv_row(o, job, row, percent);
-    json_object_array_add(rows, json_row(row, percent));
-}
+    struct json_object *j = json_object_new_object(), *settings = json_object_new_array();
+    char host[256] = "", text[BENCH_TEXT_BYTES];
+    int at = 0;
 
-static struct json_object *json_document(const struct bench_options *o, const struct bench_job *job)
-{
-    struct json_object *j = json_object_new_object();
-    char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     add_text(j, "library", bench_backend_name());
     if (bench_backend_tells_plans)
         add_text(j, "network", job->network);
+    add_text(j, "command", o->command);
+    for (const char *setting; (setting = bench_setting(&at));)
+        json_object_array_add(settings, json_object_new_string(setting));
+    json_object_object_add(j, "settings", settings);
+    add_text(j, "begun", bench_date(text));
+    add_text(j, "machine", bench_machine(text));
     add_text(j, "host", host);
     add_int(j, "ranks", job->size);
     add_int(j, "nodes", job->nodes);
@@ -195,21 +174,80 @@ static struct json_object *json_document(const struct bench_options *o, const st
     add_real(j, "dirty_gbps", job->dirty_gbps);
     add_real(j, "alpha_us", o->alpha_us);
     add_real(j, "node_gbps", o->node_gbps);
-    json_object_object_add(j, "rows", rows);
+    json_object_object_add(j, "complete", json_object_new_boolean(0));
+    json_object_object_add(j, "rows", json_object_new_array());
     return j;
 }
 
-int bench_report_close(const struct bench_options *o, const struct bench_job *job)
+/* ---- the run --------------------------------------------------------------------------------------------------------- */
+
+static int json_write(const char *path)
+{
+    struct whole_file file;
+    FILE *out = whole_file_open(&file, path);
+
+    if (out)
+        fprintf(out, "%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+    return whole_file_close(&file);
+}
+
+/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. */
+static int files_write(const struct bench_options *o, int at_end)
 {
     int failed = 0;
-    if (json) {
-        struct json_object *j = json_document(o, job);
-        fprintf(json, "%s\n", json_object_to_json_string_ext(j, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
-        json_object_put(j);
-        failed |= fflush(json) != 0;
-    } else {
-        json_object_put(rows);
-    }
+
+    if (o->json && (at_end || whole_file_is_regular(o->json)))
+        failed |= json_write(o->json) != 0;
+    if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
+        failed |= report_bench_write(&o->report, &document, 1) != 0;
+    written_ns = bench_now_ns();
+    return failed ? -1 : 0;
+}
+
+void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
+{
+    if (csv)
+        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
+                     "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
+                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,host,machine%s\n",
+                bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
+    document = document_new(o, job);
+    if (!table)
+        return;
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s\n",
+           bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
+           job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
+           bench_op_names[o->op], o->in_place ? "   in place" : "", o->check ? "   checked" : "");
+    if (job->network[0])
+        printf("# %s\n", job->network);
+    printf("# clock %.0f ns", job->clock_ns);
+    if (job->hop_ns > 0)
+        printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
+    printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
+    print_unknown_terms(o, job);
+    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
+           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
+           bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
+    fflush(stdout);
+}
+
+void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+{
+    double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
+    if (table)
+        print_row(row, percent);
+    if (csv)
+        csv_row(o, job, row, percent);
+    json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
+    if (bench_now_ns() - written_ns > BETWEEN_NS)
+        files_write(o, 0);
+}
+
+int bench_report_close(const struct bench_options *o, int complete)
+{
+    json_object_object_add(document, "complete", json_object_new_boolean(complete));
+    int failed = files_write(o, 1);
+    json_object_put(document);
     if (csv)
         failed |= fflush(csv) != 0 || ferror(csv);
     return failed ? -1 : 0;

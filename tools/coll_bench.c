@@ -71,8 +71,8 @@ static int run(const struct bench_options *o, struct bench_job *job)
     int status = 0;
     for (int i = 0; i < o->ncollectives && status == 0; i++)
         status = run_collective(o, job, o->collectives[i]);
-    if (job->rank == 0 && bench_report_close(o, job) && status == 0) {
-        fprintf(stderr, "%s: --json or --csv: the file could not be written in full\n", bench_backend_tool);
+    if (job->rank == 0 && bench_report_close(o, status == 0) && status == 0) {
+        fprintf(stderr, "%s: a file could not be written in full\n", bench_backend_tool);
         status = 1;
     }
     return status;

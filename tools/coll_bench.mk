@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One benchmark, two programs: everything but the backend is compiled once and linked into both.
+report_sources = tools/svg_plot.c tools/svg_plot.h tools/whole_file.c tools/whole_file.h tools/report.c tools/report.h \
+    tools/report_gnuplot.c tools/report_gnuplot.h tools/report_bench.c tools/report_bench.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \
-    tools/options.c tools/options.h tools/svg_plot.c tools/svg_plot.h \
+    tools/options.c tools/options.h topo/cpu_model.c tools/bench_here.c $(report_sources) \
     tools/bench_data.c tools/bench_sync.c tools/bench_loop.c tools/bench_loop.h tools/bench_run.c tools/bench_bound.c tools/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 
@@ -23,8 +25,13 @@ tools_coll_bench_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tools_coll_bench_mpi_LDADD = tools/libbench.la $(MPI_LIBS)
 endif
 
+bin_PROGRAMS += tools/coll_report
+tools_coll_report_SOURCES = tools/coll_report.c tools/options.c $(report_sources)
+tools_coll_report_CFLAGS = $(AM_CFLAGS)
+tools_coll_report_LDADD = $(JSON_C_LIBS) -lm
+
 dist_bin_SCRIPTS += tools/coll_compare
-dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/readme.sh
+dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
 EXTRA_DIST += README.md tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c
 

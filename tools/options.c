@@ -101,3 +101,18 @@ void option_refused(const struct argp_option *table, const char *given, char err
     else
         snprintf(error, OPTION_TEXT_BYTES, "option --%s: a value is missing, or not expected", name);
 }
+
+void option_command_line(int argc, char *const *argv, char text[OPTION_TEXT_BYTES])
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int i = 0; i < argc && n < OPTION_TEXT_BYTES; i++) {
+        const char *quote = argv[i][0] && !argv[i][strspn(argv[i], plain)] ? "" : "'";
+        n += (size_t)snprintf(text + n, OPTION_TEXT_BYTES - n, "%s%s", i ? " " : "", quote);
+        for (const char *c = argv[i]; *c && n < OPTION_TEXT_BYTES; c++)
+            n += (size_t)snprintf(text + n, OPTION_TEXT_BYTES - n, *c == '\'' ? "'\\''" : "%c", *c);
+        n += n < OPTION_TEXT_BYTES ? (size_t)snprintf(text + n, OPTION_TEXT_BYTES - n, "%s", quote) : 0;
+    }
+}

@@ -245,9 +245,14 @@ static void markers_draw(const struct sheet *s)
     }
 }
 
+const char *svg_plot_colour(int n)
+{
+    return light[n % COLOURS];
+}
+
 static void paint(FILE *out, int colour, const char *what)
 {
-    fprintf(out, " class=\"hx-%s%d\" %s=\"%s\"", what, colour % COLOURS, what, light[colour % COLOURS]);
+    fprintf(out, " class=\"hx-%s%d\" %s=\"%s\"", what, colour % COLOURS, what, svg_plot_colour(colour));
 }
 
 static void point_draw(FILE *out, int colour, double x, double y)
@@ -383,7 +388,7 @@ void svg_plot_write(FILE *out, const struct svg_plot *p)
     }
     fputs("<g fill=\"currentColor\">\n", out);
     if (p->title) {
-        fputs("<g font-weight=\"bold\" font-size=\"14\">", out);
+        fputs("<g font-weight=\"bold\" font-size=\"13\">", out);
         label(out, "start", 2, LINE, p->title, 54);
         fputs("</g>\n", out);
     }

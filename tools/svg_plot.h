@@ -57,6 +57,9 @@ void svg_plot_write(FILE *out, const struct svg_plot *plot);
 /* The colours for dark pages, as CSS: once in a page. */
 void svg_plot_style(FILE *out);
 
+/* Of the nth curve, as "#rrggbb" on a light ground. */
+const char *svg_plot_colour(int n);
+
 /* Text within XML or HTML: escaped, without control characters, and valid UTF-8. */
 void svg_text(FILE *out, const char *text);
 

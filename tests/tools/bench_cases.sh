@@ -80,6 +80,11 @@ case_bad_input() {
     refuses '--csv=/no/such/folder/x: cannot write' allreduce --csv /no/such/folder/x
     refuses "--csv=$tmp: cannot write: Is a directory" allreduce --csv "$tmp"
     refuses '--json and --csv both write to' allreduce --csv - --json -
+    refuses '--json and --html both write to' allreduce --html "$tmp/x" --json "$tmp/x"
+    refuses '--html=/no/such/folder/x: cannot write: No such file or directory' allreduce --html /no/such/folder/x
+    refuses "--html=$tmp: cannot write: Is a directory" allreduce --html "$tmp"
+    refuses '--gnuplot=/no/such/folder/x.dat: cannot write' allreduce --gnuplot /no/such/folder/x
+    refuses '--svg=/no/such/folder/x-plot.svg: cannot write' allreduce --svg /no/such/folder/x
     refuses 'does not define --op=band for --dtype=float32' allreduce --op band
 }
 

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Reports of real runs in a real browser: no message on the console, nothing wider than a phone, no text outside its plot, and the figures
+# that the run has told otherwise are in it. gnuplot takes what is written for it. A run that is killed leaves a page.
+. "$(dirname "$0")/../system/common.sh"
+command -v chromium >/dev/null || { echo "skipped: no chromium (tools/setup tests)"; exit 77; }
+command -v gnuplot >/dev/null || { echo "skipped: no gnuplot (tools/setup tests)"; exit 77; }
+bench=$top_builddir/tools/coll_bench
+report=$top_builddir/tools/coll_report
+cd "$tmp" || exit 1
+
+# look PAGE: load it 400 and 1400 pixels wide; what the browser says is in console, what the page is like in seen
+look() {
+    cat >probe.html <<END
+<!DOCTYPE html><meta charset="utf-8"><body><script>
+let told = '', left = 2;
+function outside(svg) { // texts that are cut off
+    const box = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll('text')].filter(t => {
+        const r = t.getBoundingClientRect();
+        return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 || r.bottom > box.bottom + 1;
+    });
+}
+function measure(width, frame) {
+    const page = frame.contentDocument, svgs = [...page.querySelectorAll('figure svg')];
+    const small = svgs.filter(s => s.getBoundingClientRect().width < 300).length;
+    const cut = svgs.flatMap(outside).map(t => t.textContent);
+    told += 'width ' + width + ': needs ' + page.documentElement.scrollWidth + ', ' + svgs.length + ' plots, ' + small + ' small, ' +
+        cut.length + ' texts cut off ' + cut.join('; ') + '\\n';
+    if (--left == 0)
+        document.body.innerText = told;
+}
+for (const width of [400, 1400]) {
+    const frame = document.createElement('iframe');
+    frame.style = 'border:0;height:900px;width:' + width + 'px';
+    frame.onload = () => measure(width, frame);
+    frame.src = '$1';
+    document.body.append(frame);
+}
+</script>
+END
+    timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$tmp/profile" --allow-file-access-from-files \
+        --enable-logging=stderr --virtual-time-budget=5000 --dump-dom "file://$tmp/probe.html" >dom 2>log </dev/null || { fail "chromium: exit $?"; cat log >&2; }
+    grep CONSOLE log >console
+    grep -oE 'width [0-9]+: [^<]*' dom >seen
+}
+
+# good PAGE PLOTS: it has so many plots, and nothing is wrong with it
+good() {
+    look "$1"
+    [ ! -s console ] || { fail "$1: messages on the console"; cat console >&2; }
+    for width in 400 1400; do
+        grep -q "^width $width: needs $width, $2 plots, 0 small, 0 texts cut off" seen || { fail "$1 at $width pixels"; cat seen >&2; }
+    done
+}
+
+# ---- what is looked for is found
+cat >bad.html <<'END'
+<!DOCTYPE html><html><body><div style="width:700px">wide</div><figure style="width:100px"><svg viewBox="0 0 100 20"><text x="90" y="15">cut off</text></svg></figure>
+<script>console.warn("a warning"); nothing.there = 1;</script></body></html>
+END
+look bad.html
+grep -q 'a warning' console && grep -q 'nothing is not defined' console || { fail "the console is not heard"; cat log >&2; }
+grep -Eq '^width 400: needs 7[0-9][0-9], 1 plots, 1 small, 1 texts cut off' seen || { fail "a bad page is not seen"; cat seen dom >&2; }
+
+# ---- coll_bench
+"$run" -n 4 --nodes 2 -- "$bench" allreduce bcast barrier --max 256K --factor 8 --repetitions 20 --html bench.html --json bench.json --csv bench.csv \
+    --gnuplot plots --svg plots >out 2>err || { fail "coll_bench: exit $?"; cat err >&2; }
+good bench.html 4
+median=$(head -n 1 bench.csv | tr , '\n' | grep -n '^median_us$' | cut -d: -f1)
+[ "$(wc -l <bench.csv)" = 14 ] || { fail "not 6 sizes of two collectives, and a barrier"; cat bench.csv >&2; }
+tail -n +2 bench.csv | cut -d, -f"$median" | while read -r us; do
+    grep -qF "<td class=\"r\">$(printf %.3f "$us")</td>" bench.html || echo "$us"
+done >missing
+[ ! -s missing ] || { fail "medians that are not on the page"; cat missing >&2; }
+for text in 'coll_bench allreduce bcast barrier --max 256K' 'HX_NODES=2' '4 ranks on 2 nodes (emulated), at most 2 per node' "Linux $(uname -r)" 'lower bound'; do
+    grep -qF -- "$text" bench.html || fail "the page does not tell: $text"
+done
+grep -q 'libfabric .* provider' bench.html || fail "the page does not tell the provider"
+! grep -q HX_SECRET bench.html bench.json || fail "the job's secret is told"
+! grep -Eiq '<script|<link [^>]*href="[^d]|(src|href)="?(https?:|//|file:)|@import|url\(' bench.html || fail "the page is not self-contained"
+! grep -q 'broken off' bench.html || fail "a complete run is called broken off"
+
+# ---- the same from its JSON; gnuplot draws what was written for it
+"$report" bench.json --html again.html || fail "coll_report: exit $?"
+cmp bench.html again.html || fail "coll_report makes another page"
+gnuplot plots.gp >out 2>&1 || fail "gnuplot: exit $?"
+[ -s plots.pdf ] && [ ! -s out ] || { fail "gnuplot complains"; cat out >&2; }
+for plot in allreduce-time allreduce-bandwidth bcast-time bcast-bandwidth; do
+    grep -q '</svg>' plots-$plot.svg || fail "no plots-$plot.svg"
+done
+
+# ---- several runs side by side, and names that want to be more than text
+sed 's/"hierax [0-9.]*"/"<b onload=alert(1)>\\"peer\\" \& co"/; s/\("median_us": [0-9]*\)/\19/' bench.json >peer.json
+"$report" bench.json peer.json bench.json --html peers.html || fail "coll_report of three: exit $?"
+good peers.html 4
+! grep -q '<b onload' peers.html || fail "a name is not escaped"
+
+# ---- killed: there is a page all the same, and it says so
+"$run" -n 2 -- "$bench" allreduce allgather --factor 2 --repetitions 2000 --html killed.html --json killed.json >out 2>err </dev/null &
+pid=$!
+for ((i = 0; i < 200; i++)); do
+    [ -s killed.html ] && [ -s killed.json ] && break
+    sleep 0.1
+done
+kill -TERM $pid
+wait $pid
+good killed.html "$(grep -c '<figure>' killed.html)"
+grep -q 'broken off' killed.html || fail "a killed run is not called broken off"
+"$report" killed.json --html killed2.html || fail "a killed run's JSON: exit $?"
+
+# ---- bad documents
+refuses() { # TEXT arguments...
+    local text=$1 status=0
+    shift
+    "$report" "$@" >out 2>err || status=$?
+    [ $status = 2 ] || fail "coll_report $*: exit $status, expected 2"
+    [ "$(grep -c '^coll_report: ' err)" = 1 ] && [ "$(wc -l <err)" = 1 ] || { fail "coll_report $*: not one line"; cat err >&2; }
+    has err "$text" "coll_report $*"
+}
+echo '{"library": "x", "rows": [{"collective": "a", "bytes": 8, "median_us": "<i>", "plan": 7}, 3]}' >odd.json
+refuses 'a row has no "collective"' odd.json --html x.html
+echo '{"library": "x", "rows": [{"collective": "a", "bytes": 8, "median_us": "<i>", "plan": 7}, {"collective": "a", "bytes": 1e300}]}' >odd.json
+"$report" odd.json odd.json --html odd.html || fail "a poor document: exit $?"
+head -c 300 bench.json >cut.json
+refuses cut.json cut.json --html x.html
+refuses 'no JSON document of coll_bench' /dev/stdin --html x.html <<<'[]'
+refuses 'No such file' nowhere.json --html x.html
+refuses 'did you mean html?' bench.json --hmtl x.html
+refuses 'nothing to write' bench.json
+refuses 'no document given' --html x.html
+refuses '--html=/no/such/folder/x: cannot write' bench.json --html /no/such/folder/x
+[ ! -e x.html ] || fail "a refused report is written"
+"$report" bench.json --html - >stdout.html && cmp stdout.html bench.html || fail "--html -"
+[ $failures = 0 ]

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_report makes reports from what coll_bench has written as JSON: of a run that is over, or of several side by side. */
+#include "report_bench.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_REPORT = 0x100 };
+
+static const struct argp_option option_table[] = {
+    REPORT_OPTION_TABLE(KEY_REPORT, 1),
+    {"help", 'h', NULL, 0, "show this text", 2},
+    {"version", 'V', NULL, 0, "show the version", 2},
+    {0}};
+
+static const char doc[] =
+    "Make a report from what coll_bench or coll_bench_mpi has written with --json: of one run, or of several side by side, with the ratio of "
+    "the first one's times to those of each other. A row of the first may bring its ratio to the second, as coll_compare writes it.\n\n"
+    "  coll_run -n 4 --nodes 2 -- coll_bench allreduce --json run.json\n"
+    "  coll_report run.json --html run.html --gnuplot run\n"
+    "  coll_report new.json old.json --html change.html\v"
+    "The page needs no other file and no script. A file that is there already is replaced as a whole. The exit status is 0; 1 when a file could "
+    "not be written in full; 2 for a wrong command line or document.";
+
+struct request {
+    struct report_files files;
+    const char *paths[REPORT_MAX_RUNS];
+    int n, help, version;
+    char error[OPTION_TEXT_BYTES];
+};
+
+static error_t option_take(int key, char *arg, struct argp_state *state)
+{
+    struct request *q = state->input;
+
+    if (key >= KEY_REPORT && key < KEY_REPORT + REPORT_OPTIONS) {
+        report_option(&q->files, key - KEY_REPORT, arg);
+        return 0;
+    }
+    switch (key) {
+    case 'h': q->help = 1; return 0;
+    case 'V': q->version = 1; return 0;
+    case ARGP_KEY_ARG:
+        if (q->n == REPORT_MAX_RUNS) {
+            snprintf(q->error, sizeof(q->error), "at most %d documents fit on a page", REPORT_MAX_RUNS);
+            return EINVAL;
+        }
+        q->paths[q->n++] = arg;
+        return 0;
+    case ARGP_KEY_ERROR:
+        if (!q->error[0])
+            option_refused(option_table, state->argv[state->next - 1], q->error);
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp argp = {option_table, option_take, "FILE.json...", doc, NULL, NULL, NULL};
+
+static struct json_object *document_read(const char *path, char error[OPTION_TEXT_BYTES])
+{
+    struct json_object *document = json_object_from_file(path);
+    const char *refused = document ? report_bench_refused(document) : json_util_get_last_err();
+
+    if (document && !refused)
+        return document;
+    json_object_put(document);
+    snprintf(error, OPTION_TEXT_BYTES, "%.1000s: %.900s", path, refused ? refused : "cannot read");
+    error[strcspn(error, "\n")] = '\0';
+    return NULL;
+}
+
+static void parse(struct request *q, int argc, char **argv)
+{
+    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, q) != 0 || q->error[0] || q->help || q->version)
+        return;
+    if (q->n == 0)
+        snprintf(q->error, sizeof(q->error), "no document given: coll_report run.json --html run.html");
+    else if (!report_wanted(&q->files))
+        snprintf(q->error, sizeof(q->error), "nothing to write: give --html, --gnuplot or --svg");
+    else
+        report_check(&q->files, q->error);
+}
+
+/* The exit status. */
+static int run(struct request *q)
+{
+    struct json_object *documents[REPORT_MAX_RUNS] = {NULL};
+    int status = 0;
+
+    for (int i = 0; i < q->n && !q->error[0]; i++)
+        documents[i] = document_read(q->paths[i], q->error);
+    if (q->error[0]) {
+        fprintf(stderr, "coll_report: %s\n", q->error);
+        status = 2;
+    } else if (report_bench_write(&q->files, documents, q->n)) {
+        fprintf(stderr, "coll_report: a file could not be written in full\n");
+        status = 1;
+    }
+    for (int i = 0; i < q->n; i++)
+        json_object_put(documents[i]);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct request q = {0};
+
+    parse(&q, argc, argv);
+    if (q.error[0] || !(q.help || q.version))
+        return run(&q);
+    if (q.help)
+        argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_report");
+    else
+        printf("coll_report " PACKAGE_VERSION "\n");
+    return fflush(stdout) || ferror(stdout) ? 1 : 0;
+}

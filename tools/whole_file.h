@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. What is no regular
+ * file (a pipe, a device, "-" for standard output) is written as it is, so once only. */
+#ifndef HX_WHOLE_FILE_H
+#define HX_WHOLE_FILE_H
+#include "options.h"
+#include <limits.h>
+#include <stdio.h>
+
+struct whole_file {
+    char path[PATH_MAX], beside[PATH_MAX];
+    FILE *out;
+};
+
+/* Can it be written? Changes nothing. 0, or -1 with "--option=path: cannot write: ..." in error. */
+int whole_file_check(const char *option, const char *path, char error[OPTION_TEXT_BYTES]);
+
+/* May it be written again and again? */
+int whole_file_is_regular(const char *path);
+
+/* The stream, or NULL with errno. */
+FILE *whole_file_open(struct whole_file *file, const char *path);
+
+/* 0, or -1: it could not be written in full. After a failed opening too. */
+int whole_file_close(struct whole_file *file);
+
+#endif
