@@ -64,6 +64,20 @@ run 2 --ruonds 3
 grep -q 'unknown option "--ruonds" (did you mean --rounds?); choices: .*--max-ratio' "$tmp/err" || fail "no near option"
 [ ! -e "$tmp/order" ] || fail "launched before --csv was looked at"
 
+# the report has both sides' figures, their ratio and its spread
+run 0 --rounds 3 --max 64 --html "$tmp/page.html" --gnuplot "$tmp/plots" --svg "$tmp/plots"
+for text in '<td class="r">2.000</td><td class="r">4.000</td><td class="r">0.500</td><td class="l">0.250 .. 0.750</td>' 'lib a against lib b' \
+    "$tmp/b allreduce --min 8 --max 64" '3 of each, in turn'; do
+    grep -qF -- "$text" "$tmp/page.html" || fail "the page has no $text"
+done
+grep -q '^ 8 0.5 0.25 0.75$' "$tmp/plots.dat" || { fail "values for gnuplot"; cat "$tmp/plots.dat" >&2; }
+grep -q 'values index 2 ' "$tmp/plots.gp" && grep -q '</svg>' "$tmp/plots-allreduce-ratio.svg" || fail "no plots"
+for option in html gnuplot svg; do
+    run 2 --$option /no/such/folder/x
+    grep -q "$option=/no/such/folder/x: cannot write" "$tmp/err" || fail "unwritable --$option"
+done
+[ ! -e "$tmp/order" ] || fail "launched before --html was looked at"
+
 printf '#!/bin/sh\necho broken >&2\nexit 3\n' >"$tmp/b"
 run 1 --rounds 1
 grep -q 'exit status 3 of' "$tmp/err" || fail "a failed launch is not named"
