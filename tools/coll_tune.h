@@ -40,6 +40,9 @@ void tune_options_help(void);
 /* tune_files.c: the commands that need no job. The exit status. */
 int tune_files(const struct tune_options *o);
 
+/* tune_check.c: can the planner choose what an entry says, in a job of its shape? 0, or -1 and why not. */
+int tune_entry_check(const struct hx_table_entry *entry, char text[OPTION_TEXT_BYTES]);
+
 /* tune_measure.c */
 struct tuner;
 struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job); /* NULL after printing why */

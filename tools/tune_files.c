@@ -40,7 +40,7 @@ static int check(const struct tune_options *o)
     for (int f = 0; f < o->nfiles; f++) {
         struct hx_table *table = table_read(o->files[f]);
         int changed = 0, slower = 0;
-        char text[256];
+        char text[256], why[OPTION_TEXT_BYTES];
         if (!table) {
             status = 2;
             continue;
@@ -49,6 +49,10 @@ static int check(const struct tune_options *o)
             const struct hx_table_entry *e = &table->entries[i];
             changed += strcmp(e->plan, e->default_plan) != 0 || e->slice_bytes;
             slower += e->us > e->default_us * (1 + TUNE_MARGIN);
+            if (tune_entry_check(e, why) < 0) {
+                fprintf(stderr, "%s:%d: %s\n", o->files[f], e->line, why);
+                status = 2;
+            }
         }
         printf("%s: %d entries, %d of them other than the default; Hierax %s, %s, %d processing units\n", o->files[f], table->n, changed,
                table->machine.hierax, table->machine.cpu, table->machine.cpus);

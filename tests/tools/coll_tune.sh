@@ -99,6 +99,15 @@ sed 's/"cpus": [0-9]*/"cpus": 4097/' t.json >foreign.json
 says "warning: jobs on this machine will not use it" 0 check foreign.json
 says "a table is for one kind" 2 merge t.json foreign.json -o merged.json
 
+# ---- check asks the planner
+sed '0,/"plan": "[^"]*"/s//"plan": "flat(rnig)"/' t.json >wrong.json
+line=$(grep -n rnig wrong.json | sed 's/:.*//')
+says "wrong.json:$line: unknown plan \"flat(rnig)\" (did you mean flat(ring)?)" 2 check wrong.json
+sed '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "hier(nary,ring,nary) x1"/' t.json >wrong.json
+says "hier(nary,ring,nary) x1 cannot serve allreduce on 1 nodes of 2 to 2 ranks" 2 check wrong.json
+sed 's/"nodes": 1, "ranks_per_node": \[2, 2\]/"nodes": 1, "ranks_per_node": [2, 3]/' t.json >wrong.json
+says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
+
 # ---- README's commands, in less time
 sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 3s/' >commands
 [ "$(wc -l <commands)" -ge 4 ] || fail "README has no commands to tune"
