@@ -6,6 +6,7 @@
  */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/probe.h"
 #include <time.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider; then the endpoint is closed */
@@ -64,6 +65,7 @@ static void message_end(struct hx_net *net, struct hx_net_op *op)
         net->count.bytes_received += op->total_bytes;
     }
     op->done = 1;
+    HX_PROBE_DONE(op);
 }
 
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)

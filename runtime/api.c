@@ -4,6 +4,7 @@
 #include "handle.h"
 #include "lock.h"
 #include "startup.h"
+#include "trace.h"
 
 struct hx_world *hx_world;
 static int finalized;
@@ -20,7 +21,8 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
                        finalized ? "has been finalized" : "is started already");
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
-    if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS) {
+    if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
+        (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
         hx_world_close(hx_world, !hx_world->comms->failed);
         hx_world = NULL;
         return status;
@@ -43,6 +45,7 @@ hx_status_t hx_finalize(void)
 
     if (!world)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax is not started");
+    struct hx_call barrier = {.name = "hx_finalize", .comm = world->comms, .kind = hx_kind_barrier(), .needed = {&barrier, &barrier}};
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->failed)
@@ -54,8 +57,9 @@ hx_status_t hx_finalize(void)
     if (status != HX_SUCCESS)
         return status;
     if (!failed)
-        status = hx_barrier(world->comms);
+        status = hx_call_make(&barrier, HX_BLOCKING, NULL);
     hx_progress_thread_end(world);
+    hx_trace_end(world, status == HX_SUCCESS && !failed);
     hx_world = NULL;
     hx_world_close(world, status == HX_SUCCESS && !failed);
     finalized = 1;

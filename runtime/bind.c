@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bind: a plan becomes offsets and addresses, once per kind of call; a cache keeps the last ones. */
 #include "comm.h"
+#include "probe.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,8 +166,8 @@ void hx_bound_release(struct hx_bound *bound)
         free(bs->doorbells);
         free(bs->slot_offsets);
     }
-    for (uint32_t i = 0; i < bound->nsteps; i++)
-        free(bound->steps[i].sources);
+    for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++)
+        free(step->sources);
     free(bound->starts);
     hx_plan_release(bound->plan);
     free(bound->steps);
@@ -210,23 +211,23 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
 
     for (int s = 0; s < bound->nstages; s++)
         most += bound->stages[s].nsteps;
-    if (!(bound->steps = malloc(most * sizeof(*bound->steps))))
+    if (!(bound->steps = bound->steps_end = malloc(most * sizeof(*bound->steps))))
         return hx_fail(HX_ERR_NOMEM, "no memory for %zu steps", most);
     for (struct hx_bound_stage *bs = bound->stages; bs < bound->stages + bound->nstages; bs++) {
         if (bs->layout.nslices > 1)
             continue;
-        bs->steps = &bound->steps[bound->nsteps];
+        bs->steps = bound->steps_end;
         for (uint32_t i = 0; status == HX_SUCCESS && i < bs->stage->nsteps; i++) {
-            struct hx_bound_step *step = &bound->steps[bound->nsteps];
+            struct hx_bound_step *step = bound->steps_end;
             if (lags(&bs->stage->steps[i]))
                 continue;
             hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
             step->instance = bs->instances;
-            bound->nsteps++;
+            bound->steps_end++;
             status = pair_bind(bound, bs, step);
             status = status == HX_SUCCESS ? sources_bind(node, bs, step) : status;
         }
-        bs->nsteps = (uint32_t)(&bound->steps[bound->nsteps] - bs->steps);
+        bs->nsteps = (uint32_t)(bound->steps_end - bs->steps);
     }
     return status;
 }
@@ -237,7 +238,7 @@ void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traff
 
     for (int s = 0; s < bound->nstages; s++)
         bound->stages[s].layout.traffic = traffic;
-    for (struct hx_bound_step *step = bound->steps; step < bound->steps + bound->nsteps; step++) {
+    for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++) {
         if (step->plan_step->nblocks == 0)
             continue;
         size_t elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
@@ -321,6 +322,8 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
+    bound->quick = bound->one_slice && !HX_TRACING;
+    bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = steps_bind(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;
 }

@@ -5,6 +5,7 @@
 #include "explain.h"
 #include "handle.h"
 #include "lock.h"
+#include "probe.h"
 #include "user.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -113,6 +114,17 @@ hx_status_t hx_call_check(const struct hx_call *call)
     else
         return HX_SUCCESS;
     return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+uint64_t hx_call_amount(const struct hx_call *call)
+{
+    uint64_t sent = 0;
+
+    if (!hx_coll_has_traffic(call->kind.coll))
+        return call->spreads ? call->said_count : call->kind.count;
+    for (int r = 0; r < call->comm->size; r++)
+        sent += call->traffic.sent[r];
+    return sent;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
@@ -267,6 +279,20 @@ static hx_status_t call_block(const struct hx_call *call)
     return call->spreads ? spread_run(call) : call_run(call, bound);
 }
 
+/* HX_TRACE: the same, told. */
+static hx_status_t call_traced(const struct hx_call *call)
+{
+    struct hx_trace_open open;
+    hx_status_t status;
+
+    if (!call->comm || !hx_comm_is_open(call->comm))
+        return call_block(call);
+    hx_trace_call_begin(&open, call->name, &call->comm->engine, &call->kind, hx_call_amount(call));
+    status = call_block(call);
+    hx_trace_call_end(&open, status);
+    return status;
+}
+
 hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
     hx_status_t status = hx_coll_has_traffic(call->kind.coll) ? hx_call_check_traffic(call)
@@ -276,7 +302,7 @@ hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request
     if (status != HX_SUCCESS)
         return status;
     if (mode == HX_BLOCKING)
-        return call_block(call);
+        return HX_TRACING ? call_traced(call) : call_block(call);
     if (!request)
         return hx_fail(HX_ERR_ARG, "%s: request is NULL", call->name);
     *request = NULL;

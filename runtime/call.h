@@ -45,6 +45,7 @@ struct hx_request {
     int persistent;
     enum hx_request_state state;
     hx_status_t status; /* once done */
+    uint64_t since;     /* HX_TRACE: when it was started */
     void *aside;
     struct hx_spread spread;
     unsigned char token;
@@ -92,6 +93,8 @@ struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_ca
 hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call);
 /* At its end: had this rank expected other lengths? */
 hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call);
+/* The elements that this rank says the call is about, for the trace. */
+uint64_t hx_call_amount(const struct hx_call *call);
 /* The only rank's result is its input. */
 void hx_call_alone(const struct hx_call *call, const void *in, void *out);
 /* Put aside: before the call, memory as aside_bytes says; and afterwards. */

@@ -77,6 +77,7 @@ struct hx_world {
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
     struct hx_link *links;    /* [nodes][nodes] of rank 0, if it has had them measured; NULL */
+    struct hx_trace *trace;   /* HX_TRACE; NULL: none */
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;

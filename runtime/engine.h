@@ -61,6 +61,7 @@ struct hx_bound_step {
 struct hx_instance { /* one slice of one stage under way */
     struct hx_bound_stage *stage;
     uint64_t slice;
+    uint64_t since;  /* HX_TRACE: when it was started */
     uint32_t pc;     /* the next step */
     uint32_t cursor; /* how far an AWAIT or JOIN has come; 0 outside of these */
     struct hx_transfer *transfers;
@@ -132,12 +133,13 @@ struct hx_bound {
     struct hx_sizes sizes;
     int writes_slot;
     int one_slice; /* run_inline */
+    int quick;     /* and nobody traces it */
+    const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;
     int nstages;
     struct hx_bound_stage *stages;
-    struct hx_bound_step *steps; /* of all stages that have only one slice, one after the other */
-    uint32_t nsteps;
+    struct hx_bound_step *steps, *steps_end; /* of all stages that have only one slice, one after the other */
     int max_spans, max_sources;
 };
 
@@ -183,6 +185,7 @@ struct hx_engine {
     unsigned net_looks;
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes;
+    const char *traced_as; /* HX_TRACE: of the last plan that ran */
     /* non-blocking calls: */
     struct hx_run run;       /* that of the first */
     enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
@@ -268,6 +271,8 @@ void hx_transfer_cancel_all(struct hx_run *run);
 
 /* ctx: a struct hx_run that has waited for long. */
 void hx_stall_tell(void *ctx);
+/* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
+int hx_stall_awaited(const struct hx_run *run);
 /* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */
 hx_status_t hx_stall_fail(const struct hx_run *run);
 

@@ -3,6 +3,7 @@
 #include "call.h"
 #include "handle.h"
 #include "lock.h"
+#include "probe.h"
 #include "user.h"
 #include <stdlib.h>
 
@@ -63,9 +64,12 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     return HX_SUCCESS;
 }
 
-static void request_end(struct hx_request *request, hx_status_t status)
+/* engine: where it has run. */
+static void request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
 {
     hx_news(request->call.comm->world);
+    if (HX_TRACING)
+        hx_trace_background(request, engine, status);
     request->status = status;
     request->state = HX_REQUEST_DONE;
 }
@@ -86,7 +90,7 @@ static void first_end(struct hx_engine *engine)
         hx_call_settle(&first->call, first->aside);
     }
     engine->first = first->next;
-    request_end(first, status == HX_SUCCESS ? hx_spread_compare(&first->spread, &first->call) : status);
+    request_end(first, engine, status == HX_SUCCESS ? hx_spread_compare(&first->spread, &first->call) : status);
 }
 
 /* Until it must wait, has nothing left to do, or has failed. */
@@ -127,7 +131,7 @@ void hx_requests_fail(struct hx_comm *comm)
             hx_transfer_cancel_all(&engine->run);
         engine->running = HX_IDLE;
         for (; engine->first; engine->first = engine->first->next)
-            request_end(engine->first, comm->failed);
+            request_end(engine->first, engine, comm->failed);
     }
 }
 
@@ -173,19 +177,25 @@ static hx_status_t request_start(struct hx_request *request)
     struct hx_engine *engine;
     hx_status_t status;
 
+    request->since = HX_TRACING ? hx_trace_now() : 0;
     if (comm->size == 1 && request->call.spreads && !request->spread.done &&
         (status = hx_spread_apply(&request->spread, &request->call)) != HX_SUCCESS)
         return status;
     request->state = HX_REQUEST_DONE;
     request->status = request->spread.done ? hx_spread_compare(&request->spread, &request->call) : HX_SUCCESS;
-    if (request->call.kind.count == 0)
+    if (request->call.kind.count == 0) {
+        if (HX_TRACING)
+            hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
+    }
     if (comm->size == 1) {
         const void *in = request->call.in;
         void *out = request->call.out;
         hx_call_aside(&request->call, request->aside, &in, &out);
         hx_call_alone(&request->call, in, out);
         hx_call_settle(&request->call, request->aside);
+        if (HX_TRACING)
+            hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
     }
     if (!(engine = engine_next(comm))) {
@@ -339,6 +349,14 @@ struct wait {
     uint64_t moves; /* of all calls, when the wait began */
 };
 
+/* HX_TRACE: the rank of the job for which the request waits, or -1. */
+static int request_awaited(const struct hx_request *request)
+{
+    const struct hx_engine *engine = engine_of(request);
+
+    return engine && engine->running == HX_RUNS ? hx_stall_awaited(&engine->run) : -1;
+}
+
 static int wait_look(void *ctx)
 {
     const struct wait *wait = ctx;
@@ -347,7 +365,8 @@ static int wait_look(void *ctx)
 
     if (events < 0)
         network_failed(comm, events);
-    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves;
+    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||
+           HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
 static void wait_tell(void *ctx)

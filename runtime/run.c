@@ -6,6 +6,7 @@
  */
 #include "comm.h"
 #include "lock.h"
+#include "probe.h"
 
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
@@ -153,7 +154,7 @@ static int inline_look(void *ctx)
 
     if (world->net || run->engine->nactive || world->active)
         world_progress(run);
-    return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS;
+    return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
 static int wait_for(struct hx_run *run, int (*look)(void *))
@@ -171,7 +172,7 @@ static int wait_for(struct hx_run *run, int (*look)(void *))
 
 static void run_inline(struct hx_run *run)
 {
-    const struct hx_bound_step *step = run->bound->steps, *end = step + run->bound->nsteps;
+    const struct hx_bound_step *step = run->bound->steps, *end = run->bound->steps_end;
 
     for (; step < end; step++) {
         if (step_issue(run, step->instance, step))
@@ -179,6 +180,23 @@ static void run_inline(struct hx_run *run)
         run->waits = step;
         if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
             return;
+    }
+}
+
+/* HX_TRACE: the same, stage by stage. */
+static void run_traced(struct hx_run *run)
+{
+    for (struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
+        bs->instances->slice = 0;
+        HX_PROBE_STAGE_BEGIN(bs->instances);
+        for (const struct hx_bound_step *step = bs->steps; step < bs->steps + bs->nsteps; step++) {
+            if (step_issue(run, step->instance, step))
+                continue;
+            run->waits = step;
+            if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
+                return;
+        }
+        HX_PROBE_STAGE_END(run, bs->instances);
     }
 }
 
@@ -220,14 +238,17 @@ static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
         struct hx_instance *fresh = &bs->instances[bs->started % bs->window];
         fresh->slice = bs->started++;
         fresh->pc = 0;
+        HX_PROBE_STAGE_BEGIN(fresh);
         issued++;
         if (bs->started - bs->finished > 1)
             break; /* older slices first */
     }
     for (uint64_t k = bs->finished; k < bs->started && run->status == HX_SUCCESS; k++) {
         issued += instance_advance(run, bs, &bs->instances[k % bs->window]);
-        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->nsteps)
+        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->nsteps) {
+            HX_PROBE_STAGE_END(run, &bs->instances[k % bs->window]);
             bs->finished++;
+        }
     }
     return (int)issued;
 }
@@ -247,7 +268,7 @@ static int progress_look(void *ctx)
     struct hx_run *run = ctx;
     int moved = world_progress(run);
 
-    return stages_advance(run) || moved || run->status != HX_SUCCESS;
+    return stages_advance(run) || moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
 static int all_finished(const struct hx_bound *bound)
@@ -280,8 +301,8 @@ int hx_engine_is_far_ahead(const struct hx_engine *engine)
     return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
-/* Have all ranks of this node left the call before the last, whose slots are now written anew? */
-static int slots_are_free(const struct hx_engine *engine)
+/* A member of this node that has not left the call before the last, whose slots are now written anew; -1: all have. */
+static int slots_user(const struct hx_engine *engine)
 {
     const struct hx_node *node = &engine->node;
 
@@ -289,17 +310,26 @@ static int slots_are_free(const struct hx_engine *engine)
         /* acquire pairs with the release in hx_run_end: what i read then, it has read */
         uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire);
         if (i != node->me && left + 2 < engine->call)
-            return 0;
+            return i;
     }
-    return 1;
+    return -1;
+}
+
+/* The same, as a rank of the job. */
+static int slots_awaited(const struct hx_engine *engine)
+{
+    int user = slots_user(engine);
+
+    return user < 0 ? -1 : engine->comm->ranks[engine->node.ranks[user]];
 }
 
 static int slots_look(void *ctx)
 {
     struct hx_run *run = ctx;
+    const struct hx_engine *engine = run->engine;
 
     world_progress(run);
-    return slots_are_free(run->engine) || run->status != HX_SUCCESS;
+    return slots_user(engine) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(engine));
 }
 
 /* A call that awaited nobody has ended here: others may wait for just that. */
@@ -325,11 +355,12 @@ static __attribute__((noinline)) void average(const struct hx_run *run)
 }
 
 /* Enter a call. Returns 0 when its slots may not be written yet. */
-static inline int run_enter(struct hx_run *run, struct hx_engine *engine, struct hx_bound *bound, const char *name,
-                            const void *in, void *out)
+static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, struct hx_engine *engine, struct hx_bound *bound,
+                                                           const char *name, const void *in, void *out, int traced)
 {
     uint64_t call = ++engine->call;
 
+    HX_PROBE_CALL_BEGIN(traced, engine, bound, name);
     run->engine = engine;
     run->name = name;
     run->bound = bound;
@@ -343,13 +374,15 @@ static inline int run_enter(struct hx_run *run, struct hx_engine *engine, struct
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = engine->node.base;
     atomic_store_explicit(&engine->mine->entered, call, memory_order_relaxed);
-    return !engine->ahead || !bound->writes_slot || slots_are_free(engine);
+    return !engine->ahead || !bound->writes_slot || slots_user(engine) < 0;
 }
 
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
 {
     hx_comm_break(run->engine->comm, run->status);
     hx_transfer_cancel_all(run);
+    if (HX_TRACING) /* what was cancelled included */
+        hx_trace_write(hx_trace);
     return run->status;
 }
 
@@ -357,9 +390,10 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
 {
     struct hx_engine *engine = run->engine;
 
+    HX_PROBE_CALL_END(run->name, run->status);
     if (run->status != HX_SUCCESS)
         return run_fail(run);
-    /* pairs with the acquire in slots_are_free */
+    /* pairs with the acquire in slots_user */
     atomic_store_explicit(&engine->mine->left, engine->call, memory_order_release);
     if (run->bound->awaits_all)
         engine->ahead = 0;
@@ -370,18 +404,41 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     return HX_SUCCESS;
 }
 
+/* More than one slice, or traced. */
+static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
+                                                           const void *in, void *out)
+{
+    struct hx_trace_open open = {.engine = NULL};
+    struct hx_run run;
+    hx_status_t status;
+
+    if (HX_TRACING)
+        hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
+    engine->running = HX_RUNS;
+    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look)) {
+        if (bound->one_slice)
+            run_traced(&run);
+        else
+            run_progress(&run);
+    }
+    status = run_leave(&run);
+    engine->running = HX_IDLE;
+    hx_news(engine->world);
+    if (HX_TRACING)
+        hx_trace_call_end(&open, status);
+    return status;
+}
+
 hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     struct hx_run run;
     hx_status_t status;
 
+    if (!bound->quick)
+        return run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out) || wait_for(&run, slots_look)) {
-        if (bound->one_slice)
-            run_inline(&run);
-        else
-            run_progress(&run);
-    }
+    if (run_enter(&run, engine, bound, name, in, out, 0) || wait_for(&run, slots_look))
+        run_inline(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;
     hx_news(engine->world);
@@ -395,7 +452,7 @@ hx_status_t hx_run_end(struct hx_run *run)
 
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
-    engine->running = run_enter(&engine->run, engine, bound, name, in, out) ? HX_RUNS : HX_AWAITS_SLOTS;
+    engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
     stages_begin(&engine->run);
 }
 
@@ -403,7 +460,7 @@ int hx_run_advance(struct hx_engine *engine)
 {
     struct hx_run *run = &engine->run;
 
-    if (engine->running == HX_AWAITS_SLOTS && !slots_are_free(engine))
+    if (engine->running == HX_AWAITS_SLOTS && slots_user(engine) >= 0)
         return 0;
     engine->running = HX_RUNS;
     do {

@@ -45,6 +45,28 @@ static hx_status_t failure(const struct hx_run *run)
     return HX_SUCCESS;
 }
 
+/* Whom the step waits for, or -1. */
+static int step_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_step *step)
+{
+    if (step->op == HX_OP_JOIN && instance->cursor < step->n)
+        return instance->transfers[step->handle + instance->cursor].net.peer;
+    if (step->op == HX_OP_AWAIT && instance->cursor < step->n)
+        return run->engine->comm->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
+    return -1;
+}
+
+int hx_stall_awaited(const struct hx_run *run)
+{
+    if (run->waits)
+        return step_awaited(run, run->waits->instance, run->waits->plan_step);
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
+        const struct hx_instance *oldest = &bs->instances[bs->finished % bs->window];
+        if (bs->finished < bs->started && oldest->pc < bs->nsteps)
+            return step_awaited(run, oldest, bs->steps ? bs->steps[oldest->pc].plan_step : &bs->stage->steps[oldest->pc]);
+    }
+    return -1;
+}
+
 void hx_stall_tell(void *ctx)
 {
     struct hx_run *run = ctx;

@@ -11,6 +11,7 @@
  */
 #include "startup.h"
 #include "log.h"
+#include "trace.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,8 @@ static hx_status_t own_open(struct hx_world *world)
     size_t bytes = HX_ADDRESS_BYTES;
     hx_status_t status = hx_shared_channel(world->shared, 0); /* that of the world communicator's blocking calls */
 
+    if (status == HX_SUCCESS)
+        status = hx_trace_prepare(world);
     if (status != HX_SUCCESS || world->shared->n == world->size)
         return status;
     struct hx_net_seat seat = hx_world_seat(world);
@@ -437,6 +440,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     hx_registry.node->leave(world->shared);
     free(world->tuning);
     free(world->links);
+    hx_trace_release(world);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
     hx_env_release(world->env);

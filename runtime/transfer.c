@@ -2,6 +2,7 @@
 /* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by chunk; between
  * nodes they are messages of the transport. */
 #include "comm.h"
+#include "probe.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static int queue_progress(const struct hx_engine *engine, struct hx_ring_queue *
         if (t->net.completed_bytes < t->net.total_bytes)
             break;
         t->net.done = 1;
+        HX_PROBE_DONE(&t->net);
         q->head = t->next;
     }
     return moved;
@@ -198,12 +200,15 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->net.peer = engine->comm->ranks[rank];
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
-    if (here) {
+    uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
+    uint64_t number = pair ? (*pair)++ : engine->call;
+    uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
+    t->net.match = hx_match_id(engine->context, number, stage, instance->slice, step->tag);
+    HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
+    if (here) { /* which needs no match id: only the trace does */
         ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
         return;
     }
-    uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
-    t->net.match = hx_match_id(engine->context, pair ? (*pair)++ : engine->call, shared_stage(run->bound, bs, step->peer), instance->slice, step->tag);
     t->far = 1 + rank;
     hx_registry.net->post(engine->world->net, &t->net);
 }
@@ -217,6 +222,8 @@ void hx_transfer_cancel_all(struct hx_run *run)
         for (unsigned w = 0; w < bs->window; w++) {
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (HX_TRACING && t->net.since && !t->net.done)
+                    hx_trace_message(&t->net, 1);
                 if (t->far && !t->net.done)
                     hx_registry.net->cancel(engine->world->net, &t->net);
                 t->net.done = 1;

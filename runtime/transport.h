@@ -26,6 +26,7 @@ struct hx_net_op {
     uint64_t match;      /* <= HX_MATCH_BITS bits */
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
+    uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
     /* the transport's own state */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting: spin, yield, block. See wait.h for the protocol. */
 #include "wait.h"
+#include "probe.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -210,9 +211,16 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 
 hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)
 {
-    if (look(ctx) || spin_phase(w, look, ctx) || yield_phase(w, look, ctx))
+    hx_status_t status = HX_SUCCESS;
+    uint64_t since = 0;
+
+    if (look(ctx))
         return HX_SUCCESS;
-    return hx_sleep_until(w, look, slow, ctx, timeout_s);
+    HX_PROBE_WAIT_BEGIN(ctx, since);
+    if (!spin_phase(w, look, ctx) && !yield_phase(w, look, ctx))
+        status = hx_sleep_until(w, look, slow, ctx, timeout_s);
+    HX_PROBE_WAIT_END(ctx, since, status);
+    return status;
 }
 
 hx_status_t hx_sleep_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)

@@ -9,6 +9,10 @@ tests_system_actor_LDADD = libhierax_internal.la
 tests_system_badcalls_SOURCES = tests/system/badcalls.c
 tests_system_badcalls_LDADD = libhierax_internal.la
 
+noinst_PROGRAMS += tests/system/traced
+tests_system_traced_SOURCES = tests/system/traced.c
+tests_system_traced_LDADD = libhierax.la
+
 tests_system_comms_many_SOURCES = tests/system/comms_many.c
 tests_system_comms_many_LDADD = libhierax_internal.la
 tests_system_threads_SOURCES = tests/system/threads.c
