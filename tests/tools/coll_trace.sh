@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# HX_TRACE and coll_trace: traces of real jobs hold what trace_check.py says, whatever the clocks; what is lost is counted; what cannot
+# be written is told at once; a call that fails leaves a trace that shows whom it waited for; probes are in the library.
+# shellcheck source=tests/system/common.sh
+. "$top_srcdir/tests/system/common.sh"
+traced=$here/traced
+tool=$top_builddir/tools/coll_trace
+holds() { python3 "$top_srcdir/tests/tools/trace_check.py" "$@" >"$tmp/said" || { fail "trace_check ${*:1:2}:"; cat "$tmp/said" >&2; }; }
+
+# of each rank in ROUNDS rounds
+calls() {
+    echo "hx_allreduce=$((3 * $1)),hx_bcast=$1,hx_gatherv=$1,hx_allgather=$1,hx_barrier=$1,hx_iallreduce=$1,hx_ialltoall=$1,hx_allreduce_init=$1"
+}
+
+# job FILE option... -- program...
+job() { HX_TRACE=$1 timeout 60 "$run" "${@:2}" >"$tmp/out" 2>"$tmp/err"; }
+
+# ---- shapes; 40 rounds of rooted calls need a barrier in between
+for shape in "-n 4 --nodes 2" "-n 3 --nodes 2,1" "-n 2" "-n 1"; do
+    # shellcheck disable=SC2086
+    job "$tmp/t" $shape --env HX_TRACE_BYTES=64M -- "$traced" 40 || { fail "$shape: exit $?"; cat "$tmp/err" >&2; }
+    n=$(cut -d' ' -f2 <<<"$shape")
+    holds "$n" "$(calls 40)" "$tmp"/t.*
+    "$tool" merge "$tmp/all" "$tmp"/t.* || fail "$shape: merge: exit $?"
+    holds "$n" "$(calls 40)" "$tmp/all"
+    "$tool" summary "$tmp/all" >"$tmp/sum" 2>&1 || fail "$shape: summary: exit $?"
+    "$tool" summary "$tmp"/t.* 2>&1 | diff - "$tmp/sum" >&2 || fail "$shape: the summary of the merged trace is another"
+    # 2 floats and 100000 floats of the main thread, 1 integer of the other
+    for line in "allreduce 8 40" "allreduce 400000 40" "allreduce 4 40" "gatherv $((4 * n)) 40" "ialltoall 40 40" "barrier 1 40"; do
+        awk '{ print $1, $2, $3 }' "$tmp/sum" | grep -qx "$line" || { fail "$shape: no \"$line\""; cat "$tmp/sum" >&2; }
+    done
+    rm -f "$tmp"/t.* "$tmp/all"
+done
+
+# ---- the progress thread, and %r in the name
+job "$tmp/r%r.json" -n 4 --nodes 2 --env HX_PROGRESS_THREAD=1 --env HX_TRACE_BYTES=64M -- "$traced" 20 || { fail "progress thread: exit $?"; cat "$tmp/err" >&2; }
+holds 4 "$(calls 20)" "$tmp"/r[0-3].json
+
+# ---- clocks that differ by 1000 s: each rank of node 1 is in a time namespace of its own
+if unshare --time --monotonic 1000 --fork true 2>/dev/null; then
+    # shellcheck disable=SC2016
+    job "$tmp/c" -n 4 --nodes 2 --env HX_TRACE_BYTES=64M -- bash -c \
+        '[ "$HX_RANK" -lt 2 ] && exec "$@" || exec unshare --time --monotonic 1000 --fork "$@"' - "$traced" 5 || { fail "clocks: exit $?"; cat "$tmp/err" >&2; }
+    holds 4 "$(calls 5)" "$tmp"/c.*
+    [ "$(grep -l '"clock_offset_ns":-\(999999\|1000000\)[0-9]\{6\},' "$tmp"/c.* | wc -l)" = 2 ] || fail "two ranks' clocks are not 1000 s before rank 0's"
+else
+    echo "no time namespaces here: clocks that differ are not tried" >&2
+fi
+
+# ---- a small ring
+job "$tmp/s" -n 2 --nodes 2 --env HX_TRACE_BYTES=64K -- "$traced" 100 || fail "small ring: exit $?"
+has "$tmp/err" "records are lost, the oldest: raise HX_TRACE_BYTES (65536)" "small ring"
+holds 2 "" "$tmp"/s.*
+kept=$(grep -c '"ph":"X"' "$tmp/s.0")
+lost=$(sed -n 's/.*"dropped":\([0-9]*\).*/\1/p' "$tmp/s.0")
+[ "$kept" -ge 100 ] && [ "$kept" -le 1000 ] && [ "${lost:-0}" -gt "$kept" ] || fail "small ring: $kept spans are kept, ${lost:-none} lost"
+grep -q "of rank 0 $lost of $((lost + kept)) records" "$tmp/err" || { fail "small ring: kept and lost do not add up"; cat "$tmp/err" >&2; }
+has "$tmp/s.0" "$lost earlier records lost" "small ring"
+"$tool" summary "$tmp"/s.* | grep -q "records were lost" || fail "the summary does not say that records were lost"
+
+# ---- a call that never ends: the others' traces show whom they waited for
+job "$tmp/h" -n 3 --env HX_TIMEOUT=1 --timeout 15 -- "$traced" 1 absent 2
+for r in 0 1; do
+    python3 - "$tmp/h.$r" <<'END' || fail "rank $r's trace does not show the call that failed"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+call = [e for e in events if e.get("args", {}).get("unfinished") and e["name"] == "hx_reduce"]
+waits = [e for e in events if e.get("cat") == "wait" and e["dur"] > 9e5 and e["args"]["rank"] == 2]
+sys.exit(not (len(call) == 1 and call[0]["dur"] > 9e5 and waits))
+END
+done
+"$tool" summary "$tmp"/h.[01] >/dev/null 2>"$tmp/err" || fail "summary of what a failed job left: exit $?"
+has "$tmp/err" "of the job's 3 ranks 1 are missing, rank 2 first" "missing rank"
+
+# ---- bad input
+job "$tmp/no/such" -n 2 -- "$traced" 1 && fail "a trace that cannot be written is no error"
+has "$tmp/err" "HX_TRACE: cannot write $tmp/no/such.0: No such file or directory" "unwritable trace"
+refuses() { # STATUS TEXT arguments...
+    "$tool" "${@:3}" >"$tmp/out" 2>"$tmp/err"
+    [ $? = "$1" ] || fail "coll_trace ${*:3}: exit status is not $1"
+    has "$tmp/err" "$2" "coll_trace ${*:3}"
+}
+refuses 2 'unknown command "merg" (did you mean merge?)' merg a b
+refuses 2 'unknown option "verson" (did you mean version?)' --verson
+refuses 2 "merge: which traces?" merge out
+refuses 1 "$tmp/none: No such file" summary "$tmp/none"
+refuses 1 "as well" summary "$tmp/s.0" "$tmp/s.0"
+refuses 1 "another job" summary "$tmp/s.0" "$tmp/h.1"
+refuses 1 "cannot write $tmp/no/out.part" merge "$tmp/no/out" "$tmp/s.0"
+head -c 5000 "$tmp/s.0" >"$tmp/cut"
+refuses 1 "$tmp/cut: this is no JSON" summary "$tmp/cut"
+echo '{"otherData":{"ranks":1}}' >"$tmp/foreign"
+refuses 1 "no trace of Hierax: it has no origin_ns" merge "$tmp/out" "$tmp/foreign"
+"$tool" --help | grep -q "coll_trace summary" || fail "--help does not teach"
+
+# ---- probes
+if grep -q "HAVE_SDT" "$top_builddir/Makefile"; then
+    readelf -n "$top_builddir/.libs/libhierax.so" | grep -A1 "Provider: hierax" | sed -n 's/.*Name: //p' | sort -u >"$tmp/probes"
+    sed -n '/^ \*   probe /,/^ \* A call/s/^ \*   \([a-z]*_[a-z]*\) .*/\1/p' "$top_srcdir/runtime/probe.h" | sort >"$tmp/documented"
+    [ "$(wc -l <"$tmp/documented")" = 10 ] || fail "probe.h documents $(wc -l <"$tmp/documented") probes, not 10"
+    diff "$tmp/documented" "$tmp/probes" >&2 || fail "probes documented and in the library differ"
+fi
+finish
