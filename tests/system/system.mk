@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half
+    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half tests/system/guidelines
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
 tests_system_collectives_LDADD = libhierax_internal.la
 tests_system_actor_SOURCES = tests/system/actor.c
@@ -19,6 +19,8 @@ tests_system_threads_SOURCES = tests/system/threads.c
 tests_system_threads_LDADD = libhierax_internal.la
 tests_system_wakes_SOURCES = tests/system/wakes.c
 tests_system_wakes_LDADD = libhierax_internal.la
+tests_system_guidelines_SOURCES = tests/system/guidelines.c
+tests_system_guidelines_LDADD = libhierax.la
 tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h
 tests_system_half_LDADD = libhierax_internal.la -lm
 tests_system_userops_SOURCES = tests/system/userops.c
@@ -31,6 +33,6 @@ tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c
 tests_system_threads_ranks_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh \
-    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh \
+    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
