@@ -8,19 +8,27 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 1
+#define ADDRESS_VERSION 2
 
 struct address_blob {
     uint32_t magic;
     uint32_t checksum; /* of all that follows */
     uint16_t version;
-    uint16_t name_bytes;
+    uint16_t nrails;
     uint32_t chunk_bytes;
-    uint32_t grant;
-    char provider[64];
+    uint16_t grant;
+    uint16_t rails_bytes;
+    char provider[28];
+    uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
+};
+
+struct rail_blob {
+    uint32_t network; /* see struct hx_nic */
+    uint32_t name_bytes;
     uint8_t name[]; /* as fi_getname gave it */
 };
 #define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
+#define BLOB_ALIGNED __attribute__((aligned(8)))
 
 static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */
 {
@@ -33,10 +41,10 @@ static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */
 
 static uint32_t blob_checksum(const struct address_blob *blob)
 {
-    return checksum(&blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->name_bytes);
+    return checksum(&blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->rails_bytes);
 }
 
-/* What the peer must agree on; the name is not filled in. */
+/* What the peer must agree on; no rail is filled in. */
 static void blob_own(const struct hx_net *net, struct address_blob *blob)
 {
     *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
@@ -44,24 +52,57 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
 }
 
+static const struct rail_blob *rail_next(const struct rail_blob *rail)
+{
+    return (const struct rail_blob *)((const uint8_t *)rail + sizeof(*rail) + ((rail->name_bytes + 7) & ~7u));
+}
+
+/* As many rails as the capacity holds. */
 hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
 {
-    uint8_t buffer[BLOB_MAX_BYTES] __attribute__((aligned(8))) = {0};
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED = {0};
     struct address_blob *blob = (struct address_blob *)buffer;
-    size_t name_bytes = sizeof(buffer) - sizeof(*blob), total;
-    int rc = fi_getname(&net->ep->fid, blob->name, &name_bytes);
+    uint8_t *at = blob->rails, *end = buffer + (*bytes < BLOB_MAX_BYTES ? *bytes : BLOB_MAX_BYTES);
 
-    if (rc != 0)
-        return hx_fail(HX_ERR_TRANSPORT, "fi_getname: %s", fi_strerror(-rc));
-    total = sizeof(*blob) + name_bytes;
-    if (*bytes < total)
-        return hx_fail(HX_ERR_INTERNAL, "network address needs %zu bytes, %zu given", total, *bytes);
     blob_own(net, blob);
-    blob->name_bytes = (uint16_t)name_bytes;
+    for (int i = 0; i < net->nrails; i++, blob->nrails++) {
+        uint8_t name[256];
+        size_t name_bytes = sizeof(name), padded;
+        int rc = fi_getname(&net->rails[i].ep->fid, name, &name_bytes);
+        if (rc != 0)
+            return hx_fail(HX_ERR_TRANSPORT, "fi_getname: %s", fi_strerror(-rc));
+        padded = (name_bytes + 7) & ~(size_t)7;
+        if (end - at < (ptrdiff_t)(sizeof(struct rail_blob) + padded))
+            break;
+        struct rail_blob *rail = (struct rail_blob *)at;
+        rail->network = hx_offer_network(net->rails[i].info);
+        rail->name_bytes = (uint32_t)name_bytes;
+        memcpy(rail->name, name, name_bytes);
+        at += sizeof(*rail) + padded;
+    }
+    if (blob->nrails == 0)
+        return hx_fail(HX_ERR_INTERNAL, "a network address does not fit into %zu bytes", *bytes);
+    net->nrails_told = blob->nrails;
+    blob->rails_bytes = (uint16_t)(at - blob->rails);
     blob->checksum = blob_checksum(blob);
-    memcpy(out, blob, total);
-    *bytes = total;
+    *bytes = sizeof(*blob) + blob->rails_bytes;
+    memcpy(out, blob, *bytes);
     return HX_SUCCESS;
+}
+
+static int rails_are_whole(const struct address_blob *blob)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < blob->nrails; i++) {
+        const struct rail_blob *rail = (const struct rail_blob *)(blob->rails + at);
+        if (blob->rails_bytes - at < sizeof(*rail) || rail->name_bytes > blob->rails_bytes - at - sizeof(*rail))
+            return 0;
+        at += sizeof(*rail) + ((rail->name_bytes + 7) & ~7u);
+        if (at > blob->rails_bytes)
+            return 0;
+    }
+    return at == blob->rails_bytes && blob->nrails >= 1 && blob->nrails <= HX_RAILS_MAX;
 }
 
 /* A peer's blob, copied to where it is aligned. */
@@ -75,8 +116,8 @@ static hx_status_t blob_read(int peer, const void *data, size_t bytes, uint8_t b
     if (blob->version != ADDRESS_VERSION)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer,
                        blob->version, ADDRESS_VERSION);
-    if (bytes != sizeof(*blob) + blob->name_bytes || blob->checksum != blob_checksum(blob) ||
-        memchr(blob->provider, 0, sizeof(blob->provider)) == NULL)
+    if (bytes != sizeof(*blob) + blob->rails_bytes || blob->checksum != blob_checksum(blob) ||
+        memchr(blob->provider, 0, sizeof(blob->provider)) == NULL || !rails_are_whole(blob))
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is damaged", peer);
     return HX_SUCCESS;
 }
@@ -94,7 +135,7 @@ static hx_status_t blobs_agree(int a, const struct address_blob *of_a, int b, co
 
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes)
 {
-    uint8_t buffer_a[BLOB_MAX_BYTES] __attribute__((aligned(8))), buffer_b[BLOB_MAX_BYTES] __attribute__((aligned(8)));
+    uint8_t buffer_a[BLOB_MAX_BYTES] BLOB_ALIGNED, buffer_b[BLOB_MAX_BYTES] BLOB_ALIGNED;
     hx_status_t status = blob_read(a, of_a, a_bytes, buffer_a);
 
     if (status == HX_SUCCESS)
@@ -104,9 +145,9 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
                                               (const struct address_blob *)buffer_b);
 }
 
-static int is_of_this_host(const struct hx_net *net, const void *name)
+static int is_of_this_host(const struct hx_rail *rail, const void *name)
 {
-    const struct sockaddr *own = net->info->src_addr, *peer = name;
+    const struct sockaddr *own = rail->info->src_addr, *peer = name;
 
     if (own == NULL || own->sa_family != peer->sa_family)
         return 0;
@@ -121,41 +162,80 @@ static int is_of_this_host(const struct hx_net *net, const void *name)
  * until that segment has been read to the end: when it ends within a head, both wait for ever. Buffers long enough for
  * several segments prevent it, but FI_SOCKETS_MAX_BUF_SZ gives them to accepted connections only. So send nothing over
  * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
-static void keep_moving(struct hx_net *net, struct hx_edge *edge, const void *name)
+static void keep_moving(const struct hx_path *path, const void *name)
 {
-    struct hx_flow *flow;
+    const uint64_t none = 0;
 
-    if (strcmp(net->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(net, name) &&
-        (flow = hx_flow_of(edge, 0)) != NULL)
-        hx_credit_tell(net, edge, flow);
+    if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, name))
+        fi_tinject(path->rail->ep, &none, sizeof(none), path->addr, HX_CREDIT_MATCH << HX_CHUNK_BITS);
+}
+
+/* ---- connecting */
+
+static hx_status_t path_add(struct hx_edge *edge, struct hx_rail *rail, const struct rail_blob *to)
+{
+    struct hx_path *path = &edge->paths[edge->npaths++];
+
+    path->rail = rail;
+    if (fi_av_insert(rail->av, to->name, 1, &path->addr, 0, NULL) != 1)
+        return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
+                       rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
+    keep_moving(path, to->name);
+    return HX_SUCCESS;
+}
+
+/* A path for each two rails of one network, in the order that the lower rank has them: so both ends find the same. */
+static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const struct address_blob *blob)
+{
+    const struct rail_blob *theirs[HX_RAILS_MAX] = {(const struct rail_blob *)blob->rails};
+    int mine_first = net->rank < edge->peer, mine = net->nrails_told, used[HX_RAILS_MAX] = {0};
+    hx_status_t status = HX_SUCCESS;
+
+    for (int i = 1; i < blob->nrails; i++)
+        theirs[i] = rail_next(theirs[i - 1]);
+    for (int i = 0; i < (mine_first ? mine : blob->nrails); i++)
+        for (int k = 0; k < (mine_first ? blob->nrails : mine); k++) {
+            struct hx_rail *rail = &net->rails[mine_first ? i : k];
+            const struct rail_blob *to = theirs[mine_first ? k : i];
+            if (used[k] || status != HX_SUCCESS || hx_offer_network(rail->info) != to->network)
+                continue;
+            used[k] = 1;
+            status = path_add(edge, rail, to);
+            break;
+        }
+    if (edge->npaths == 0) /* there may be a way between their networks */
+        status = path_add(edge, &net->rails[0], theirs[0]);
+    return status;
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
 {
-    uint8_t buffer[BLOB_MAX_BYTES] __attribute__((aligned(8)));
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
     const struct address_blob *blob = (const struct address_blob *)buffer;
     struct address_blob own;
     struct hx_edge *edge;
     hx_status_t status;
+    int npaths;
 
     if (peer < 0 || peer >= net->nranks || peer == net->rank)
         return hx_fail(HX_ERR_INTERNAL, "rank %d cannot connect to rank %d of %d", net->rank, peer, net->nranks);
     if (net->edges[peer] != NULL)
         return HX_SUCCESS;
+    if (net->nrails_told == 0)
+        return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has told its address", net->rank);
     blob_own(net, &own);
     if ((status = blob_read(peer, data, bytes, buffer)) != HX_SUCCESS ||
         (status = blobs_agree(peer, blob, net->rank, &own)) != HX_SUCCESS)
         return status;
-    edge = calloc(1, sizeof(*edge));
+    npaths = net->nrails_told < blob->nrails ? net->nrails_told : blob->nrails;
+    edge = calloc(1, sizeof(*edge) + (size_t)npaths * sizeof(edge->paths[0]));
     if (edge == NULL)
         return hx_fail(HX_ERR_NOMEM, "no memory for the connection to rank %d", peer);
     edge->peer = peer;
-    if (fi_av_insert(net->av, blob->name, 1, &edge->addr, 0, NULL) != 1) {
+    status = paths_make(net, edge, blob);
+    if (status == HX_SUCCESS)
+        net->edges[peer] = edge;
+    else
         free(edge);
-        return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d", blob->provider,
-                       peer);
-    }
-    net->edges[peer] = edge;
-    keep_moving(net, edge, blob->name);
-    return HX_SUCCESS;
+    return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory of the endpoint's own: bounce buffers (slots) and requests (chunks). Both come from blocks that are kept
- * until the endpoint closes, so a steady state allocates and registers nothing. Where the provider wants local
- * registration each block is registered once, as a whole.
+ * until the endpoints close, so a steady state allocates and registers nothing. Where the provider wants local
+ * registration each block is registered once, as a whole, for the rail that it serves.
  */
 #include "fabric.h"
 #include "runtime/error.h"
@@ -26,14 +26,14 @@ struct hx_chunk_block {
     struct hx_chunk chunks[CHUNKS_PER_BLOCK];
 };
 
-static int block_register(struct hx_net *net, struct hx_slot_block *block)
+static int block_register(struct hx_rail *rail, struct hx_slot_block *block)
 {
-    int mode = net->info->domain_attr->mr_mode;
-    uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++net->next_key;
-    int rc = fi_mr_reg(net->domain, block->base, block->bytes, FI_SEND | FI_RECV, 0, key, 0, &block->mr, NULL);
+    int mode = rail->info->domain_attr->mr_mode;
+    uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++rail->next_key;
+    int rc = fi_mr_reg(rail->domain, block->base, block->bytes, FI_SEND | FI_RECV, 0, key, 0, &block->mr, NULL);
 
     if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
-        rc = fi_mr_bind(block->mr, &net->ep->fid, 0);
+        rc = fi_mr_bind(block->mr, &rail->ep->fid, 0);
         if (rc == 0)
             rc = fi_mr_enable(block->mr);
         if (rc != 0)
@@ -41,7 +41,7 @@ static int block_register(struct hx_net *net, struct hx_slot_block *block)
     }
     if (rc != 0)
         hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (see ulimit -l)", block->bytes,
-                net->info->fabric_attr->prov_name, fi_strerror(-rc));
+                rail->info->fabric_attr->prov_name, fi_strerror(-rc));
     return rc;
 }
 
@@ -59,7 +59,7 @@ static void *block_map(size_t bytes)
     return base;
 }
 
-static int pool_grow(struct hx_net *net, struct hx_slot_pool *pool)
+static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int registered)
 {
     size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES;
     size_t count = bytes / pool->slot_bytes;
@@ -75,7 +75,7 @@ static int pool_grow(struct hx_net *net, struct hx_slot_pool *pool)
         return -1;
     block->bytes = bytes;
     block->base = block_map(bytes);
-    if (block->base == NULL || (net->register_local && block_register(net, block) != 0)) {
+    if (block->base == NULL || (registered && block_register(rail, block) != 0)) {
         if (block->base != NULL)
             munmap(block->base, bytes);
         free(block);
@@ -92,30 +92,30 @@ static int pool_grow(struct hx_net *net, struct hx_slot_pool *pool)
     return 0;
 }
 
-static struct hx_slot_pool *pool_for(struct hx_net *net, size_t bytes)
+static struct hx_slot_pool *pool_for(struct hx_rail *rail, size_t bytes)
 {
-    struct hx_slot_pool *pool = net->slots;
+    struct hx_slot_pool *pool = rail->slots;
 
     while (pool->slot_bytes < bytes)
         pool++;
     return pool;
 }
 
-struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes)
+struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
 {
-    struct hx_slot_pool *pool = pool_for(net, bytes);
+    struct hx_slot_pool *pool = pool_for(rail, bytes);
     struct hx_slot *slot;
 
-    if (pool->free == NULL && pool_grow(net, pool) != 0)
+    if (pool->free == NULL && pool_grow(rail, pool, net->register_local) != 0)
         return NULL;
     slot = pool->free;
     pool->free = slot->next;
     return slot;
 }
 
-void hx_slot_release(struct hx_net *net, struct hx_slot *slot, size_t bytes)
+void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
 {
-    struct hx_slot_pool *pool = pool_for(net, bytes);
+    struct hx_slot_pool *pool = pool_for(rail, bytes);
 
     slot->next = pool->free;
     pool->free = slot;
@@ -158,14 +158,16 @@ void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
 
 void hx_bounce_close(struct hx_net *net)
 {
-    for (int i = 0; i < HX_SLOT_KINDS; i++)
-        for (struct hx_slot_block *block = net->slots[i].blocks, *next; block != NULL; block = next) {
+    for (int i = 0; i < net->nrails * HX_SLOT_KINDS; i++) {
+        const struct hx_slot_pool *pool = &net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS];
+        for (struct hx_slot_block *block = pool->blocks, *next; block != NULL; block = next) {
             next = block->next;
             if (block->mr != NULL)
                 fi_close(&block->mr->fid);
             munmap(block->base, block->bytes);
             free(block);
         }
+    }
     for (struct hx_chunk_block *block = net->chunk_blocks, *next; block != NULL; block = next) {
         next = block->next;
         free(block);

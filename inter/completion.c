@@ -17,7 +17,7 @@ static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, s
     *bytes = chunk->bytes;
     chunk->op = NULL;
     if (chunk->slot != NULL)
-        hx_slot_release(net, chunk->slot, chunk->bytes);
+        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
     hx_chunk_release(net, chunk);
     return op;
 }
@@ -25,20 +25,35 @@ static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, s
 static void send_done(struct hx_net *net, struct hx_chunk *chunk)
 {
     size_t bytes;
+    struct hx_rail *rail = chunk->path->rail;
     struct hx_net_op *op = chunk_end(net, chunk, &bytes);
 
-    net->sends_in_flight--;
+    rail->sends_in_flight--;
     hx_message_advance(net, op, bytes);
+}
+
+/* Returns how many more chunks of the message are there without a gap. A window holds at most 64. */
+static unsigned arrive_in_order(struct hx_net_op *op, size_t number)
+{
+    unsigned more = 0;
+
+    op->ahead |= UINT64_C(1) << (number - op->in_order);
+    for (; op->ahead & 1; more++)
+        op->ahead >>= 1;
+    op->in_order += more;
+    return more;
 }
 
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, const void *data)
 {
+    unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
+
     net->count.chunks_received++;
-    if (hx_op_is_large(op)) {
+    if (hx_op_is_large(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
         struct hx_flow *flow = hx_flow_of(edge, op->match);
-        flow->received++;
-        if (hx_credit_is_due(flow) && hx_credit_tell(net, edge, flow) != 0)
+        flow->received += more;
+        if (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0)
             hx_edge_activate(net, edge);
     }
     if (data != NULL && hx_op_status(op) == 0)
@@ -116,13 +131,14 @@ static const char *error_meaning(const struct hx_net *net, const struct fi_cq_er
 static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct hx_edge *edge = chunk->edge;
+    struct hx_rail *rail = chunk->path->rail;
     struct hx_net_op *op;
     size_t bytes;
     int gone;
     const char *meaning = error_meaning(net, error, &gone);
 
     if (chunk->kind == HX_CHUNK_SEND)
-        net->sends_in_flight--;
+        rail->sends_in_flight--;
     else
         net->recvs_in_flight--;
     if (chunk->kind == HX_CHUNK_CREDIT)
@@ -132,7 +148,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) { /* else we have cancelled it */
         char text[128] = "";
-        const char *what = fi_cq_strerror(net->cq, error->prov_errno, error->err_data, text, sizeof(text));
+        const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
         hx_status_t status = gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT;
 
         hx_fail(status, "%s rank %d over %s failed: %s; provider code %d, %s%s",
@@ -146,13 +162,13 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
 }
 
 /* Returns whether it was news: that there are no early messages is not. */
-static int error_read(struct hx_net *net)
+static int error_read(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_err_entry error;
     struct hx_chunk *chunk;
 
     memset(&error, 0, sizeof(error));
-    if (fi_cq_readerr(net->cq, &error, 0) != 1)
+    if (fi_cq_readerr(rail->cq, &error, 0) != 1)
         return 0;
     chunk = error.op_context;
     if (chunk == NULL) {
@@ -169,47 +185,71 @@ static int error_read(struct hx_net *net)
     return 1;
 }
 
-int hx_events_read(struct hx_net *net)
+static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_eq_err_entry error;
     uint64_t buffer[32];
     uint32_t event;
-    ssize_t rc = fi_eq_read(net->eq, &event, buffer, sizeof(buffer), 0);
+    ssize_t rc = fi_eq_read(rail->eq, &event, buffer, sizeof(buffer), 0);
 
     if (rc != -FI_EAVAIL)
         return 0;
     memset(&error, 0, sizeof(error));
-    if (fi_eq_readerr(net->eq, &error, 0) < 0)
+    if (fi_eq_readerr(rail->eq, &error, 0) < 0)
         return 0;
-    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d failed: %s (provider code %d)", net->info->fabric_attr->prov_name,
-            net->rank, fi_strerror(error.err), error.prov_errno);
+    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d on %s failed: %s (provider code %d)",
+            rail->info->fabric_attr->prov_name, net->rank, rail->info->domain_attr->name, fi_strerror(error.err),
+            error.prov_errno);
     hx_net_break(net);
     return -(int)HX_ERR_TRANSPORT;
 }
 
-int hx_progress(struct hx_net *net)
+int hx_events_read(struct hx_net *net)
+{
+    int rc = 0;
+
+    for (int i = 0; i < net->nrails && rc == 0; i++)
+        rc = rail_events_read(net, &net->rails[i]);
+    return rc;
+}
+
+/* Returns the number of completions, or -hx_status_t. */
+static int rail_progress(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_tagged_entry entries[BATCH];
     int handled = 0;
     ssize_t n;
 
-    if (net->broken)
-        return -(int)HX_ERR_TRANSPORT;
     do {
-        net->unread = 0;
-        net->reads++;
-        n = fi_cq_read(net->cq, entries, BATCH);
+        rail->unread = 0;
+        rail->reads++;
+        n = fi_cq_read(rail->cq, entries, BATCH);
         if (n == -FI_EAVAIL) {
-            handled += error_read(net);
+            handled += error_read(net, rail);
         } else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR) {
-            hx_fail(HX_ERR_TRANSPORT, "reading completions of %s: %s", net->info->fabric_attr->prov_name,
-                    fi_strerror((int)-n));
+            hx_fail(HX_ERR_TRANSPORT, "reading completions of %s on %s: %s", rail->info->fabric_attr->prov_name,
+                    rail->info->domain_attr->name, fi_strerror((int)-n));
             hx_net_break(net);
             return -(int)HX_ERR_TRANSPORT;
         }
         for (ssize_t i = 0; i < n; i++, handled++)
             completion_handle(net, &entries[i]);
     } while (n == BATCH || n == -FI_EAVAIL);
+    return handled;
+}
+
+int hx_progress(struct hx_net *net)
+{
+    int handled = 0;
+
+    if (net->broken)
+        return -(int)HX_ERR_TRANSPORT;
+    for (int i = 0; i < net->nrails; i++) {
+        int rc = rail_progress(net, &net->rails[i]);
+        if (rc < 0)
+            return rc;
+        handled += rc;
+    }
     if (net->active != NULL)
         hx_edges_retry(net);
     net->idle = handled != 0 ? 0 : net->idle + 1;

@@ -36,21 +36,23 @@ void hx_flows_close(struct hx_edge *edge)
 
 static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    struct hx_chunk *chunk = hx_edge_is_refused(net, edge) ? NULL : hx_chunk_alloc(net);
+    struct hx_path *path = &edge->paths[0];
+    struct hx_chunk *chunk = hx_path_is_refused(path) ? NULL : hx_chunk_alloc(net);
     ssize_t rc;
 
     if (chunk == NULL)
         return -FI_EAGAIN;
     chunk->kind = HX_CHUNK_CREDIT;
     chunk->edge = edge;
+    chunk->path = path;
     chunk->flow = flow;
     chunk->op = NULL;
     chunk->slot = NULL;
-    rc = fi_trecv(net->ep, flow->credit_slot->base, sizeof(uint64_t), flow->credit_slot->desc, edge->addr,
+    rc = fi_trecv(path->rail->ep, flow->credit_slot->base, sizeof(uint64_t), flow->credit_slot->desc, path->addr,
                   hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
-        edge->refused_at = net->reads;
+        hx_path_refuse(path);
         return -FI_EAGAIN;
     }
     net->recvs_in_flight++;
@@ -62,7 +64,7 @@ int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *f
     if (flow->listening)
         return 0;
     if (flow->credit_slot == NULL) {
-        flow->credit_slot = hx_slot_alloc(net, sizeof(uint64_t));
+        flow->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(uint64_t));
         if (flow->credit_slot == NULL)
             return -FI_EAGAIN;
     }
@@ -83,10 +85,12 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
 
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    if (hx_edge_is_refused(net, edge))
+    struct hx_path *path = &edge->paths[0];
+
+    if (hx_path_is_refused(path))
         return -FI_EAGAIN;
-    if (fi_tinject(net->ep, &flow->received, sizeof(flow->received), edge->addr, hx_credit_tag(flow)) != 0) {
-        edge->refused_at = net->reads;
+    if (fi_tinject(path->rail->ep, &flow->received, sizeof(flow->received), path->addr, hx_credit_tag(flow)) != 0) {
+        hx_path_refuse(path);
         return -FI_EAGAIN; /* whatever it was: a broken edge shows in its messages */
     }
     flow->told = flow->received;

@@ -17,20 +17,21 @@ struct hx_early {
     uint8_t data[];
 };
 
-static void peek(struct hx_net *net, struct hx_edge *edge)
+static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
-    struct fi_msg_tagged any = {.addr = edge->addr, .ignore = ~UINT64_C(0)};
+    struct fi_msg_tagged any = {.addr = path->addr, .ignore = ~UINT64_C(0)};
 
     if (chunk == NULL)
         return;
     chunk->kind = HX_CHUNK_PEEK;
     chunk->edge = edge;
+    chunk->path = path;
     chunk->op = NULL;
     chunk->slot = NULL;
     any.context = &chunk->context;
-    if (fi_trecvmsg(net->ep, &any, FI_PEEK) == 0)
-        edge->peeking = net->unread = 1;
+    if (fi_trecvmsg(path->rail->ep, &any, FI_PEEK) == 0)
+        path->peeking = path->rail->unread = 1;
     else
         hx_chunk_release(net, chunk);
 }
@@ -48,8 +49,11 @@ void hx_early_seek(struct hx_net *net)
 {
     for (int i = 0; net->seeks_early && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (edge != NULL && !edge->peeking && (edge->recvs_in_flight > 0 || sends_wait(edge)))
-            peek(net, edge);
+        if (edge == NULL || (edge->recvs_in_flight == 0 && !sends_wait(edge)))
+            continue;
+        for (int k = 0; k < edge->npaths; k++)
+            if (!edge->paths[k].peeking)
+                peek(net, edge, &edge->paths[k]);
     }
 }
 
@@ -81,7 +85,7 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     struct hx_edge *edge = chunk->edge;
     struct hx_early *early;
 
-    edge->peeking = 0;
+    chunk->path->peeking = 0;
     if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || is_posted(net, edge, tag) || (early = malloc(sizeof(*early) + bytes)) == NULL) {
         hx_chunk_release(net, chunk);
         return;
@@ -89,19 +93,19 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     *early = (struct hx_early){.next = edge->early, .tag = tag, .bytes = bytes};
     chunk->kind = HX_CHUNK_EARLY;
     chunk->early = early;
-    if (fi_trecv(net->ep, early->data, bytes, NULL, edge->addr, tag, 0, &chunk->context) != 0) {
+    if (fi_trecv(chunk->path->rail->ep, early->data, bytes, NULL, chunk->path->addr, tag, 0, &chunk->context) != 0) {
         free(early);
         hx_chunk_release(net, chunk);
         return;
     }
     edge->early = early;
     net->recvs_in_flight++;
-    peek(net, edge); /* there may be more behind it */
+    peek(net, edge, chunk->path); /* there may be more behind it */
 }
 
 void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
 {
-    chunk->edge->peeking = 0;
+    chunk->path->peeking = 0;
     hx_chunk_release(net, chunk);
 }
 

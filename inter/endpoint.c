@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The endpoint: hx_net_fabric, the network of runtime/transport.h over libfabric. One reliable-datagram endpoint, one
- * completion queue, one event queue (without one EFA aborts the process on internal errors), addresses in a table.
+ * The endpoints: hx_net_fabric, the network of runtime/transport.h over libfabric. For each interface in use (rail) one
+ * reliable-datagram endpoint, one completion queue, one event queue (without one EFA aborts the process on internal
+ * errors), addresses in a table.
  */
 #include "fabric.h"
 #include "runtime/error.h"
@@ -10,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define DRAIN_SECONDS 1.0   /* at an orderly close: for sends under way */
 #define LINGER_SECONDS 50e-3 /* then: peers may need our progress, or are yet to read what came last */
 #define LINGER_STEP_NS 200000
+#define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* short messages have no credits: no chunk number twice in one */
 
 struct hx_fabric_test hx_fabric_test;
 
@@ -27,10 +31,10 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static hx_status_t failed(const struct hx_net *net, const char *call, int rc)
+static hx_status_t failed(const struct hx_rail *rail, const char *call, int rc)
 {
     return hx_fail(rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT, "%s of libfabric provider %s on %s: %s", call,
-                   net->info->fabric_attr->prov_name, net->info->domain_attr->name, fi_strerror(-rc));
+                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc));
 }
 
 /* ---- the completion queue and what to wait on */
@@ -44,7 +48,7 @@ static int is_early_tcp(const struct hx_net *net)
     return hx_provider_is_native_tcp(net->info) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 20));
 }
 
-static int sockets_fd(struct hx_net *net)
+static int sockets_fd(struct hx_rail *rail)
 {
     struct pollfd fds[8];
     struct fi_wait_pollfd wait = {.nfds = 8, .fd = fds};
@@ -52,8 +56,8 @@ static int sockets_fd(struct hx_net *net)
     struct sockaddr_storage name;
     int found = -1;
 
-    fi_cq_sread(net->cq, &entry, 1, NULL, 1); /* descriptors are listed only after a first wait */
-    if (fi_control(&net->cq->fid, FI_GETWAIT, &wait) != 0)
+    fi_cq_sread(rail->cq, &entry, 1, NULL, 1); /* descriptors are listed only after a first wait */
+    if (fi_control(&rail->cq->fid, FI_GETWAIT, &wait) != 0)
         return -1;
     for (size_t i = 0; i < wait.nfds; i++) {
         socklen_t bytes = sizeof(name);
@@ -66,55 +70,55 @@ static int sockets_fd(struct hx_net *net)
     return found;
 }
 
-static int queue_open(struct hx_net *net)
+static int queue_open(const struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
     int rc;
 
     attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
-    net->wait_fd = -1;
-    rc = fi_cq_open(net->domain, &attr, &net->cq, NULL);
+    rail->wait_fd = -1;
+    rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     if (rc != 0) {
         attr.wait_obj = FI_WAIT_NONE;
-        return fi_cq_open(net->domain, &attr, &net->cq, NULL);
+        return fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     }
     if (attr.wait_obj == FI_WAIT_POLLFD) {
-        net->wait_fd = sockets_fd(net);
-        net->no_trywait = 1;
-    } else if (fi_control(&net->cq->fid, FI_GETWAIT, &net->wait_fd) != 0) {
-        net->wait_fd = -1;
+        rail->wait_fd = sockets_fd(rail);
+        rail->no_trywait = 1;
+    } else if (fi_control(&rail->cq->fid, FI_GETWAIT, &rail->wait_fd) != 0) {
+        rail->wait_fd = -1;
     }
     return 0;
 }
 
 /* ---- opening */
 
-static hx_status_t objects_open(struct hx_net *net)
+static hx_status_t rail_open(const struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = (size_t)net->nranks};
     int rc;
 
-    if ((rc = fi_fabric(net->info->fabric_attr, &net->fabric, NULL)) != 0)
-        return failed(net, "fi_fabric", rc);
-    if ((rc = fi_domain(net->fabric, net->info, &net->domain, NULL)) != 0)
-        return failed(net, "fi_domain", rc);
-    if ((rc = fi_eq_open(net->fabric, &eq_attr, &net->eq, NULL)) != 0)
-        return failed(net, "fi_eq_open", rc);
-    if ((rc = queue_open(net)) != 0)
-        return failed(net, "fi_cq_open", rc);
-    if ((rc = fi_av_open(net->domain, &av_attr, &net->av, NULL)) != 0)
-        return failed(net, "fi_av_open", rc);
-    if ((rc = fi_endpoint(net->domain, net->info, &net->ep, NULL)) != 0)
-        return failed(net, "fi_endpoint", rc);
-    if ((rc = fi_ep_bind(net->ep, &net->eq->fid, 0)) != 0)
-        return failed(net, "fi_ep_bind of the event queue", rc);
-    if ((rc = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
-        return failed(net, "fi_ep_bind of the completion queue", rc);
-    if ((rc = fi_ep_bind(net->ep, &net->av->fid, 0)) != 0)
-        return failed(net, "fi_ep_bind of the addresses", rc);
-    if ((rc = fi_enable(net->ep)) != 0)
-        return failed(net, "fi_enable", rc);
+    if ((rc = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL)) != 0)
+        return failed(rail, "fi_fabric", rc);
+    if ((rc = fi_domain(rail->fabric, rail->info, &rail->domain, NULL)) != 0)
+        return failed(rail, "fi_domain", rc);
+    if ((rc = fi_eq_open(rail->fabric, &eq_attr, &rail->eq, NULL)) != 0)
+        return failed(rail, "fi_eq_open", rc);
+    if ((rc = queue_open(net, rail)) != 0)
+        return failed(rail, "fi_cq_open", rc);
+    if ((rc = fi_av_open(rail->domain, &av_attr, &rail->av, NULL)) != 0)
+        return failed(rail, "fi_av_open", rc);
+    if ((rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL)) != 0)
+        return failed(rail, "fi_endpoint", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->eq->fid, 0)) != 0)
+        return failed(rail, "fi_ep_bind of the event queue", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
+        return failed(rail, "fi_ep_bind of the completion queue", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->av->fid, 0)) != 0)
+        return failed(rail, "fi_ep_bind of the addresses", rc);
+    if ((rc = fi_enable(rail->ep)) != 0)
+        return failed(rail, "fi_enable", rc);
     return HX_SUCCESS;
 }
 
@@ -130,9 +134,44 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
                                       : hx_profile_chunk_bytes(net->info);
-    net->slots[HX_SLOT_CREDIT].slot_bytes = 64;
-    net->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
-    net->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
+    if (net->chunk_bytes < CHUNK_MIN_BYTES)
+        net->chunk_bytes = CHUNK_MIN_BYTES;
+    for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
+        rail->slots[HX_SLOT_CREDIT].slot_bytes = 64;
+        rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
+        rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
+    }
+}
+
+/* A descriptor for all rails: that of the only one, or of those that have completions. */
+static int common_fd(const struct hx_net *net)
+{
+    int fd = net->nrails > 1 ? epoll_create1(EPOLL_CLOEXEC) : net->rails[0].wait_fd;
+
+    for (int i = 0; net->nrails > 1 && fd >= 0 && i < net->nrails; i++) {
+        struct epoll_event event = {.events = EPOLLIN};
+        if (net->rails[i].wait_fd >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, net->rails[i].wait_fd, &event) == 0)
+            continue;
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void text_make(struct hx_net *net)
+{
+    char names[128] = "";
+
+    for (int i = 0; i < net->nrails; i++)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "+" : "",
+                 net->rails[i].info->domain_attr->name);
+    snprintf(net->text, sizeof(net->text),
+             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s",
+             FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
+             FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version), names,
+             net->chunk_bytes >> 10, HX_GRANT, net->inject_bytes,
+             net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
+             net->register_local ? ", registered buffers" : "");
 }
 
 static void net_close(struct hx_net *net, int orderly);
@@ -149,29 +188,26 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     net->rank = rank;
     net->nranks = nranks;
     net->wait_fd = -1;
-    net->reads = 1;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
     status = net->edges != NULL ? hx_negotiate(env, seat, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
+    for (; status == HX_SUCCESS && net->nrails < choice.nrails; net->nrails++)
+        net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .reads = 1, .wait_fd = -1};
     if (status == HX_SUCCESS) {
-        net->info = choice.rails[0];
-        choice.nrails = 0;
+        net->info = net->rails[0].info;
+        choice.nrails = 0; /* ours now */
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
-        status = objects_open(net);
     }
+    for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
+        status = rail_open(net, &net->rails[i]);
     hx_nic_choice_free(&choice);
     if (status != HX_SUCCESS) {
         net_close(net, 0);
         return status;
     }
-    snprintf(net->text, sizeof(net->text),
-             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s",
-             FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
-             FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version),
-             net->info->domain_attr->name, net->chunk_bytes >> 10, HX_GRANT, net->inject_bytes,
-             net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
-             net->register_local ? ", registered buffers" : "");
+    net->wait_fd = common_fd(net);
+    text_make(net);
     hx_info("%s", net->text);
     *out = net;
     return HX_SUCCESS;
@@ -186,17 +222,26 @@ static int net_wait_fd(struct hx_net *net)
 
 /* While the provider refuses something (a connection being made, say) no descriptor promises to tell when it may be
  * tried again. Then look every millisecond, sleeping here. */
+static int rail_may_wait(const struct hx_rail *rail)
+{
+    struct fid *fid = &rail->cq->fid;
+
+    return !rail->unread && (rail->no_trywait || fi_trywait(rail->fabric, &fid, 1) == 0);
+}
+
 static int net_arm(struct hx_net *net)
 {
-    struct fid *fid = &net->cq->fid;
-
-    if (net->broken || net->unread || hx_events_read(net) != 0)
+    if (net->broken || hx_events_read(net) != 0)
         return 1;
-    if (!net->no_trywait && fi_trywait(net->fabric, &fid, 1) != 0)
-        return 1;
+    for (int i = 0; i < net->nrails; i++)
+        if (!rail_may_wait(&net->rails[i]))
+            return 1;
     if (net->seeks_early) {
+        int unread = 0;
         hx_early_seek(net);
-        if (net->unread && hx_progress(net) != 0)
+        for (int i = 0; i < net->nrails; i++)
+            unread |= net->rails[i].unread;
+        if (unread && hx_progress(net) != 0)
             return 1;
     }
     if (net->active != NULL) {
@@ -211,7 +256,11 @@ static int net_arm(struct hx_net *net)
 
 static int sends_left(const struct hx_net *net)
 {
-    return net->sends_in_flight > 0 || net->active != NULL;
+    size_t sends = 0;
+
+    for (int i = 0; i < net->nrails; i++)
+        sends += net->rails[i].sends_in_flight;
+    return sends > 0 || net->active != NULL;
 }
 
 static void drain(struct hx_net *net)
@@ -225,27 +274,35 @@ static void drain(struct hx_net *net)
             nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* they may share our cores */
 }
 
-static void fid_close(const struct hx_net *net, const char *what, struct fid *fid)
+static void fid_close(const struct hx_rail *rail, const char *what, struct fid *fid)
 {
     int rc = fid != NULL ? fi_close(fid) : 0;
 
     if (rc != 0)
-        hx_debug("closing the %s of %s: %s", what, net->info->fabric_attr->prov_name, fi_strerror(-rc));
+        hx_debug("closing the %s of %s: %s", what, rail->info->fabric_attr->prov_name, fi_strerror(-rc));
+}
+
+static void rail_close(struct hx_rail *rail) /* but the endpoint */
+{
+    fid_close(rail, "address table", rail->av != NULL ? &rail->av->fid : NULL);
+    fid_close(rail, "completion queue", rail->cq != NULL ? &rail->cq->fid : NULL);
+    fid_close(rail, "event queue", rail->eq != NULL ? &rail->eq->fid : NULL);
+    fid_close(rail, "domain", rail->domain != NULL ? &rail->domain->fid : NULL);
+    fid_close(rail, "fabric", rail->fabric != NULL ? &rail->fabric->fid : NULL);
+    fi_freeinfo(rail->info);
 }
 
 static void net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
         drain(net);
-    fid_close(net, "endpoint", net->ep != NULL ? &net->ep->fid : NULL);
+    if (net->nrails > 1 && net->wait_fd >= 0)
+        close(net->wait_fd);
+    for (int i = 0; i < net->nrails; i++)
+        fid_close(&net->rails[i], "endpoint", net->rails[i].ep != NULL ? &net->rails[i].ep->fid : NULL);
     hx_bounce_close(net);
-    fid_close(net, "address table", net->av != NULL ? &net->av->fid : NULL);
-    fid_close(net, "completion queue", net->cq != NULL ? &net->cq->fid : NULL);
-    fid_close(net, "event queue", net->eq != NULL ? &net->eq->fid : NULL);
-    fid_close(net, "domain", net->domain != NULL ? &net->domain->fid : NULL);
-    fid_close(net, "fabric", net->fabric != NULL ? &net->fabric->fid : NULL);
-    if (net->info != NULL)
-        fi_freeinfo(net->info);
+    for (int i = 0; i < net->nrails; i++)
+        rail_close(&net->rails[i]);
     for (int i = 0; net->edges != NULL && i < net->nranks; i++)
         if (net->edges[i] != NULL) {
             hx_early_close(net->edges[i]);

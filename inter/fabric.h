@@ -2,13 +2,16 @@
 /*
  * The objects behind runtime/transport.h, private to inter/.
  *
- *   net (endpoint)  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
- *                             edge  --has-->  flows  --queue-->  long messages
+ *   net  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
+ *     |                    |     `--has-->  flows  --queue-->  long messages
+ *     |                    `-------has-->  paths, one per rail that both ends have; a long message takes all
+ *     `--has-->  rails, one per interface in use, each with an endpoint  <--over-- path
  *
  * A tag is match << 6 | chunk number modulo 64, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
  * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the sum of chunks of a
  * flow that it has received, under a tag of the flow's own, whenever half a grant has gone by; being a sum, it may be
- * lost in a newer one or arrive in any order.
+ * lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is missing, so
+ * that no two under way have the same number modulo 64.
  */
 #ifndef HX_FABRIC_H
 #define HX_FABRIC_H
@@ -26,12 +29,13 @@
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
 #define HX_IN_FLOW_BITS (HX_MATCH_BITS - HX_FLOW_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
-#define HX_GRANT 16         /* chunks a flow may have sent beyond those known to be received */
-#define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time */
-#define HX_RECV_LIMIT 4096  /* chunk receives of the endpoint posted at a time: what the completion queue holds */
+#define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
+#define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
+#define HX_RECV_LIMIT 4096  /* chunk receives posted at a time: what the completion queue of each rail holds */
 #define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
 #define HX_NICS_MAX 64      /* interfaces of one provider that are looked at */
-#define HX_RAILS_MAX 1      /* that one rank uses */
+#define HX_STRIPE_BYTES 16384 /* a message that has as much for each path is cut into chunks for all */
+#define HX_RAILS_MAX 4      /* that one rank uses */
 #define HX_INJECT_LIMIT 256 /* ceiling on tx_attr->inject_size */
 
 /* ---- bounce buffers: memory of ours, registered once where the provider asks for it */
@@ -60,6 +64,7 @@ struct hx_chunk {
     struct fi_context2 context; /* first: libfabric hands this address back */
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
+    struct hx_path *path;   /* of the edge */
     struct hx_flow *flow;   /* CREDIT: of which */
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
     struct hx_early *early; /* where an early message goes */
@@ -75,7 +80,32 @@ struct hx_op_queue {
     struct hx_net_op *head, *tail;
 };
 
+/* ---- one interface */
+struct hx_rail {
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_eq *eq;
+    struct fid_cq *cq;
+    struct fid_av *av;
+    struct fid_ep *ep;
+    size_t sends_in_flight;
+    uint64_t next_key;
+    uint64_t reads; /* of the completion queue, plus 1 */
+    int wait_fd;
+    int no_trywait; /* wait_fd is not the queue's own descriptor: see endpoint.c */
+    int unread;     /* posted since the queue was last read: a completion may be there without a wake-up */
+    struct hx_slot_pool slots[HX_SLOT_KINDS];
+};
+
 /* ---- one peer */
+struct hx_path { /* over one rail */
+    struct hx_rail *rail;
+    fi_addr_t addr;
+    uint64_t refused_at; /* rail->reads when the provider last said to try again later */
+    int peeking;         /* a look for early messages is under way */
+};
+
 struct hx_flow { /* long messages of one communicator's calls, or of some of them; kept while the edge lives */
     uint32_t number;
     struct hx_flow *next;
@@ -87,45 +117,35 @@ struct hx_flow { /* long messages of one communicator's calls, or of some of the
 };
 
 struct hx_edge {
-    fi_addr_t addr;
     int peer;
     int active; /* in net->active: something to retry */
     struct hx_edge *next_active;
-    uint64_t refused_at;         /* net->reads when the provider last said to try again later */
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
-    int peeking;            /* a look for early messages is under way */
+    int npaths;
+    struct hx_path paths[]; /* the first: for all but long messages */
 };
 
 struct hx_net {
-    struct fi_info *info;
-    struct fid_fabric *fabric;
-    struct fid_domain *domain;
-    struct fid_eq *eq;
-    struct fid_cq *cq;
-    struct fid_av *av;
-    struct fid_ep *ep;
+    struct fi_info *info; /* the first rail's: all are of one provider */
+    int nrails, nrails_told; /* told: in the address that peers have */
     int rank, nranks, broken;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
-    size_t sends_in_flight, recvs_in_flight;
-    uint64_t next_key;
-    uint64_t reads;        /* of the completion queue, plus 1 */
+    size_t recvs_in_flight;
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
     int wait_fd;
-    int no_trywait;         /* wait_fd is not the queue's own descriptor: see endpoint.c */
-    int unread;             /* posted since the queue was last read: a completion may be there without a wake-up */
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks;
-    struct hx_slot_pool slots[HX_SLOT_KINDS];
     struct hx_net_counters count;
     char text[256];
+    struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
 };
 
 /* Switches for tests only; all zero in a real run. */
@@ -173,8 +193,8 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, s
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 
 /* bounce.c: slots and chunks; NULL when memory or registration is refused */
-struct hx_slot *hx_slot_alloc(struct hx_net *net, size_t bytes);
-void hx_slot_release(struct hx_net *net, struct hx_slot *slot, size_t bytes);
+struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
+void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
@@ -191,7 +211,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
-void hx_net_break(struct hx_net *net); /* close the endpoint: every message fails, none is touched again */
+void hx_net_break(struct hx_net *net); /* close the endpoints: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
@@ -246,15 +266,21 @@ static inline int hx_op_is_large(const struct hx_net_op *op)
 }
 
 /* Nothing that was refused can be taken before the completion queue has been read: only that makes progress. */
-static inline int hx_edge_is_refused(const struct hx_net *net, const struct hx_edge *edge)
+static inline int hx_path_is_refused(const struct hx_path *path)
 {
-    return edge->refused_at == net->reads;
+    return path->refused_at == path->rail->reads;
+}
+static inline void hx_path_refuse(struct hx_path *path)
+{
+    path->refused_at = path->rail->reads;
 }
 
 /* Half a grant has been received since the peer was last told. */
-static inline int hx_credit_is_due(const struct hx_flow *flow)
+static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_flow *flow)
 {
-    return flow->received - flow->told >= HX_GRANT / 2;
+    return flow->received - flow->told >= (uint64_t)(HX_GRANT / 2 * edge->npaths);
 }
 
+_Static_assert(HX_GRANT * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS && HX_RECV_WINDOW * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS,
+               "chunks under way have different numbers");
 #endif

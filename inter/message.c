@@ -7,9 +7,8 @@
 #include "fabric.h"
 #include "runtime/error.h"
 #include "runtime/probe.h"
-#include <time.h>
+#include "stripe.h"
 
-#define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider; then the endpoint is closed */
 #define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
 
 static void queue_push(struct hx_op_queue *queue, struct hx_net_op *op)
@@ -81,8 +80,9 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
 
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
+    (void)net;
     if (chunk->op == op)
-        fi_cancel(&net->ep->fid, &chunk->context);
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
 }
 
 /* Where a message waits for its turn. (A large one's flow exists from its post on.) */
@@ -109,23 +109,23 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
 
 /* ---- posting chunks */
 
-static size_t next_chunk_bytes(const struct hx_net *net, const struct hx_net_op *op)
+static size_t next_chunk_bytes(const struct hx_net_op *op)
 {
     size_t left = op->total_bytes - op->posted_bytes;
 
-    return left < net->chunk_bytes ? left : net->chunk_bytes;
+    return left < op->chunk_bytes ? left : op->chunk_bytes;
 }
 
-static uint64_t next_tag(const struct hx_net *net, const struct hx_net_op *op)
+static uint64_t next_tag(const struct hx_net_op *op)
 {
-    uint64_t number = op->posted_bytes / net->chunk_bytes;
+    uint64_t number = op->posted_bytes / op->chunk_bytes;
 
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
 /* A request for the next chunk, bounced where it must be. NULL: no memory now. */
-static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t bytes,
-                                   void **buffer)
+static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op,
+                                   size_t bytes, void **buffer)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
@@ -134,7 +134,7 @@ static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, str
     *buffer = hx_contiguous(op, op->posted_bytes, bytes);
     chunk->slot = NULL;
     if (net->register_local || *buffer == NULL) {
-        chunk->slot = hx_slot_alloc(net, bytes);
+        chunk->slot = hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;
@@ -145,27 +145,28 @@ static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, str
     chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : HX_CHUNK_RECV;
     chunk->op = op;
     chunk->edge = edge;
+    chunk->path = path;
     chunk->offset = op->posted_bytes;
     chunk->bytes = bytes;
-    chunk->tag = next_tag(net, op);
+    chunk->tag = next_tag(op);
     return chunk;
 }
 
 static void chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 {
     if (chunk->slot != NULL) {
-        hx_slot_release(net, chunk->slot, chunk->bytes);
+        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
         net->count.bounced_bytes -= chunk->bytes;
     }
     hx_chunk_release(net, chunk);
 }
 
 /* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
-static int refused(struct hx_net *net, struct hx_net_op *op, ssize_t rc)
+static int refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
 {
     if (rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS) {
         net->count.again++;
-        net->edges[op->peer]->refused_at = net->reads;
+        hx_path_refuse(path);
         return -FI_EAGAIN;
     }
     hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
@@ -174,7 +175,7 @@ static int refused(struct hx_net *net, struct hx_net_op *op, ssize_t rc)
     return 0;
 }
 
-static ssize_t chunk_inject(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t bytes)
+static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, size_t bytes)
 {
     uint8_t packed[HX_INJECT_LIMIT];
     const void *buffer = hx_contiguous(op, op->posted_bytes, bytes);
@@ -184,7 +185,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_edge *edge, struct hx_
         hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
-    rc = fi_tinject(net->ep, buffer, bytes, edge->addr, next_tag(net, op));
+    rc = fi_tinject(path->rail->ep, buffer, bytes, path->addr, next_tag(op));
     if (rc == 0) {
         op->posted_bytes += bytes;
         hx_message_advance(net, op, bytes);
@@ -192,26 +193,27 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_edge *edge, struct hx_
     return rc;
 }
 
-static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t bytes)
+static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op,
+                          size_t bytes)
 {
     struct hx_chunk *chunk;
     void *buffer;
     ssize_t rc;
 
-    if (net->sends_in_flight >= net->send_limit)
+    if (path->rail->sends_in_flight >= net->send_limit)
         return -FI_EAGAIN;
-    chunk = next_chunk(net, edge, op, bytes, &buffer);
+    chunk = next_chunk(net, edge, path, op, bytes, &buffer);
     if (chunk == NULL)
         return -FI_EAGAIN;
     if (chunk->slot != NULL)
         hx_segments_gather(op, op->posted_bytes, buffer, bytes);
-    rc = fi_tsend(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, chunk->tag,
+    rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, path->addr, chunk->tag,
                   &chunk->context);
     if (rc != 0) {
         chunk_drop(net, chunk);
         return rc;
     }
-    net->sends_in_flight++;
+    path->rail->sends_in_flight++;
     op->posted_bytes += bytes;
     return 0;
 }
@@ -222,21 +224,22 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->match) : NULL;
 
     while (op->posted_bytes < op->total_bytes) {
-        size_t bytes = next_chunk_bytes(net, op);
+        size_t bytes = next_chunk_bytes(op);
+        struct hx_path *path = hx_chunk_path(edge, op);
         ssize_t rc;
 
-        if (hx_edge_is_refused(net, edge))
+        if (hx_path_is_refused(path))
             return -FI_EAGAIN;
         if (flow != NULL) {
-            if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT)
+            if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
                 return WAIT_CREDIT;
             if (hx_credit_listen(net, edge, flow) != 0)
                 return -FI_EAGAIN;
         }
-        rc = bytes <= net->inject_bytes ? chunk_inject(net, edge, op, bytes) : chunk_send(net, edge, op, bytes);
+        rc = bytes <= net->inject_bytes ? chunk_inject(net, path, op, bytes) : chunk_send(net, edge, path, op, bytes);
         if (rc != 0)
-            return refused(net, op, rc);
-        net->unread = 1;
+            return refused(net, path, op, rc);
+        path->rail->unread = 1;
         net->count.chunks_sent++;
         if (flow != NULL)
             flow->sent++;
@@ -247,29 +250,30 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
     while (op->posted_bytes < op->total_bytes && hx_op_status(op) == 0 &&
-           op->posted_bytes - op->completed_bytes < HX_RECV_WINDOW * net->chunk_bytes) {
-        size_t bytes = next_chunk_bytes(net, op);
+           op->posted_bytes < (op->in_order + HX_RECV_WINDOW * (size_t)edge->npaths) * op->chunk_bytes) {
+        size_t bytes = next_chunk_bytes(op);
+        struct hx_path *path = hx_chunk_path(edge, op);
         struct hx_chunk *chunk;
         void *buffer;
         ssize_t rc;
 
-        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, next_tag(net, op), bytes)) != 0) {
+        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, next_tag(op), bytes)) != 0) {
             if (rc < 0)
                 return (int)rc;
             continue;
         }
-        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_edge_is_refused(net, edge))
+        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_path_is_refused(path))
             return -FI_EAGAIN;
-        chunk = next_chunk(net, edge, op, bytes, &buffer);
+        chunk = next_chunk(net, edge, path, op, bytes, &buffer);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = fi_trecv(net->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, edge->addr, chunk->tag, 0,
+        rc = fi_trecv(path->rail->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, path->addr, chunk->tag, 0,
                       &chunk->context);
         if (rc != 0) {
             chunk_drop(net, chunk);
-            return refused(net, op, rc);
+            return refused(net, path, op, rc);
         }
-        net->unread = 1;
+        path->rail->unread = 1;
         net->recvs_in_flight++;
         edge->recvs_in_flight++;
         op->posted_bytes += bytes;
@@ -307,6 +311,9 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", op->peer);
         return;
     }
+    op->chunk_bytes = hx_chunk_bytes(net, edge, op->total_bytes);
+    op->in_order = 0;
+    op->ahead = 0;
     queue = queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
         rc = queue->head != NULL ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
@@ -346,7 +353,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 
     for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
         if ((flow->credit_slot != NULL && hx_credit_listen(net, edge, flow) != 0) ||
-            (hx_credit_is_due(flow) && hx_credit_tell(net, edge, flow) != 0))
+            (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0))
             return -FI_EAGAIN;
     while ((op = edge->recvs.head) != NULL) {
         rc = hx_recv_continue(net, edge, op);
@@ -382,71 +389,5 @@ void hx_edges_retry(struct hx_net *net)
         edge->active = 0;
         if (edge_retry(net, edge) == -FI_EAGAIN)
             hx_edge_activate(net, edge);
-    }
-}
-
-/* ---- taking back */
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static void queue_fail(struct hx_op_queue *queue)
-{
-    for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
-        next = op->next;
-        op->done = -(int)HX_ERR_TRANSPORT;
-    }
-    queue->head = NULL;
-}
-
-static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
-{
-    (void)net;
-    (void)arg;
-    if (chunk->op != NULL)
-        chunk->op->done = -(int)HX_ERR_TRANSPORT;
-    chunk->op = NULL;
-}
-
-void hx_net_break(struct hx_net *net)
-{
-    if (net->broken)
-        return;
-    net->broken = 1;
-    fi_close(&net->ep->fid);
-    net->ep = NULL;
-    hx_chunks_visit(net, chunk_break, NULL);
-    for (int i = 0; i < net->nranks; i++)
-        if (net->edges[i] != NULL) {
-            queue_fail(&net->edges[i]->recvs);
-            queue_fail(&net->edges[i]->eager);
-            for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
-                queue_fail(&flow->large);
-        }
-}
-
-void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
-{
-    double give_up = seconds_now() + CANCEL_SECONDS;
-
-    if (net->broken || op->done != 0)
-        return;
-    if (op->direction == HX_NET_RECV &&
-        hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
-        hx_flow_of(net->edges[op->peer], op->match)->received +=
-            (op->total_bytes - op->completed_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
-    hx_message_fail(net, op, HX_ERR_TRANSPORT);
-    while (op->done == 0 && !net->broken) {
-        hx_progress(net);
-        if (op->done == 0 && seconds_now() > give_up) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
-                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
-            hx_net_break(net);
-        }
     }
 }

@@ -75,9 +75,10 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
     }
     if (name == NULL)
         name = nics, length = strlen(nics);
-    return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s for libfabric%s%s; there are: %s", nics,
-                   is_down(name, length, interfaces) ? "the link is down of" : "no such network interface as",
-                   (int)length, name, provider ? " provider " : "", provider ? provider : "", names);
+    int down = is_down(name, length, interfaces);
+    return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s", nics,
+                   down ? "the link of" : "no such network interface as", (int)length, name, down ? " is down" : "",
+                   provider ? " provider " : "", provider ? provider : "", names);
 }
 
 /* ---- what there is */

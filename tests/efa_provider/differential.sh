@@ -26,6 +26,11 @@ for ((seed = 1; seed <= seeds; seed++)); do
         draw $shape $seed HX_PROVIDER=efa EFA_WORST=all
     done
 done
+# several devices per node, shared out among its ranks or striped over: 1 rank takes up to 4, 3 ranks 1, 1 and 2 of 4
+for nics in 2 4; do
+    draw 2 2 $((10 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics
+    draw 6 3,1,2 $((11 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics
+done
 for provider in net 'tcp;ofi_rxm' sockets efa; do
     draw 2 2 "$seed" HX_PROVIDER="$provider"
     draw 6 3,1,2 $((seed + 1)) HX_PROVIDER="$provider"

@@ -20,7 +20,7 @@ plant "$here/comms" "$top_srcdir/inter/message.c" && draw || { fail "no fault: $
 
 caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
-caught "second try before the queue is read" message.c '/refused_at = net->reads/d' 'efa contract: again'
+caught "second try before the queue is read" message.c '/hx_path_refuse(path);/d' 'efa contract: again'
 caught "no descriptor when sending" message.c \
     '/fi_tsend/s/chunk->slot ? chunk->slot->desc : NULL/NULL/' 'efa contract: descriptor'
 caught "no descriptor when receiving" message.c \
@@ -28,13 +28,15 @@ caught "no descriptor when receiving" message.c \
 caught "no sequence number in the tag" message.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects'
 caught "buffer overwritten while it is sent" message.c \
-    's/net->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
-EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/edge->addr/FI_ADDR_UNSPEC/' 'element|expects'
-caught "no limit of sends" message.c 's/net->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
+    's/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
+EFA_NICS=2 caught "ends that take turns of their own" message.c \
+    's/hx_chunk_path(edge, op)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
+EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/path->addr/FI_ADDR_UNSPEC/' 'element|expects'
+caught "no limit of sends" message.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
 caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
 caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
 caught "registrations closed before the endpoint" endpoint.c \
-    's/^    fid_close(net, "endpoint"/    hx_bounce_close(net);\n&/' 'efa contract: in_use'
+    's/^        drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
 finish

@@ -2,6 +2,7 @@
 /* What the provider offers, and the objects that only hold others: fabric, event queue, domain. */
 #include "efa.h"
 #include <rdma/providers/fi_prov.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,7 +11,20 @@
 #define MODE (FI_CONTEXT | FI_CONTEXT2)
 #define CAPS (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
 
-static const char domain_name[] = "rdmap0s6-rdm", fabric_name[] = "efa";
+static const char fabric_name[] = "efa";
+
+/* Devices: EFA_NICS, one if that is not set. */
+static int nic_count(void)
+{
+    const char *text = getenv("EFA_NICS");
+
+    return text != NULL && atoi(text) > 0 ? atoi(text) : 1;
+}
+
+static void nic_name(int nic, char name[32])
+{
+    snprintf(name, 32, "rdmap%ds6-rdm", nic);
+}
 
 static int differs(const char *wanted, const char *name)
 {
@@ -18,7 +32,7 @@ static int differs(const char *wanted, const char *name)
 }
 
 /* What does a program ask for that this is not? */
-static int is_refused(uint32_t version, const struct fi_info *hints)
+static int is_refused(uint32_t version, const struct fi_info *hints, const char *domain_name)
 {
     const struct fi_domain_attr *domain = hints->domain_attr;
     const struct fi_ep_attr *ep = hints->ep_attr;
@@ -40,20 +54,12 @@ static int is_refused(uint32_t version, const struct fi_info *hints)
            domain->data_progress == FI_PROGRESS_AUTO || domain->cq_data_size > 4;
 }
 
-static int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-                       const struct fi_info *hints, struct fi_info **out)
+static struct fi_info *device_offer(const struct fi_info *hints, const char *domain_name)
 {
-    struct fi_info *info;
+    struct fi_info *info = fi_allocinfo();
 
-    (void)node;
-    (void)service;
-    (void)flags;
-    if (hints != NULL && is_refused(version, hints))
-        return -FI_ENODATA;
-    efa_worst_start();
-    info = fi_allocinfo();
     if (info == NULL)
-        return -FI_ENOMEM;
+        return NULL;
     info->caps = hints != NULL && hints->caps != 0 ? hints->caps : CAPS;
     info->mode = MODE;
     info->addr_format = FI_ADDR_EFA;
@@ -71,8 +77,29 @@ static int efa_getinfo(uint32_t version, const char *node, const char *service, 
         .mr_mode = MR_MODE, .mr_key_size = 4, .cq_data_size = 4, .cq_cnt = 16, .ep_cnt = 16, .tx_ctx_cnt = 16,
         .rx_ctx_cnt = 16, .max_ep_tx_ctx = 1, .max_ep_rx_ctx = 1, .mr_iov_limit = 1, .mr_cnt = 65535};
     *info->fabric_attr = (struct fi_fabric_attr){.name = strdup(fabric_name)}; /* libfabric adds ours */
-    *out = info;
-    return 0;
+    return info;
+}
+
+static int efa_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+                       const struct fi_info *hints, struct fi_info **out)
+{
+    struct fi_info **end = out;
+    char name[32];
+
+    (void)node;
+    (void)service;
+    (void)flags;
+    *out = NULL;
+    for (int nic = 0; nic < nic_count(); nic++) {
+        nic_name(nic, name);
+        if (hints != NULL && is_refused(version, hints, name))
+            continue;
+        efa_worst_start();
+        if ((*end = device_offer(hints, name)) == NULL)
+            return -FI_ENOMEM;
+        end = &(*end)->next;
+    }
+    return *out != NULL ? 0 : -FI_ENODATA;
 }
 
 static void users_check(int users, const char *what)

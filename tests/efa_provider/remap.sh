@@ -34,7 +34,7 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
         return NULL;
     while (cache[i].base != NULL && (cache[i].base != base || cache[i].bytes != bytes))
         i++;
-    if (cache[i].base == NULL && fi_mr_reg(net->domain, base, bytes, FI_SEND, 0, 0, 0, &cache[i].mr, NULL) == 0) {
+    if (cache[i].base == NULL && fi_mr_reg(net->rails[0].domain, base, bytes, FI_SEND, 0, 0, 0, &cache[i].mr, NULL) == 0) {
         cache[i].base = base; /* and what if it is unmapped? */
         cache[i].bytes = bytes;
     }
@@ -42,9 +42,9 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
     return base;
 }
 END
-from='rc = fi_tsend(net->ep, buffer, bytes, .* : NULL,'
+from='rc = fi_tsend(path->rail->ep, buffer, bytes, .* : NULL,'
 to='void *desc = chunk->slot->desc, *user = naive(net, op, bytes, \&desc);'
-to=$to' rc = fi_tsend(net->ep, user ? user : buffer, bytes, desc,'
+to=$to' rc = fi_tsend(path->rail->ep, user ? user : buffer, bytes, desc,'
 change message.c '/^\/\* ---- posting chunks/r '"$tmp/naive"'
 s/'"$from/$to/" && grep -q '= naive(' "$tmp/message.c" && plant "$remap" "$tmp/message.c" 2>"$tmp/err" ||
     { fail "no cache planted: $(cat "$tmp/err")"; finish; }

@@ -61,7 +61,7 @@ static void raw_wait(struct hx_net *net, int *sent, int *came, int sends, int re
 {
     struct fi_cq_tagged_entry entry[16];
     while (*sent < sends || *came < recvs) {
-        ssize_t n = fi_cq_read(net->cq, entry, 16);
+        ssize_t n = fi_cq_read(net->rails[0].cq, entry, 16);
         for (ssize_t i = 0; i < n; i++)
             *(entry[i].flags & FI_SEND ? sent : came) += 1;
     }
@@ -73,10 +73,10 @@ static void raw_send(struct hx_net *net, struct hx_segment *s, int peer, struct 
     ssize_t rc;
     do {
         rc = s->bytes <= net->inject_bytes
-                 ? fi_tinject(net->ep, s->base, s->bytes, net->edges[peer]->addr, 7)
-                 : fi_tsend(net->ep, s->base, s->bytes, NULL, net->edges[peer]->addr, 7, context);
+                 ? fi_tinject(net->rails[0].ep, s->base, s->bytes, net->edges[peer]->paths[0].addr, 7)
+                 : fi_tsend(net->rails[0].ep, s->base, s->bytes, NULL, net->edges[peer]->paths[0].addr, 7, context);
         if (rc == -FI_EAGAIN)
-            raw_wait(net, sent, came, 0, 0), fi_cq_read(net->cq, NULL, 0);
+            raw_wait(net, sent, came, 0, 0), fi_cq_read(net->rails[0].cq, NULL, 0);
     } while (rc == -FI_EAGAIN);
     *sent += s->bytes <= net->inject_bytes;
 }
@@ -94,7 +94,7 @@ static double ping_pong(struct hx_net *net, int me, struct hx_segment *out, stru
             struct fi_context2 a, b;
             int sent = 0, came = 0;
             if (raw) {
-                if (fi_trecv(net->ep, in->base, in->bytes, NULL, net->edges[!me]->addr, 7, 0, &a) != 0)
+                if (fi_trecv(net->rails[0].ep, in->base, in->bytes, NULL, net->edges[!me]->paths[0].addr, 7, 0, &a) != 0)
                     die("fi_trecv");
                 if (me == 0 || both)
                     raw_send(net, out, !me, &b, &sent, &came);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Taking messages back: afterwards the provider never touches their memory again. Where it does not let go of them, the
+ * endpoints are closed. */
+#include "fabric.h"
+#include "runtime/error.h"
+#include <time.h>
+
+#define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void queue_fail(struct hx_op_queue *queue)
+{
+    for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
+        next = op->next;
+        op->done = -(int)HX_ERR_TRANSPORT;
+    }
+    queue->head = NULL;
+}
+
+static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    (void)net;
+    (void)arg;
+    if (chunk->op != NULL)
+        chunk->op->done = -(int)HX_ERR_TRANSPORT;
+    chunk->op = NULL;
+}
+
+void hx_net_break(struct hx_net *net)
+{
+    if (net->broken)
+        return;
+    net->broken = 1;
+    for (int i = 0; i < net->nrails; i++) {
+        fi_close(&net->rails[i].ep->fid);
+        net->rails[i].ep = NULL;
+    }
+    hx_chunks_visit(net, chunk_break, NULL);
+    for (int i = 0; i < net->nranks; i++)
+        if (net->edges[i] != NULL) {
+            queue_fail(&net->edges[i]->recvs);
+            queue_fail(&net->edges[i]->eager);
+            for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
+                queue_fail(&flow->large);
+        }
+}
+
+void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
+{
+    double give_up = seconds_now() + CANCEL_SECONDS;
+
+    if (net->broken || op->done != 0)
+        return;
+    if (op->direction == HX_NET_RECV &&
+        hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
+        hx_flow_of(net->edges[op->peer], op->match)->received +=
+            (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
+    hx_message_fail(net, op, HX_ERR_TRANSPORT);
+    while (op->done == 0 && !net->broken) {
+        hx_progress(net);
+        if (op->done == 0 && seconds_now() > give_up) {
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
+                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_net_break(net);
+        }
+    }
+}
