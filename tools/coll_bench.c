@@ -3,7 +3,6 @@
  * and coll_bench_mpi over MPI. */
 #include "bench_backend.h"
 #include "bench_loop.h"
-#include <string.h>
 
 /* The greatest value of any rank, or -1 when the backend failed. */
 static int worst_of_all(int mine)
@@ -57,14 +56,8 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 
 static int run(const struct bench_options *o, struct bench_job *job)
 {
-    hx_plan_info_t info;
     if (bench_job_open(job))
         bench_backend_abort(1);
-    if (bench_backend_tells_plans) {
-        if (bench_backend_plan(BENCH_BARRIER, 0, HX_BYTE, HX_SUM, 0, &info))
-            bench_backend_abort(1);
-        memcpy(job->network, info.network, sizeof(job->network));
-    }
     if (job->rank == 0)
         bench_report_begin(o, job);
     bench_data_open(o->dtype, o->op, job->size);

@@ -16,7 +16,10 @@ struct tune_run {
     const char *output;
     struct hx_table *table; /* on rank 0 */
     struct tune_point *points;
+    struct tune_story *stories; /* of the points */
     int npoints;
+    double begin_ns, told_ns;
+    char begun[BENCH_TEXT_BYTES];
 };
 
 /* ---- the points ------------------------------------------------------------------------------------------------------ */
@@ -44,7 +47,9 @@ static int points_make(struct tune_run *run)
 {
     const struct bench_options *b = &run->o->bench;
 
-    if (!(run->points = calloc((size_t)b->ncollectives * 42, sizeof(*run->points)))) { /* sizes up to 2^40 */
+    run->points = calloc((size_t)b->ncollectives * 42, sizeof(*run->points)); /* sizes up to 2^40 */
+    run->stories = calloc((size_t)b->ncollectives * 42, sizeof(*run->stories));
+    if (!run->points || !run->stories) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
@@ -112,23 +117,41 @@ static int table_open(struct tune_run *run)
     return 2;
 }
 
-static void point_tell(struct tune_run *run, int at)
-{
-    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || hx_table_write(run->table, run->output) != HX_SUCCESS)
-        bench_backend_abort(1); /* they have told why */
-    tune_told(run->points, run->npoints, at);
-}
-
-/* ---- the run --------------------------------------------------------------------------------------------------------- */
-
 static int points_left(const struct tune_run *run, int from)
 {
     int left = 0;
 
     for (int i = from; i < run->npoints; i++)
-        left += !run->points[i].known;
+        left += !run->points[i].known && !run->points[i].measured;
     return left;
 }
+
+/* The report of what there is so far, or of all. 0, or -1 after printing. */
+static int html_write(struct tune_run *run, int at_end)
+{
+    const struct report_files *files = &run->o->bench.report;
+    struct tune_book book = {.o = run->o, .job = &run->job, .output = run->output, .begun = run->begun, .points = run->points,
+                             .stories = run->stories, .n = run->npoints, .elapsed_s = (bench_now_ns() - run->begin_ns) / 1e9,
+                             .complete = at_end && points_left(run, 0) == 0};
+
+    if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || bench_now_ns() - run->told_ns < 1e9)))
+        return 0;
+    run->told_ns = bench_now_ns();
+    if (tune_html_write(&book) == 0)
+        return 0;
+    fprintf(stderr, "coll_tune: the report could not be written in full\n");
+    return -1;
+}
+
+static void point_tell(struct tune_run *run, int at)
+{
+    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || hx_table_write(run->table, run->output) != HX_SUCCESS)
+        bench_backend_abort(1); /* they have told why */
+    tune_told(run->points, run->npoints, at);
+    html_write(run, 0);
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------------- */
 
 /* What was chosen at the size before, if it was not the default there. */
 static const char *chosen_before(const struct tune_run *run, int at)
@@ -154,7 +177,7 @@ static double elapsed_s(double begin_ns, int *stop)
 /* All points that are not known, while time is left. Returns 0, or the signal that stopped it. */
 static int points_run(struct tune_run *run)
 {
-    double begin_ns = bench_now_ns(), elapsed;
+    double begin_ns = run->begin_ns, elapsed;
     int stop = 0;
 
     for (int i = 0; i < run->npoints && !stop; i++) {
@@ -166,7 +189,7 @@ static int points_run(struct tune_run *run)
         if (run->job.rank == 0)
             tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
         enum tune_outcome outcome = tuner_point(run->tuner, point, chosen_before(run, i),
-                                                (run->o->budget_s - elapsed) / points_left(run, i));
+                                                (run->o->budget_s - elapsed) / points_left(run, i), &run->stories[i]);
         if (outcome == TUNE_FAILED)
             bench_backend_abort(1);
         if (outcome == TUNE_STOPPED)
@@ -177,25 +200,25 @@ static int points_run(struct tune_run *run)
     return stop;
 }
 
-/* On rank 0. */
-static void end_tell(const struct tune_run *run, int stopped)
+/* On rank 0. 0, or -1: the report is not there. */
+static int end_tell(struct tune_run *run, int stopped)
 {
-    int left = 0;
+    int left = points_left(run, 0);
 
-    for (int i = 0; i < run->npoints; i++)
-        left += !run->points[i].known && !run->points[i].measured;
     tune_summary(run->o, run->points, run->npoints);
     if (left)
         fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n",
                 stopped ? "stopped" : "the budget is used up", run->output, run->npoints - left, run->npoints);
+    return html_write(run, 1);
 }
 
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
     int32_t bad = 0, any = 0;
-    int signal_number;
+    int signal_number, failed = 0;
 
+    bench_date(run->begun);
     run->output = run->o->output ? run->o->output : "hierax_table.json";
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
@@ -209,10 +232,11 @@ static int run_all(struct tune_run *run)
     if (bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
         bench_backend_abort(1);
     tuner_watch_signals();
+    run->begin_ns = bench_now_ns();
     signal_number = points_run(run);
     if (run->job.rank == 0)
-        end_tell(run, signal_number);
-    return signal_number ? 128 + signal_number : 0;
+        failed = end_tell(run, signal_number);
+    return signal_number ? 128 + signal_number : failed ? 1 : 0;
 }
 
 static int finish(struct tune_run *run, int status)
@@ -220,6 +244,9 @@ static int finish(struct tune_run *run, int status)
     if (run->tuner)
         tuner_close(run->tuner);
     hx_table_free(run->table);
+    for (int i = 0; i < run->npoints; i++)
+        free(run->stories[i].pruned);
+    free(run->stories);
     free(run->points);
     bench_job_close();
     if (fflush(stdout) || ferror(stdout)) {
@@ -240,6 +267,8 @@ static int run_job(struct tune_options *o)
     if (!o->error[0] && !bench_backend_supports(o->bench.dtype, o->bench.op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->bench.op], bench_dtype_names[o->bench.dtype]);
+    if (!o->error[0] && run.job.rank == 0)
+        report_check(&o->bench.report, o->error);
     bad = o->error[0] != 0;
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
         bench_backend_abort(1);

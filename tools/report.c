@@ -14,8 +14,9 @@ static const char style[] =
     "h2{font-size:1.3rem;margin:2.2rem 0 .6rem;padding-top:.8rem;border-top:1px solid var(--line)}\n"
     "dl{display:grid;grid-template-columns:minmax(5.5rem,max-content) 1fr;gap:.15rem .9rem;margin:0}\n"
     "dt{opacity:.72}dd{margin:0;overflow-wrap:anywhere}\n"
-    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.2rem 2rem}\n"
+    ".columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.2rem 2rem}\n"
     "figure{margin:0;max-width:36rem;min-width:0}figure svg{display:block;width:100%;height:auto}\n"
+    "h3{font-size:1.05rem;margin:.2rem 0 .4rem}section{min-width:0}\n"
     ".wide{overflow-x:auto;margin:.8rem 0}table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}\n"
     "th,td{padding:.16rem .6rem;text-align:left;white-space:nowrap}th{border-bottom:1px solid var(--line);font-weight:600}\n"
     "th.r,td.r{text-align:right}tr:nth-child(even) td{background:var(--soft)}\n"
@@ -164,9 +165,9 @@ void report_table_end(struct report *r)
 
 /* ---- plots ----------------------------------------------------------------------------------------------------------- */
 
-void report_plots_begin(struct report *r)
+void report_columns_begin(struct report *r)
 {
-    put(r, "<div class=\"plots\">\n");
+    put(r, "<div class=\"columns\">\n");
 }
 
 static void svg_file(struct report *r, const char *stem, const struct svg_plot *plot)
@@ -196,7 +197,20 @@ void report_plot(struct report *r, const char *stem, const struct svg_plot *plot
     r->nplots++;
 }
 
-void report_plots_end(struct report *r)
+void report_column_begin(struct report *r, const char *title)
+{
+    put(r, "<section><h3>");
+    if (r->page.out)
+        svg_text(r->page.out, title);
+    put(r, "</h3>\n");
+}
+
+void report_column_end(struct report *r)
+{
+    put(r, "</section>\n");
+}
+
+void report_columns_end(struct report *r)
 {
     put(r, "</div>\n");
 }

@@ -54,10 +54,12 @@ void report_facts_begin(struct report *r);
 void report_fact(struct report *r, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void report_facts_end(struct report *r);
 
-/* Plots side by side where the page is wide. stem names the plot in files. */
-void report_plots_begin(struct report *r);
+/* Side by side where the page is wide: plots, or parts with a title. stem names the plot in files. */
+void report_columns_begin(struct report *r);
 void report_plot(struct report *r, const char *stem, const struct svg_plot *plot);
-void report_plots_end(struct report *r);
+void report_column_begin(struct report *r, const char *title);
+void report_column_end(struct report *r);
+void report_columns_end(struct report *r);
 
 /* Something to unfold. */
 void report_details_begin(struct report *r, const char *format, ...) REPORT_PRINTF;

@@ -335,7 +335,6 @@ static void facts(struct report *r, struct json_object *d)
 
     settings_list(d, settings);
     report_facts_begin(r);
-    report_fact(r, "library", "%s", text_of(d, "library"));
     report_fact(r, "command", "%s", text_of(d, "command"));
     report_fact(r, "launches", "%s", text_of(d, "launches"));
     report_fact(r, "settings", "%s", settings);
@@ -360,7 +359,7 @@ static void chapter_write(struct chapter *ch)
     crossovers_find(ch);
     report_section(ch->report, ch->collective);
     if (ch->curves[0].n > 1) {
-        report_plots_begin(ch->report);
+        report_columns_begin(ch->report);
         if (ch->n == 1) {
             plot_plans(ch);
             plot_bandwidth(ch);
@@ -368,7 +367,7 @@ static void chapter_write(struct chapter *ch)
             plot_libraries(ch);
             plot_ratios(ch);
         }
-        report_plots_end(ch->report);
+        report_columns_end(ch->report);
     }
     if (ch->n == 1)
         table_one(ch);
@@ -387,13 +386,15 @@ static int is_first(struct json_object *document, size_t row)
 
 static void page_write(struct report *r, struct json_object *const *documents, int n, struct chapter *ch)
 {
+    report_columns_begin(r);
     for (int d = 0; d < n; d++) {
-        if (n > 1)
-            report_section(r, text_of(documents[d], "library"));
+        report_column_begin(r, text_of(documents[d], "library"));
         if (member(documents[d], "complete") && !flag_of(documents[d], "complete"))
             report_warning(r, "This run was still under way, or was broken off: what follows is what it had measured.");
         facts(r, documents[d]);
+        report_column_end(r);
     }
+    report_columns_end(r);
     report_text(r, "Sizes are bytes of the whole vector or output. Dotted vertical lines are crossovers: there the library changes its plan. The lower "
                    "bound is the largest of the known terms; coll_bench --help tells them, and the method.");
     *ch = (struct chapter){.report = r, .documents = documents, .n = n};

@@ -65,7 +65,7 @@ const char *svg_value(enum svg_unit unit, double value, char text[SVG_TEXT_BYTES
     if (unit == SVG_BYTES) {
         for (; step < 4 && value >= 1024; step++)
             value /= 1024;
-        snprintf(text, SVG_TEXT_BYTES, "%.4g %s", value, bytes[step]);
+        snprintf(text, SVG_TEXT_BYTES, value == floor(value) ? "%.4g %s" : "%.3g %s", value, bytes[step]);
     } else if (unit == SVG_US) {
         for (value *= 1e3; step < 3 && value >= 999.5; step++)
             value /= 1e3;

@@ -27,6 +27,7 @@ struct tuner {
 struct visit {
     struct tuner *tuner;
     struct bench_loop *loop;
+    struct tune_story *story;
     double begin_ns, seconds;
     int repetitions, measured, spoiled;
 };
@@ -203,11 +204,31 @@ static int least_of(const double *us, int n)
     return least;
 }
 
-/* Fill the ways: the model's choice, then by predicted cost; the last may be the plan of the size before. Returns their number. */
-static int ways_choose(struct tuner *t, struct tune_point *point, const char *before)
+/* Tell the ways' predictions, and who did not become one: too costly, or beyond the number. */
+static int pruned_tell(const struct tuner *t, struct tune_point *point, const double *us, int total, double most, struct tune_story *story)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    if (!(story->pruned = calloc((size_t)total + 1, sizeof(*story->pruned))))
+        return -1;
+    for (int i = 0; i < total; i++) {
+        hx_candidate_name(&t->candidates[i], name);
+        int w = way_find(t, story->nways, name);
+        struct tune_way *way = w < 0 ? &story->pruned[story->npruned++] : &story->ways[w];
+        snprintf(way->name, sizeof(way->name), "%s", name);
+        way->predicted_us = us[i];
+        point->costly += w < 0 && us[i] > most;
+    }
+    point->tried = story->nways;
+    point->beyond = story->npruned - point->costly;
+    return 0;
+}
+
+/* Fill the ways: the model's choice, then by predicted cost; the last may be the plan of the size before. Returns their number, or -1. */
+static int ways_choose(struct tuner *t, struct tune_point *point, const char *before, struct tune_story *story)
 {
     struct hx_planner *planner = t->comms[0]->planner;
-    double bytes = hx_planner_vector_bytes(planner, point->coll, count_of(point), elem_bytes_of(t, point)), us[HX_MAX_CANDIDATES];
+    double bytes = hx_planner_vector_bytes(planner, point->coll, count_of(point), elem_bytes_of(t, point)), us[HX_MAX_CANDIDATES], left[HX_MAX_CANDIDATES];
     const char *fallback;
     int total = hx_planner_candidates(planner, point->coll, 0, 0, bytes, t->candidates, &fallback);
     int best = hx_planner_best(planner, t->candidates, total, bytes), n = 0;
@@ -218,22 +239,20 @@ static int ways_choose(struct tuner *t, struct tune_point *point, const char *be
         us[i] = hx_cost_of(&planner->cost, planner->shape, &t->candidates[i], bytes).total_us;
         hx_candidate_name(&t->candidates[i], name);
         before_us = strcmp(name, before) ? before_us : us[i];
+        left[i] = us[i];
     }
     double most = best >= 0 && us[best] > 0 ? TUNE_COSTLY * us[best] : INFINITY; /* a prediction of nothing excludes nobody */
-    for (int seen = 0, i = best; best >= 0 && seen < total; us[i] = INFINITY, i = least_of(us, total), seen++) {
+    for (int seen = 0, i = best; best >= 0 && seen < total; left[i] = INFINITY, i = least_of(left, total), seen++) {
         hx_candidate_name(&t->candidates[i], name);
-        point->costly += us[i] > most;
         if (n < TUNE_WAYS && us[i] <= most)
             way_set(t, n++, point, name, 0);
     }
     if (before_us > 0 && way_find(t, n, before) < 0) {
-        point->costly -= before_us > most;
         n -= n == TUNE_WAYS;
         way_set(t, n++, point, before, 0);
     }
-    point->tried = n;
-    point->beyond = total - n - point->costly;
-    return n;
+    story->nways = n;
+    return pruned_tell(t, point, us, total, most, story) ? -1 : n;
 }
 
 /* The number of slices in which way cuts the point's vector; 0 after an error. */
@@ -304,6 +323,13 @@ static enum tune_outcome slices_race(struct visit *v, struct tune_point *point, 
     if (warm_up(v, race->nways))
         return TUNE_FAILED;
     outcome = tune_race_run(race, visit_round, v);
+    v->story->nslices = race->nways;
+    for (int w = 0; w < race->nways; w++) {
+        struct tune_way *way = &v->story->slices[w];
+        snprintf(way->name, sizeof(way->name), w ? "slices of %llu bytes" : "slices as the planner cuts them",
+                 (unsigned long long)v->tuner->entries[w].slice_bytes);
+        way->lap = race->laps[w];
+    }
     if (outcome == TUNE_MEASURED && race->winner) {
         found->slice_bytes = v->tuner->entries[race->winner].slice_bytes;
         found->us *= race->winner_ns / race->default_ns;
@@ -316,27 +342,36 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     struct tuner *t = v->tuner;
     struct hx_table_entry *found = &point->entry;
     const int sliced = point->bytes >= TUNE_SLICED_BYTES;
-    struct tune_race race = {.nways = ways_choose(t, point, before), .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+    struct tune_race race = {.nways = ways_choose(t, point, before, v->story), .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
 
     race.before = way_find(t, race.nways, before);
     snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
-    if (race.nways == 0 || warm_up(v, race.nways))
+    if (race.nways <= 0 || warm_up(v, race.nways))
         return TUNE_FAILED;
     enum tune_outcome outcome = tune_race_run(&race, visit_round, v);
     snprintf(found->plan, sizeof(found->plan), "%s", t->entries[race.winner].plan);
     found->us = race.winner_ns / 1e3;
     found->default_us = race.default_ns / 1e3;
+    v->story->winner = race.winner;
+    v->story->gain = race.gain;
+    for (int w = 0; w < race.nways; w++)
+        v->story->ways[w].lap = race.laps[w];
     return outcome == TUNE_MEASURED && sliced ? slices_race(v, point, &race) : outcome;
 }
 
-enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds)
+enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds, struct tune_story *story)
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
     struct bench_loop loop;
-    struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
+    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(), .seconds = seconds};
     enum tune_outcome outcome = bench_loop_open(&loop, &t->bench, t->job, &row) ? TUNE_FAILED : race_run(&v, point, before);
 
     bench_loop_close(&loop);
+    bench_bound_set(&t->bench, t->job, 0, &row);
+    story->bound_us = row.bound_us;
+    story->rounds = v.measured;
+    story->spoiled = v.spoiled;
+    story->seconds = (bench_now_ns() - v.begin_ns) / 1e9;
     point->measured = outcome == TUNE_MEASURED;
     return outcome;
 }

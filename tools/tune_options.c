@@ -8,7 +8,7 @@
 enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
 static const char *const command_names[] = {"check", "merge", "diff", NULL};
 
-enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_OP, KEY_OUTPUT, KEY_SCHEMA };
+enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
 static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default hierax_table.json); merge: there is no default", 1},
@@ -20,6 +20,7 @@ static const struct argp_option option_table[] = {
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m)", 3},
     {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
+    REPORT_OPTION_TABLE(KEY_REPORT, 3),
     {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
     {"help", 'h', NULL, 0, "show this text", 4},
     {"version", 'V', NULL, 0, "show the library's version", 4},
@@ -142,6 +143,10 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     for (int i = 0; key >= KEY_COLLECTIVES && key <= KEY_OP && option_table[i].name; i++)
         if (option_table[i].key == key)
             p->run_option = option_table[i].name;
+    if (key >= KEY_REPORT && key < KEY_REPORT + REPORT_OPTIONS) {
+        report_option(&o->bench.report, key - KEY_REPORT, arg);
+        return 0;
+    }
     switch (key) {
     case 'o': o->output = arg; return 0;
     case KEY_COLLECTIVES: return collectives_add(o, arg);
@@ -205,6 +210,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
 
     *o = (struct tune_options){.budget_s = 300, .files = calloc((size_t)argc + 1, sizeof(*o->files)),
                                .bench = {.min_bytes = 8, .max_bytes = 4 << 20, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
+    option_command_line(argc, argv, o->bench.command);
     if (!o->files) {
         snprintf(o->error, sizeof(o->error), "no memory");
         return;

@@ -11,6 +11,7 @@
 
 struct laps {
     int n; /* rounds */
+    int rounds[TUNE_WAYS]; /* that each way took part in */
     double log_ns[TUNE_WAYS][TUNE_ROUNDS];
 };
 
@@ -41,14 +42,14 @@ struct tune_interval tune_interval_of(double *values, int n)
     return t;
 }
 
-/* Logarithms of the ratio of one way to another, round by round. */
+/* Logarithms of the ratio of one way to another, round by round, as long as it was there. */
 static struct tune_interval ratio(const struct laps *laps, int way, int to)
 {
     double logs[TUNE_ROUNDS];
 
-    for (int i = 0; i < laps->n; i++)
+    for (int i = 0; i < laps->rounds[way]; i++)
         logs[i] = laps->log_ns[way][i] - laps->log_ns[to][i];
-    return tune_interval_of(logs, laps->n);
+    return tune_interval_of(logs, laps->rounds[way]);
 }
 
 static double median_ns(const struct laps *laps, int way)
@@ -56,7 +57,15 @@ static double median_ns(const struct laps *laps, int way)
     double logs[TUNE_ROUNDS];
 
     memcpy(logs, laps->log_ns[way], sizeof(logs));
-    return exp(tune_interval_of(logs, laps->n).median);
+    return exp(tune_interval_of(logs, laps->rounds[way]).median);
+}
+
+/* Of the ratio itself. */
+static struct tune_interval ratio_plain(const struct laps *laps, int way)
+{
+    struct tune_interval t = ratio(laps, way, 0);
+
+    return (struct tune_interval){exp(t.low), exp(t.median), exp(t.high)};
 }
 
 /* Every other round backward, so that what drifts with time favours nobody. */
@@ -70,8 +79,10 @@ static enum tune_outcome run_round(struct laps *laps, const int *ways, int n, in
     enum tune_outcome outcome = round(ctx, order, n, ns, used);
     if (outcome != TUNE_MEASURED)
         return outcome;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         laps->log_ns[ways[i]][laps->n] = log(ns[ways[i]] > 0.1 ? ns[ways[i]] : 0.1);
+        laps->rounds[ways[i]] = laps->n + 1;
+    }
     laps->n++;
     return TUNE_MEASURED;
 }
@@ -149,6 +160,7 @@ static void won(struct tune_race *race, const struct laps *laps, int way)
     race->winner = way;
     race->default_ns = median_ns(laps, 0);
     race->winner_ns = race->default_ns * exp(ratio(laps, way, 0).median);
+    race->gain = ratio_plain(laps, way);
 }
 
 /* Is the winner of the size before still in the race, as good as this winner, and not slower than the default? */
@@ -176,6 +188,8 @@ enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, vo
     race->default_ns = race->winner_ns = 0;
     outcome = run(race, &laps, ways, &n, race->until, round, ctx);
     won(race, &laps, 0);
+    for (int i = 0; i < race->nways; i++)
+        race->laps[i] = (struct tune_lap){laps.rounds[i], median_ns(&laps, i), ratio_plain(&laps, i)};
     int leader = leader_of(&laps, ways, n);
     if (outcome == TUNE_MEASURED && leader && is_faster(&laps, leader)) {
         struct tune_race alone = *race;

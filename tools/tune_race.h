@@ -15,6 +15,17 @@
 #define TUNE_ROUNDS 60   /* at most, of the race and of the confirmation */
 #define TUNE_MARGIN 0.03 /* differences below are noise */
 
+struct tune_interval {
+    double low, median, high;
+};
+
+/* How a way fared: until it was dropped, or all the race. */
+struct tune_lap {
+    int rounds;
+    double ns;                 /* median */
+    struct tune_interval ratio; /* to way 0 in the same rounds; of the default 1; of few rounds anything */
+};
+
 struct tune_race {
     int nways;
     int before;    /* the way that won at the size before, or -1 */
@@ -22,6 +33,8 @@ struct tune_race {
     /* what came out of it: */
     int winner;
     double default_ns, winner_ns; /* the median; and that times the median ratio */
+    struct tune_interval gain;    /* of the ratio of the winner to the default, where it was measured last */
+    struct tune_lap laps[TUNE_WAYS];
 };
 
 enum tune_outcome { TUNE_MEASURED, TUNE_SPOILED, TUNE_STOPPED, TUNE_FAILED };
@@ -32,10 +45,6 @@ typedef enum tune_outcome tune_round_fn(void *ctx, const int *order, int n, doub
 
 /* MEASURED: the race has come to its end; or STOPPED, FAILED. The winner is 0 where time was too short to show another. */
 enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, void *ctx);
-
-struct tune_interval {
-    double low, median, high;
-};
 
 /* Of n values, which are sorted. Below 6 values the interval is everything. */
 struct tune_interval tune_interval_of(double *values, int n);

@@ -34,8 +34,7 @@ void tune_progress(const struct tune_point *points, int n, int at, double elapse
     fflush(stderr);
 }
 
-/* "flat(nary) slice 131072" */
-static const char *choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32])
+const char *tune_choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32])
 {
     snprintf(text, HX_CANDIDATE_NAME_BYTES + 32, entry->slice_bytes ? "%s slice %llu" : "%s", entry->plan,
              (unsigned long long)entry->slice_bytes);
@@ -47,7 +46,7 @@ static double gain(const struct hx_table_entry *entry)
     return entry->us > 0 ? entry->default_us / entry->us : 1;
 }
 
-static int is_default(const struct hx_table_entry *entry)
+int tune_is_default(const struct hx_table_entry *entry)
 {
     return !strcmp(entry->plan, entry->default_plan) && entry->slice_bytes == 0;
 }
@@ -60,8 +59,8 @@ void tune_told(const struct tune_point *points, int n, int at)
     if (isatty(STDERR_FILENO))
         return;
     fprintf(stderr, "coll_tune: %d of %d: %s %llu bytes: %s %.2f us", begun(points, n), n,
-            bench_collective_names[points[at].collective], (unsigned long long)points[at].bytes, choice_text(entry, chosen), entry->us);
-    if (is_default(entry))
+            bench_collective_names[points[at].collective], (unsigned long long)points[at].bytes, tune_choice_text(entry, chosen), entry->us);
+    if (tune_is_default(entry))
         fprintf(stderr, ", the default\n");
     else
         fprintf(stderr, ", %.2f x as fast as the default %s\n", gain(entry), entry->default_plan);
@@ -73,7 +72,7 @@ static void row_print(const struct tune_point *point)
     char chosen[HX_CANDIDATE_NAME_BYTES + 32];
 
     printf("%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[point->collective],
-           (unsigned long long)point->bytes, entry->default_plan, entry->default_us, choice_text(entry, chosen), entry->us, gain(entry));
+           (unsigned long long)point->bytes, entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
     if (point->known)
         printf("%6s %6s\n", "-", "-");
     else
@@ -94,7 +93,7 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
         row_print(&points[i]);
         measured += points[i].measured;
         known += points[i].known;
-        changed += !is_default(&points[i].entry);
+        changed += !tune_is_default(&points[i].entry);
         costly += points[i].costly;
         beyond += points[i].beyond;
     }

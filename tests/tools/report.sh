@@ -6,6 +6,7 @@
 command -v chromium >/dev/null || { echo "skipped: no chromium (tools/setup tests)"; exit 77; }
 command -v gnuplot >/dev/null || { echo "skipped: no gnuplot (tools/setup tests)"; exit 77; }
 bench=$top_builddir/tools/coll_bench
+tune=$top_builddir/tools/coll_tune
 report=$top_builddir/tools/coll_report
 cd "$tmp" || exit 1
 
@@ -108,6 +109,35 @@ wait $pid
 good killed.html "$(grep -c '<figure>' killed.html)"
 grep -q 'broken off' killed.html || fail "a killed run is not called broken off"
 "$report" killed.json --html killed2.html || fail "a killed run's JSON: exit $?"
+
+# ---- coll_tune: the table's times, what was tried, what was left out and why
+"$run" -n 4 --nodes 2 -- "$tune" --collectives allreduce,bcast,barrier --max 32K --factor 16 --budget 8s -o table.json --html tune.html --svg tune \
+    --gnuplot tune >out 2>err || { fail "coll_tune: exit $?"; cat err >&2; }
+good tune.html 4
+sed -n 's/.*"us": \([0-9.]*\),.*/\1/p' table.json >times
+[ "$(wc -l <times)" = 9 ] || { fail "not 4 sizes of two collectives, and a barrier"; cat table.json >&2; }
+while read -r us; do
+    awk -v us="$us" -F'<td class="r">' '{ for (i = 2; i <= NF; i++) if ($i + 0 - us < 0.0051 && us - ($i + 0) < 0.0051) found = 1 } END { exit !found }' tune.html ||
+        fail "$us us is in the table, but not on the page"
+done <times
+for text in '9 points measured, 0 from the table, 0 missing' 'the default' 'left out: beyond the 8 cheapest by prediction' 'coll_tune --collectives'; do
+    grep -qF -- "$text" tune.html || fail "coll_tune's page does not tell: $text"
+done
+[ "$(grep -c '<details>' tune.html)" = 9 ] || fail "not every point tells what was tried"
+gnuplot tune.gp >out 2>&1 || { fail "gnuplot, coll_tune's script: exit $?"; cat out >&2; }
+grep -q '</svg>' tune-bcast-gain.svg || fail "no tune-bcast-gain.svg"
+"$run" -n 2 -- "$tune" --collectives allreduce --max 8 --budget 1s -o table.json --html /no/such/folder/x >out 2>err && fail "unwritable: exit 0"
+has err 'coll_tune: --html=/no/such/folder/x: cannot write' "coll_tune"
+rm -f err # of the run before
+"$run" -n 2 --kill-after 30 -- "$tune" --collectives allreduce,bcast --factor 2 --budget 10m -o broken.json --html broken.html >out 2>err </dev/null &
+pid=$!
+await_file err 3
+kill -TERM $pid
+wait $pid
+good broken.html "$(grep -c '<figure>' broken.html)"
+grep -q -- '--resume goes on' broken.html || fail "a broken-off run of coll_tune is called complete"
+"$tune" check table.json --html x.html >out 2>err
+[ $? = 2 ] && has err 'option --html is not one of coll_tune check' "check --html"
 
 # ---- bad documents
 refuses() { # TEXT arguments...

@@ -51,7 +51,7 @@ static void test_values(void **state)
         enum svg_unit unit;
         double value;
         const char *text;
-    } cases[] = {{SVG_BYTES, 8, "8 B"},     {SVG_BYTES, 1024, "1 KiB"}, {SVG_BYTES, 1536, "1.5 KiB"}, {SVG_BYTES, 1 << 30, "1 GiB"},
+    } cases[] = {{SVG_BYTES, 8, "8 B"},     {SVG_BYTES, 1024, "1 KiB"}, {SVG_BYTES, 11585, "11.3 KiB"}, {SVG_BYTES, 1 << 30, "1 GiB"},
                  {SVG_US, 0.2, "200 ns"},   {SVG_US, 1, "1 µs"},        {SVG_US, 999.7, "1 ms"},      {SVG_US, 12345, "12.3 ms"},
                  {SVG_US, 2.5e6, "2.5 s"},  {SVG_US, 0, "0 ns"},        {SVG_NUMBER, 0.85, "0.85"},   {SVG_NUMBER, 2, "2"}};
     char text[SVG_TEXT_BYTES];
