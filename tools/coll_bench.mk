@@ -32,7 +32,7 @@ tools_coll_report_LDADD = $(JSON_C_LIBS) -lm
 
 dist_bin_SCRIPTS += tools/coll_compare
 dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
-EXTRA_DIST += README.md tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
+EXTRA_DIST += README.md tools/report.png tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c
 
 noinst_PROGRAMS += tests/runtime/print_env
