@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, where there are any */
 #define CHUNKS_PER_BLOCK 256
@@ -26,7 +27,20 @@ struct hx_chunk_block {
     struct hx_chunk chunks[CHUNKS_PER_BLOCK];
 };
 
-static int block_register(struct hx_rail *rail, struct hx_slot_block *block)
+static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
+{
+    const char *provider = rail->info->fabric_attr->prov_name;
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; locked memory is limited to %llu KiB: set ulimit -l unlimited",
+                bytes, provider, fi_strerror(-rc), (unsigned long long)limit.rlim_cur >> 10);
+    else
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (ulimit -l is unlimited)", bytes, provider,
+                fi_strerror(-rc));
+}
+
+static int block_register(struct hx_rail *rail, struct hx_slot_block *block, int first)
 {
     int mode = rail->info->domain_attr->mr_mode;
     uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++rail->next_key;
@@ -39,9 +53,8 @@ static int block_register(struct hx_rail *rail, struct hx_slot_block *block)
         if (rc != 0)
             fi_close(&block->mr->fid);
     }
-    if (rc != 0)
-        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (see ulimit -l)", block->bytes,
-                rail->info->fabric_attr->prov_name, fi_strerror(-rc));
+    if (rc != 0 && first) /* else some of what is in use comes back */
+        registration_fail(rail, block->bytes, rc);
     return rc;
 }
 
@@ -75,7 +88,7 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
         return -1;
     block->bytes = bytes;
     block->base = block_map(bytes);
-    if (block->base == NULL || (registered && block_register(rail, block) != 0)) {
+    if (block->base == NULL || (registered && block_register(rail, block, pool->blocks == NULL) != 0)) {
         if (block->base != NULL)
             munmap(block->base, bytes);
         free(block);
@@ -90,6 +103,15 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
     block->next = pool->blocks;
     pool->blocks = block;
     return 0;
+}
+
+int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail)
+{
+    int rc = 0;
+
+    for (int i = 0; net->register_local && rc == 0 && i < HX_SLOT_KINDS; i++)
+        rc = pool_grow(rail, &rail->slots[i], 1);
+    return rc;
 }
 
 static struct hx_slot_pool *pool_for(struct hx_rail *rail, size_t bytes)

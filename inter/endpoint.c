@@ -33,8 +33,9 @@ static double seconds_now(void)
 
 static hx_status_t failed(const struct hx_rail *rail, const char *call, int rc)
 {
-    return hx_fail(rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT, "%s of libfabric provider %s on %s: %s", call,
-                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc));
+    return hx_fail(rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT, "%s of libfabric provider %s on %s: %s%s", call,
+                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc),
+                   rc == -FI_ENOMEM ? " (see ulimit -l)" : "");
 }
 
 /* ---- the completion queue and what to wait on */
@@ -119,7 +120,7 @@ static hx_status_t rail_open(const struct hx_net *net, struct hx_rail *rail)
         return failed(rail, "fi_ep_bind of the addresses", rc);
     if ((rc = fi_enable(rail->ep)) != 0)
         return failed(rail, "fi_enable", rc);
-    return HX_SUCCESS;
+    return hx_slots_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
 static size_t smaller(size_t a, size_t b)

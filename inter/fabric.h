@@ -193,6 +193,9 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, s
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 
 /* bounce.c: slots and chunks; NULL when memory or registration is refused */
+/* A first block of each kind where they are registered: with too little locked memory for it nobody need start. 0, or
+ * -1 after hx_fail. */
+int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);

@@ -27,5 +27,10 @@ export EFA_WORST=none
 told 14@300 "$dead" "provider code 14, Remote unknown peer (the peer's process has gone)"
 told 15@300 "$dead" "provider code 15, Unreachable remote (the peer is silent or unreachable"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
-told queue@300 "$transport" "efa endpoint of rank 1 failed"
+told queue@300 "$transport" "efa endpoint of rank 1 on rdmap0s6-rdm failed"
+
+# too little locked memory ends the start
+! EFA_MEMLOCK=64 timeout 20 "$run" -n 2 --nodes 2 -- bash -c 'ulimit -l 64; exec "$0" loop' "$here/actor" >"$tmp/out" 2>"$tmp/err" ||
+    fail "memlock: started"
+has "$tmp/err" "locked memory is limited to 64 KiB: set ulimit -l unlimited" memlock
 finish

@@ -149,6 +149,8 @@ static int mr_close(struct fid *fid)
     return 0;
 }
 
+static size_t locked_bytes; /* counted where EFA_MEMLOCK=KIB limits them, as ulimit -l does */
+
 static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t access, uint64_t offset, uint64_t key,
                   uint64_t flags, struct fid_mr **out, void *context)
 {
@@ -162,6 +164,11 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
     (void)flags;
     if (mr == NULL)
         return -FI_ENOMEM;
+    if (getenv("EFA_MEMLOCK") != NULL && (locked_bytes += bytes) > (size_t)atoi(getenv("EFA_MEMLOCK")) << 10) {
+        locked_bytes -= bytes;
+        free(mr);
+        return -FI_ENOMEM;
+    }
     efa_enter(domain);
     if (bytes == 0)
         efa_breach(RULE_empty, "0 bytes at %p are registered", memory);

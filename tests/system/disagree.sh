@@ -120,6 +120,7 @@ done
 refused 4 2 "$other export FI_PROVIDER=udp" 1 'FI_PROVIDER\|rank 1 uses libfabric provider'
 refused 4 2 "$other export FI_PROVIDER='tcp;ofi_rxm'" 1 'rank 1 uses libfabric provider tcp;ofi_rxm, rank 0 uses'
 refused 4 2 "$first export FI_PROVIDER='tcp;ofi_rxm'" 0 'rank 0 uses tcp;ofi_rxm; set HX_PROVIDER'
+refused 4 2 "export HX_PROVIDER=sockets; $other export FI_PROVIDER=^sockets" 1 'HX_PROVIDER=sockets: libfabric has no such usable provider; there are: '
 refused 5 3 "[ \$HX_RANK != 4 ] || export HX_NIC=warp0" 4 'HX_NIC=warp0: no such network interface'
 
 # a rank that the kernel kills for the memory it takes
