@@ -51,6 +51,15 @@ static void deciding_release(struct deciding *d)
     hx_plan_release(d->root);
 }
 
+/* The plan of that rank: the given one, if it is his. */
+static struct hx_plan *plan_of(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate, struct hx_plan *plan)
+{
+    if (plan->rank != rank)
+        return hx_compose(shape, rank, candidate);
+    hx_plan_retain(plan);
+    return plan;
+}
+
 static hx_status_t deciding_find(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
                                  struct deciding *d)
 {
@@ -64,9 +73,9 @@ static hx_status_t deciding_find(const struct hx_planner *planner, const struct 
     }
     for (node = 0; hx_shape_node_size(shape, node) < shape->max_local; node++)
         ;
-    d->fullest = hx_compose(shape, hx_shape_member(shape, node, 0), candidate);
-    if (rooted)
-        d->root = hx_compose(shape, candidate->root, candidate);
+    d->fullest = plan_of(shape, hx_shape_member(shape, node, 0), candidate, plan);
+    if (rooted && d->fullest)
+        d->root = plan_of(shape, candidate->root, candidate, plan->rank == candidate->root ? plan : d->fullest);
     if (d->fullest && (d->root || !rooted))
         return HX_SUCCESS;
     deciding_release(d);
