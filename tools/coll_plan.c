@@ -4,6 +4,7 @@
  * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
  */
 #include "coll_plan.h"
+#include "runtime/error.h"
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -115,6 +116,37 @@ static void candidates_keep(struct plan_job *job, const char *shape)
     job->ncandidates = n;
 }
 
+/* What HX_TABLE has for such a job. */
+static void table_use(struct plan_job *job)
+{
+    const char *provider = job->shape->nnodes > 1 ? job->options->provider : NULL;
+    size_t bytes;
+
+    if (!job->options->by_table || !job->env.table)
+        return;
+    if (provider)
+        snprintf(job->planner.provider, sizeof(job->planner.provider), "%s", provider);
+    if (hx_tuning_read(&job->env, provider, &job->tuning, &bytes) == HX_SUCCESS)
+        hx_tuning_use(&job->planner, job->tuning, bytes);
+    else if (job->env.table_strict)
+        plan_refuse("HX_TABLE: %s", hx_last_detail());
+    else
+        fprintf(stderr, "coll_plan: HX_TABLE: %s: going on without\n", hx_last_detail());
+}
+
+/* By the table, else by the model. Returns the bytes of a slice, 0: as the planner cuts. */
+static uint64_t job_choose(struct plan_job *job)
+{
+    int tuned = -1;
+
+    job->tuned = hx_planner_tuned(&job->planner, job->coll, job->folding == HX_FOLDS_IN_ORDER, job->bytes, job->candidates,
+                                  job->ncandidates, &tuned);
+    job->best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
+    if (job->best < 0)
+        plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(job->coll), job->shape_text);
+    return tuned >= 0 ? job->tuned->slice_bytes : 0;
+}
+
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct hx_job facts = {.llc_bytes = options->llc_bytes};
@@ -152,11 +184,10 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
     job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->folding, job->bytes, job->candidates, &job->fallback);
     candidates_keep(job, shape);
-    job->best = hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
-    if (job->best < 0)
-        plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(coll), shape);
+    table_use(job);
+    uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
-    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, 0, &choice) != HX_SUCCESS)
+    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)
         exit(1);
     hx_plan_release(plan);
     job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,
@@ -202,6 +233,7 @@ int plan_output_close(FILE *out, const char *path)
 void plan_job_close(struct plan_job *job)
 {
     hx_planner_release(&job->planner);
+    free(job->tuning);
     hx_env_release(&job->env);
     hx_shape_free(job->shape);
 }

@@ -44,6 +44,8 @@ struct plan_options {
     int all_ranks, all, ordered, json, table, time, one_rank;
     const char *output; /* NULL: standard output */
     const char *svg;    /* NULL: none */
+    const char *provider; /* whose entries of HX_TABLE hold */
+    int by_table;         /* whether any may */
     const char *sides[2];
     int nsides;
 };
@@ -60,6 +62,8 @@ struct plan_job {
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback; /* NULL, or why these */
     int ncandidates, best;
+    void *tuning; /* what HX_TABLE has */
+    const struct hx_table_entry *tuned; /* for this call; NULL: nothing */
     double bytes; /* of the whole vector */
     struct hx_sizes sizes;
     unsigned window_fine, window_coarse;

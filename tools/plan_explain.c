@@ -3,6 +3,7 @@
 #include "plan_cost.h"
 #include "runtime/check.h"
 #include <stdlib.h>
+#include <string.h>
 
 #define ROUNDINGS_RANKS 256     /* explain: counted for no more */
 #define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
@@ -58,10 +59,15 @@ void plan_head_print(const struct plan_job *job)
 
 static void slices_print(const struct plan_job *job)
 {
+    const struct hx_table_entry *tuned = job->tuned;
     char name[HX_CANDIDATE_NAME_BYTES];
 
     hx_candidate_name(&job->candidates[job->best], name);
     printf("\nchosen: %s\n", name);
+    if (tuned && !strcmp(tuned->plan, name))
+        printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us, tuned->default_plan);
+    else if (tuned)
+        printf("the table says %s, which is no choice here\n", tuned->plan);
     printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
            job->window_fine);
     if (job->shape->nnodes > 1)

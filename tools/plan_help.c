@@ -13,7 +13,7 @@ const struct plan_command plan_commands[] = {
      "  coll_plan explain allgather --shape 4x96 64M --set HX_LANES=2\n"
      "  coll_plan explain allreduce --shape 2,2 --json | jq .plans[0].stages\n\n"
      "--json: an object with hierax_plan (version of these keys, 1), collective, dtype, root, bytes, shape, ranks, nodes, "
-     "llc_bytes, ranks_per_core, chosen, fallback (why not as the levels or settings would have it, or null), slices "
+     "llc_bytes, ranks_per_core, chosen, by_table (whether HX_TABLE says so), fallback (why not as the levels or settings would have it, or null), slices "
      "{fine, coarse, fine_window, coarse_window}, roundings (null where nothing rounds), candidates (as of cost --json), and plans, one per rank shown: {rank, lanes, blocks, stages, live_slot_bytes, "
      "plan_bytes, counts}. A stage has level, scope (intra, inter, flat), algorithm, member, ranks, in, out, coarse, blocks, "
      "counts and steps [{op, text, and peer, round, block, blocks, bytes where the step has them}]. Counts are rounds, steps, "

@@ -222,6 +222,7 @@ struct json_object *plan_explain_json(const struct plan_job *job, int first, int
     add_int(j, "llc_bytes", job->options->llc_bytes);
     hx_candidate_name(&job->candidates[job->best], name);
     add_text(j, "chosen", name);
+    json_object_object_add(j, "by_table", json_object_new_boolean(job->tuned && !strcmp(job->tuned->plan, name)));
     add_text(j, "fallback", job->fallback);
     add_int(slices, "fine", job->sizes.fine_slices);
     add_int(slices, "coarse", job->sizes.coarse_slices);

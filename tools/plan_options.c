@@ -18,13 +18,13 @@ enum {
 
 /* In the order of option_table. */
 enum {
-    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_RING_ORDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_RING_ORDER, KEY_PROVIDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
     KEY_ALL_RANKS, KEY_JSON, KEY_TABLE, KEY_TIME, KEY_OUTPUT, KEY_SVG, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
 };
 
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
-    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, EVERY, CHOOSES, CHOOSES, EXPLAIN | DRAW,
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, EVERY, EXPLAIN | DRAW, CHOOSES, CHOOSES, EXPLAIN | DRAW,
     EXPLAIN, EXPLAIN | COST, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
@@ -39,6 +39,7 @@ static const struct argp_option option_table[] = {
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
     {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
     {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
+    {"provider", KEY_PROVIDER, "NAME", 0, "libfabric's, whose entries of HX_TABLE hold between nodes (default efa)", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
     {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: EFA's). May be repeated", 2},
     {"rank", KEY_RANK, "R", 0, "of this rank only (explain: default 0)", 3},
@@ -245,6 +246,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_JSON: o->json = 1; return 0;
     case KEY_TABLE: o->table = 1; return 0;
     case KEY_TIME: o->time = 1; return 0;
+    case KEY_PROVIDER: o->provider = arg; return 0;
     case KEY_SVG: o->svg = arg; return 0;
     case KEY_OUTPUT: o->output = arg; return 0;
     case 'h':
@@ -302,13 +304,14 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     struct parsing p = {.options = o, .command = -1};
     size_t room = (size_t)argc + 1;
 
-    *o = (struct plan_options){.llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32};
+    *o = (struct plan_options){.llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32, .provider = "efa"};
     o->shapes = plan_memory(calloc(room, sizeof(*o->shapes)));
     o->settings = plan_memory(calloc(room, sizeof(*o->settings)));
     o->algorithms = plan_memory(calloc(room, sizeof(*o->algorithms)));
     o->sizes = plan_memory(calloc(room + DEFAULT_SIZES, sizeof(*o->sizes)));
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
     together_check(&p);
+    o->by_table = (EXPLAIN | DRAW) & 1u << p.command && !o->nalgorithms;
     if (!o->nsizes && 1u << p.command == COMPARE)
         for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
             o->sizes[o->nsizes++] = bytes;

@@ -144,6 +144,25 @@ says '--json and --table contradict each other' 2 cost allreduce --shape 2,2 --j
 says 'option --table is not one of coll_plan explain' 2 explain allreduce --shape 2,2 --table
 says 'explain takes one collective, one --shape and one size' 2 explain allreduce --shape 2,2 1K 2K
 says 'did you mean cost?' 2 cots allreduce
+# By a table, if it is of this machine; its warning tells what machine this is.
+table() { # CPU CPUS
+    printf '{"hierax_table": 1, "hierax": "%s", "machine": {"cpu": "%s", "cpus": %s}, "entries": [{"collective": "allreduce", "commutative": true, "nodes": 2, "ranks_per_node": [2, 2], "placement": "block", "provider": "tcp", "bytes": [1, null], "plan": "flat(ring)", "slice": 0, "us": 7.5, "default_plan": "flat(mesh)", "default_us": 9.5}]}\n' \
+        "$("$plan" --version | cut -d' ' -f2)" "$1" "$2" >"$tmp/table.json"
+}
+table none 1
+cpu=$("$plan" explain allreduce --shape 2,2 --set HX_TABLE="$tmp/table.json" 2>&1 | sed -n 's/.*this machine has "\(.*\)".*/\1/p')
+[ -n "$cpu" ] || fault "explain does not tell that a table is foreign"
+table "$cpu" "$(getconf _NPROCESSORS_CONF)"
+says 'chosen: flat(ring)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
+says 'by the table: measured 7.5 us, and 9.5 us with flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
+says '"by_table": true' 0 explain allreduce --shape 2,2 --provider tcp --json --set HX_TABLE="$tmp/table.json"
+says '"by_table": false' 0 explain allreduce --shape 2,2 --json --set HX_TABLE="$tmp/table.json"
+says 'on 2,2: flat(ring)' 0 draw allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
+says 'the table says flat(ring), which is no choice here' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" \
+    --set HX_ALLREDUCE=mesh
+says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
+says 'going on without' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
+says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
 for command in explain cost verify big; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help
     says "coll_plan $command " 0 $command --help
