@@ -213,6 +213,7 @@ static hx_status_t plan_get(struct hx_planner *planner, const struct hx_candidat
     while (planner->nplans &&
            (planner->nplans == PLAN_CACHE_COUNT || planner->plan_bytes + hx_plan_bytes(plan) > PLAN_CACHE_BYTES))
         plan_evict(planner);
+    planner->built++;
     planner->plans[planner->nplans] = plan;
     planner->plan_candidates[planner->nplans] = *candidate;
     planner->plan_used[planner->nplans++] = ++planner->uses;
@@ -368,10 +369,24 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
     candidates[0].coll = coll; /* also where there are none */
     status = choose_among(planner, candidates, &n, &best, folding, count, elem_bytes, &tuned, choice);
     planner->fallbacks += fallback != NULL;
+    planner->chosen++;
+    if (status == HX_SUCCESS && tuned) {
+        char name[HX_CANDIDATE_NAME_BYTES];
+        hx_candidate_name(&candidates[best], name);
+        planner->by_table += !strcmp(name, tuned->plan);
+    }
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
         explain(planner, candidates, n, best, bytes, fallback, tuned, choice);
     free(candidates);
     return status;
+}
+
+static void planner_count(const struct hx_planner *planner, struct hx_counters *counters)
+{
+    counters->plans_chosen += planner->chosen;
+    counters->plans_by_table += planner->by_table;
+    counters->plans_built += planner->built;
+    counters->fallbacks += planner->fallbacks;
 }
 
 static hx_status_t planner_among(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan)
@@ -399,4 +414,4 @@ static hx_status_t planner_among(const struct hx_shape *shape, int rank, const i
 
 const struct hx_planner_ops hx_planner_hier = {
     .open = planner_open, .choose = planner_choose, .among = planner_among, .tuning_read = hx_tuning_read,
-    .tuning_use = hx_tuning_use, .close = planner_close};
+    .tuning_use = hx_tuning_use, .count = planner_count, .close = planner_close};

@@ -36,6 +36,7 @@ struct hx_planner {
     const struct hx_table_entry *table;     /* tuned choices, somebody else's memory */
     int table_n;
     uint64_t fallbacks; /* choices of another plan than the levels or the settings would have */
+    uint64_t chosen, by_table, built; /* choices of a plan; of these by the table; plans that were not in the cache */
     struct hx_plan **plans; /* cache */
     struct hx_candidate *plan_candidates;
     uint64_t *plan_used, uses;

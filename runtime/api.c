@@ -5,6 +5,7 @@
 #include "lock.h"
 #include "startup.h"
 #include "trace.h"
+#include <string.h>
 
 struct hx_world *hx_world;
 static int finalized;
@@ -27,6 +28,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
         hx_world = NULL;
         return status;
     }
+    memset(hx_world->stats.colls, 0, sizeof(hx_world->stats.colls)); /* those of the program count */
     *world = hx_world->comms;
     hx_progress_thread_start(hx_world);
     return HX_SUCCESS;
@@ -56,6 +58,8 @@ hx_status_t hx_finalize(void)
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;
+    if (world->env->stats)
+        hx_stats_tell(world, failed);
     if (!failed)
         status = hx_call_make(&barrier, HX_BLOCKING, NULL);
     hx_progress_thread_end(world);

@@ -416,7 +416,7 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bou
 {
     struct hx_bound **set = hx_bound_set(engine, kind), *found = NULL;
     hx_status_t status;
-    int way = 0;
+    int first = engine->world->env->stats > 0, way = first; /* HX_STATS: hx_bound_find finds nothing, so that all calls are counted */
 
     while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], kind))
         way++;
@@ -427,7 +427,7 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bou
             return status;
         hx_bound_release(set[way]);
     }
-    memmove(set + 1, set, (size_t)way * sizeof(*set));
-    *bound = set[0] = found;
+    memmove(set + first + 1, set + first, (size_t)(way - first) * sizeof(*set));
+    *bound = set[first] = found;
     return HX_SUCCESS;
 }

@@ -259,17 +259,11 @@ static hx_status_t spread_run(const struct hx_call *call)
     return status;
 }
 
-static hx_status_t call_block(const struct hx_call *call)
+/* A call that is right, when its engine is free. */
+static hx_status_t call_proceed(const struct hx_call *call, struct hx_bound *bound)
 {
-    struct hx_bound *bound = call->spreads ? NULL : hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
     hx_status_t status;
 
-    if (!bound) {
-        if ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0)
-            return status;
-        if ((status = hx_engine_await(&call->comm->engine)) != HX_SUCCESS)
-            return status;
-    }
     if (!hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine)) {
         struct hx_call barrier = {.name = call->name, .comm = call->comm, .kind = hx_kind_barrier()};
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
@@ -277,6 +271,23 @@ static hx_status_t call_block(const struct hx_call *call)
         bound = NULL; /* to bind a barrier may have released it */
     }
     return call->spreads ? spread_run(call) : call_run(call, bound);
+}
+
+static hx_status_t call_block(const struct hx_call *call)
+{
+    struct hx_bound *bound = call->spreads ? NULL : hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+    hx_status_t status;
+
+    if (bound)
+        return call_proceed(call, bound);
+    if ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0)
+        return status;
+    uint64_t start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
+    if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
+        status = call_proceed(call, NULL);
+    if (start_ns && status == HX_SUCCESS)
+        hx_stats_call(call, start_ns);
+    return status;
 }
 
 /* HX_TRACE: the same, told. */

@@ -149,6 +149,7 @@ void hx_comm_release(struct hx_comm *comm)
     while (*link != comm)
         link = &(*link)->next;
     *link = comm->next;
+    hx_counters_keep(comm);
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
         struct hx_engine *engine = i == 0 ? &comm->engine : comm->others[i - 1];
         world->calls[comm->contexts[i]] = engine && engine->comm ? engine->call : comm->first_calls[i];

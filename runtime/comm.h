@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "error.h"
 #include "node.h"
+#include "stats.h"
 #include "topo/place.h"
 #include "topo/ring_order.h"
 #include "transport.h"
@@ -49,6 +50,8 @@ struct hx_planner_ops {
     hx_status_t (*tuning_read)(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
     /* Go by these from now on; they stay the caller's. */
     void (*tuning_use)(struct hx_planner *planner, const void *tuning, size_t bytes);
+    /* Add its counters. */
+    void (*count)(const struct hx_planner *planner, struct hx_counters *counters);
     void (*close)(struct hx_planner *planner);
 };
 extern const struct hx_planner_ops hx_planner_hier;
@@ -82,6 +85,7 @@ struct hx_world {
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
+    struct hx_stats stats;
     uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
 };
 

@@ -188,6 +188,8 @@ static hx_status_t request_start(struct hx_request *request)
             hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
     }
+    if (comm->world->env->stats)
+        hx_stats_start(&request->call);
     if (comm->size == 1) {
         const void *in = request->call.in;
         void *out = request->call.out;

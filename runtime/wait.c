@@ -217,8 +217,14 @@ hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)
     if (look(ctx))
         return HX_SUCCESS;
     HX_PROBE_WAIT_BEGIN(ctx, since);
-    if (!spin_phase(w, look, ctx) && !yield_phase(w, look, ctx))
+    if (spin_phase(w, look, ctx)) {
+        w->spun++;
+    } else if (yield_phase(w, look, ctx)) {
+        w->yielded++;
+    } else {
+        w->blocked++;
         status = hx_sleep_until(w, look, slow, ctx, timeout_s);
+    }
     HX_PROBE_WAIT_END(ctx, since, status);
     return status;
 }

@@ -25,6 +25,7 @@ struct hx_waiter {
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
     uint64_t yields, sleeps;
+    uint64_t spun, yielded, blocked; /* waits, by how they ended */
     /* threads: see lock.h */
     pthread_mutex_t mutex;
     _Atomic int wanted; /* threads that wait for the mutex */

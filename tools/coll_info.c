@@ -14,6 +14,20 @@ static void document_print(const struct info_options *o, struct json_object *doc
     json_object_put(document);
 }
 
+/* files NULL: those that a job would use here. */
+static struct json_object *tables_tell(const char *files)
+{
+    struct json_object *document = NULL;
+    struct hx_env env;
+
+    if (hx_env_load(&env, NULL) == HX_SUCCESS && (files || env.table))
+        document = info_table(files ? files : env.table);
+    else
+        fprintf(stderr, "coll_info: --table: give a file, or set HX_TABLE; there is none of the site's\n");
+    hx_env_release(&env);
+    return document;
+}
+
 /* What was asked for, but for the state of things here. */
 static int told_anywhere(const struct info_options *o)
 {
@@ -25,7 +39,7 @@ static int told_anywhere(const struct info_options *o)
         fprintf(stderr, "coll_info: %s\n", o->error);
         return 2;
     } else {
-        struct json_object *document = info_algorithms(o);
+        struct json_object *document = o->table ? tables_tell(o->files) : info_algorithms(o);
         if (!document)
             return 1;
         document_print(o, document);
@@ -55,7 +69,7 @@ int main(int argc, char **argv)
     info_options_parse(&options, argc, argv);
     if (options.doctor && !options.help && !options.version && !options.error[0])
         return doctor_run(&options); /* a job's ranks meet without hx_init */
-    int anywhere = options.help || options.version || options.algorithms || options.error[0];
+    int anywhere = options.help || options.version || options.algorithms || options.table || options.error[0];
     hx_status_t started = hx_init(&world);
     if (started != HX_SUCCESS && !anywhere) {
         fprintf(stderr, "coll_info: hx_init: %s: %s\n", hx_strerror(started), hx_error_detail(NULL));

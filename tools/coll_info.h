@@ -11,7 +11,8 @@ struct info_options {
     enum hx_coll colls[HX_COLL_COUNT];
     int ncolls;
     uint64_t ranks;
-    int ranks_given, algorithms, doctor, json, help, version;
+    int ranks_given, algorithms, doctor, table, json, help, version;
+    const char *files; /* of --table; NULL: as HX_TABLE has it */
     char error[OPTION_TEXT_BYTES]; /* "": none */
 };
 
@@ -27,7 +28,12 @@ void info_text(struct json_object *object, const char *key, const char *value); 
 /* The registered algorithms, each with what its plans do on so many ranks. NULL after an error, which has been told. */
 struct json_object *info_algorithms(const struct info_options *options);
 
-/* Versions, machine, network, settings; and the job, where it has several ranks: then every rank must call it. */
+/* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
+struct json_object *info_table(const char *paths);
+/* Has the job plans from its tables where this setting, HX_<COLLECTIVE>, is not set? */
+int info_table_has(const struct hx_comm *comm, const char *setting);
+
+/* Versions, machine, network, settings, counters; and the job, where it has several ranks: then every rank must call it. */
 struct json_object *info_all(struct hx_comm *world);
 
 /* An object as text: its members; objects in it under headings, lists of objects as tables. */

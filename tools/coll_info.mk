@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_info
 tools_coll_info_SOURCES = tools/coll_info.c tools/coll_info.h tools/info_options.c tools/info_algorithms.c tools/info_here.c \
-    tools/info_print.c tools/options.c tools/options.h \
+    tools/info_print.c tools/info_table.c tools/options.c tools/options.h \
     tools/doctor.c tools/doctor.h tools/doctor_env.c tools/doctor_hosts.c tools/doctor_job.c tools/doctor_machine.c \
     tools/doctor_memory.c tools/doctor_network.c tools/doctor_report.c tools/doctor_share.c
 tools_coll_info_CFLAGS = $(AM_CFLAGS)

@@ -196,8 +196,9 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
 
 /* ---- settings ---- */
 
-static struct json_object *settings_tell(const struct hx_env *env)
+static struct json_object *settings_tell(const struct hx_comm *comm)
 {
+    const struct hx_env *env = comm->world->env;
     struct json_object *list = json_object_new_array();
 
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
@@ -208,11 +209,32 @@ static struct json_object *settings_tell(const struct hx_env *env)
         if (idx == HX_ENV_IDX_secret && *shown)
             shown = "(hidden)";
         info_text(o, "setting", row->name);
-        info_text(o, "value", *shown ? shown : NULL);
-        info_text(o, "from", hx_env_source_names[env->source[idx]]);
+        int by_table = env->source[idx] == HX_SOURCE_DEFAULT && info_table_has(comm, row->name);
+        info_text(o, "value", by_table ? "by size" : *shown ? shown : NULL);
+        info_text(o, "from", by_table ? "table" : hx_env_source_names[env->source[idx]]);
         info_text(o, "scope", row->scope == HX_SCOPE_JOB ? "job" : "local");
         info_text(o, "default", row->dflt);
         info_text(o, "range", hx_env_range_format(row, range));
+        info_text(o, "meaning", row->help);
+        json_object_array_add(list, o);
+    }
+    return list;
+}
+
+/* ---- counters ---- */
+
+static struct json_object *counters_tell(const struct hx_world *world)
+{
+    struct json_object *list = json_object_new_array();
+    struct hx_counters counters;
+
+    hx_counters_read(world, &counters);
+    for (const struct hx_counter_row *row = hx_counter_rows; row->name; row++) {
+        struct json_object *o = json_object_new_object();
+        uint64_t value;
+        memcpy(&value, (const char *)&counters + row->offset, sizeof(value));
+        info_text(o, "counter", row->name);
+        info_int(o, "value", (int64_t)value);
         info_text(o, "meaning", row->help);
         json_object_array_add(list, o);
     }
@@ -306,7 +328,8 @@ struct json_object *info_all(struct hx_comm *comm)
     if (job && comm->rank == 0) {
         section(all, "network", network_tell(comm->world, topo));
         section(all, "job", job);
-        section(all, "settings", settings_tell(comm->world->env));
+        section(all, "settings", settings_tell(comm));
+        section(all, "counters", counters_tell(comm->world));
     } else {
         json_object_put(job);
     }

@@ -3,7 +3,7 @@
 #include "coll_info.h"
 #include <errno.h>
 
-enum { KEY_ALGORITHMS = 0x100, KEY_DOCTOR, KEY_JSON };
+enum { KEY_ALGORITHMS = 0x100, KEY_DOCTOR, KEY_TABLE, KEY_JSON };
 
 #define RANKS_MAX 1024
 
@@ -11,6 +11,7 @@ static const struct argp_option option_table[] = {
     {"algorithms", KEY_ALGORITHMS, NULL, 0, "list the algorithms of these collectives, or of all", 1},
     {"ranks", 'p', "N", 0, "with --algorithms: count what they do on N ranks (default 8)", 1},
     {"doctor", KEY_DOCTOR, NULL, 0, "examine this process, its node and the job it is started as, and say how to mend what is wrong", 1},
+    {"table", KEY_TABLE, NULL, 0, "tell what the tuning tables in FILE[:FILE]... hold, or those of HX_TABLE, and whether they hold here", 1},
     {"json", KEY_JSON, NULL, 0, "write JSON", 2},
     {"help", 'h', NULL, 0, "show this text", 3},
     {"version", 'V', NULL, 0, "show the library's version", 3},
@@ -19,7 +20,8 @@ static const struct argp_option option_table[] = {
 static const char doc[] =
     "Tell what Hierax is and sees here: versions, the machine and what this process may use of it, network interfaces "
     "and the one chosen, every setting with its value, where that comes from, and what it means. Started as a job, by "
-    "coll_run or srun, rank 0 tells this once, and the job's nodes and ranks.\n\n"
+    "coll_run or srun, rank 0 tells this once, and the job's nodes and ranks, and what rank 0 has counted so far. (HX_STATS=1 makes any "
+    "job tell such counters at its end.)\n\n"
     "With --algorithms instead: every algorithm by the name that HX_... settings take, where it may serve (intra: "
     "inside a node; inter: between nodes; flat: over all ranks of several nodes), what it needs, and what the plans of "
     "N ranks do. S is the whole vector; of all-gather and gather the whole output; of all-to-all what one rank sends to "
@@ -33,6 +35,7 @@ static const char doc[] =
     "  coll_info\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
     "  coll_info --algorithms allreduce -p 64\n\n"
+    "  coll_info --table tuned.json\n"
     "  coll_info --doctor\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"
     "The doctor really tries what jobs need, within limits of time, and works where Hierax cannot start; each line is ok, warn (a job runs, "
@@ -65,10 +68,15 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         o->ranks_given = 1;
         return option_number("ranks", arg, 1, RANKS_MAX, &o->ranks, o->error) < 0 ? EINVAL : 0;
     case KEY_DOCTOR: o->doctor = 1; return 0;
+    case KEY_TABLE: o->table = 1; return 0;
     case KEY_JSON: o->json = 1; return 0;
     case 'h': o->help = 1; return 0;
     case 'V': o->version = 1; return 0;
-    case ARGP_KEY_ARG: return coll_add(o, arg);
+    case ARGP_KEY_ARG:
+        if (!o->table || o->files)
+            return coll_add(o, arg);
+        o->files = arg;
+        return 0;
     case ARGP_KEY_ERROR:
         if (!o->error[0])
             option_refused(option_table, state->argv[state->next - 1], o->error);
@@ -77,7 +85,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     }
 }
 
-static const struct argp argp = {option_table, option_take, "[COLLECTIVE...]", doc, NULL, NULL, NULL};
+static const struct argp argp = {option_table, option_take, "[COLLECTIVE... | FILE[:FILE]...]", doc, NULL, NULL, NULL};
 
 void info_options_help(void)
 {

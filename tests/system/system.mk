@@ -36,3 +36,8 @@ dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/syste
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
+
+noinst_PROGRAMS += tests/system/counted
+tests_system_counted_SOURCES = tests/system/counted.c
+tests_system_counted_LDADD = libhierax.la
+dist_tests_list += tests/system/stats.sh

@@ -105,6 +105,28 @@ for row in large["algorithms"]: # no list of steps grows with more than the numb
 PYTHON
 fi
 
+# ---- tables, and counters
+cat >"$tmp/t.json" <<'JSON'
+{"hierax_table": 1, "hierax": "0.1.0", "machine": {"cpu": "a hawk", "cpus": 4711}, "entries": [
+ {"collective": "allreduce", "commutative": true, "nodes": 1, "ranks_per_node": [2, 2], "placement": "block", "provider": "",
+  "bytes": [0, 64], "plan": "flat(nary)", "slice": 0, "us": 1.5, "default_us": 2, "default_plan": "flat(ring)"}]}
+JSON
+says 'holds here      no: ' 0 --table "$tmp/t.json"
+says 'flat(nary)  -      1.5  2           flat(ring)' 0 --table "$tmp/t.json"
+HX_TABLE=$tmp/t.json says 'a hawk' 0 --table
+HX_TABLE=none says 'give a file, or set HX_TABLE' 1 --table
+says 'No such file' 1 --table "$tmp/nosuch.json"
+cpu=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has "\(.*\)"$/\1/p')
+sed -i "s/a hawk/$cpu/" "$tmp/t.json"
+cpus=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has \([0-9]*\)$/\1/p')
+sed -i "s/4711/$cpus/" "$tmp/t.json"
+says 'holds here      yes' 0 --table "$tmp/t.json"
+HX_TABLE=$tmp/t.json "$run" -n 2 -- "$info" >"$tmp/out" || fault "with a table: status $?"
+grep -Eq '^  HX_ALLREDUCE +by size +table +job ' "$tmp/out" && grep -Eq '^  HX_BCAST +- +default +job ' "$tmp/out" ||
+    fault "what the table sets is not told: $(grep -E 'HX_(ALLREDUCE|BCAST)' "$tmp/out")"
+"$run" -n 2 --nodes 2 -- "$info" >"$tmp/out" || fault "counters in a job: status $?"
+grep -Eq '^  net_messages_received +[1-9][0-9]* +messages received from other nodes$' "$tmp/out" || fault "counters are not told: $(grep net_ "$tmp/out")"
+
 # ---- bad input
 says 'did you mean allreduce?' 2 --algorithms alreduce
 says 'choices: allreduce reduce_scatter_block' 2 --algorithms nonsense

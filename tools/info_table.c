@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info --table: what tuning tables say, and whether they hold here. And which settings a job has from them. */
+#include "coll_info.h"
+#include "hier/table.h"
+#include "runtime/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+static struct json_object *entry_tell(const struct hx_table_entry *e)
+{
+    struct json_object *o = json_object_new_object();
+    char text[64];
+
+    info_text(o, "collective", hx_coll_name(e->coll));
+    info_text(o, "operation", e->ordered ? "in order" : "any order");
+    info_int(o, "nodes", e->nnodes);
+    snprintf(text, sizeof(text), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
+    info_text(o, "ranks_per_node", text);
+    info_text(o, "placement", e->in_order ? "block" : "other");
+    info_text(o, "provider", e->provider[0] ? e->provider : NULL);
+    info_int(o, "from_bytes", (int64_t)e->from_bytes);
+    if (e->to_bytes > INT64_MAX)
+        info_text(o, "to_bytes", "any");
+    else
+        info_int(o, "to_bytes", (int64_t)e->to_bytes);
+    info_text(o, "plan", e->plan);
+    info_text(o, "slice", NULL);
+    if (e->slice_bytes)
+        info_int(o, "slice", (int64_t)e->slice_bytes);
+    info_real(o, "us", e->us);
+    info_real(o, "default_us", e->default_us);
+    info_text(o, "default_plan", e->default_plan);
+    return o;
+}
+
+/* NULL: it cannot be read; that has been told. */
+static struct json_object *file_tell(const char *path)
+{
+    struct json_object *o = json_object_new_object(), *entries = json_object_new_array();
+    struct hx_table *table;
+    char why[256], text[512];
+
+    if (hx_table_read(path, &table) != HX_SUCCESS) {
+        json_object_put(o);
+        json_object_put(entries);
+        return NULL;
+    }
+    const char *foreign = hx_table_foreign(table, why);
+    info_text(o, "file", path);
+    info_text(o, "made_by", table->machine.hierax);
+    info_text(o, "cpu", table->machine.cpu);
+    info_int(o, "cpus", table->machine.cpus);
+    snprintf(text, sizeof(text), "%s%s", foreign ? "no: " : "yes", foreign ? foreign : "");
+    info_text(o, "holds_here", text);
+    info_int(o, "entries_in_all", table->n);
+    for (int i = 0; i < table->n; i++)
+        json_object_array_add(entries, entry_tell(&table->entries[i]));
+    json_object_object_add(o, "entries", entries);
+    hx_table_free(table);
+    return o;
+}
+
+struct json_object *info_table(const char *paths)
+{
+    struct json_object *all = json_object_new_object();
+    char *copy = strdup(paths), *rest = NULL, key[32];
+    int n = 0;
+
+    for (char *path = copy ? strtok_r(copy, ":", &rest) : NULL; path && all; path = strtok_r(NULL, ":", &rest)) {
+        struct json_object *file = file_tell(path);
+        snprintf(key, sizeof(key), "table_%d", ++n);
+        if (file) {
+            json_object_object_add(all, key, file);
+        } else {
+            json_object_put(all);
+            all = NULL;
+        }
+    }
+    free(copy);
+    return all;
+}
+
+int info_table_has(const struct hx_comm *comm, const char *setting)
+{
+    const struct hx_table_entry *entries = comm->world->tuning;
+    size_t n = comm->world->tuning_bytes / sizeof(*entries);
+    struct hx_net_profile profile = {0};
+    struct hx_table_entry key;
+    char name[64] = "HX_";
+
+    if (comm->world->net)
+        hx_registry.net->profile(comm->world->net, &profile);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
+        hx_table_key(&key, entries[i].coll, entries[i].ordered, comm->shape, profile.provider);
+        if (!strncasecmp(name, setting, strlen(setting)) && (!name[strlen(setting)] || !strcmp(name + strlen(setting), "_block")) &&
+            hx_table_same_key(&entries[i], &key))
+            return 1;
+    }
+    return 0;
+}
