@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Every tool, option, public function, setting and counter has its place in a man page, and the pages are clean.
+set -u
+cd "${top_builddir:-build}" || exit 1
+failed=0
+
+fault() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+plain() { sed 's/\\-/-/g; s/\\e/\\/g; s/\\&//g' "$1"; }
+
+# ---- tools
+tools=0
+for tool in tools/coll_* "$top_srcdir"/tools/coll_*; do
+    name=$(basename "$tool")
+    case $name in *.* | coll_bench_mpi) continue ;; esac
+    [ -x "$tool" ] && [ ! -d "$tool" ] || continue
+    tools=$((tools + 1))
+    [ -s "man/$name.1" ] || { fault "no page of $name"; continue; }
+    for section in NAME SYNOPSIS DESCRIPTION OPTIONS; do
+        grep -qx ".SH $section" "man/$name.1" || fault "$name.1 has no $section"
+    done
+    options=$(env -i PATH="$PATH" "$tool" --help 2>/dev/null | sed -n 's/^  *\(-., \)*\(--[a-z-]*\).*/\2/p' | sort -u)
+    [ "$(wc -w <<<"$options")" -ge 2 ] || fault "$name --help tells fewer than two options"
+    for option in $options; do
+        plain "man/$name.1" | grep -q -- "^.fB.*$option" || fault "$name.1 does not tell $option"
+    done
+done
+[ $tools -ge 6 ] || fault "only $tools tools"
+
+# ---- functions
+functions=$(sed -n 's/^HX_PUBLIC .*\(hx_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/runtime/hierax.h")
+[ "$(wc -w <<<"$functions")" = "$(grep -c '^HX_PUBLIC' "$top_srcdir/runtime/hierax.h")" ] || fault "the functions of hierax.h are not all found"
+for function in $functions; do
+    page=$(sed -n 's/^.so //p' "man/$function.3" 2>/dev/null)
+    [ -n "$page" ] && plain "man/${page#man3/}" | grep -q "^.fB.*[ *]$function(" || fault "$function has no page, or is not on it"
+done
+[ "$(ls man/hx_*.3 | wc -l)" = "$(wc -w <<<"$functions")" ] || fault "links that are no functions"
+for word in HX_ERR_PEER_DEAD HX_BFLOAT16 HX_MAXLOC HX_IN_PLACE hx_bootstrap_t hx_reduce_fn_t; do
+    cat man/hierax_*.3 | grep -q $word || fault "no page tells $word"
+done
+grep -q 'bitwise equal on all ranks' man/hierax_collectives.3 || fault "hx_allreduce's comment is not on its page"
+
+# ---- settings and counters
+for setting in $(env -i tests/runtime/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
+    $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/counter.def"); do
+    grep -qxF ".TP" man/hierax.7 && grep -qxF "\\fB$setting\\fR" man/hierax.7 || fault "hierax.7 does not tell $setting"
+done
+
+# ---- clean, and the same again
+for page in man/*.[137]; do
+    if command -v groff >/dev/null; then
+        warnings=$(cd man && groff -man -ww -z -Tutf8 "../$page" 2>&1 | grep -v "can't open 'man3/")
+        case $page in man/hx_*) ;; *) [ -z "$warnings" ] || fault "$page: $warnings" ;; esac
+    fi
+    if command -v mandoc >/dev/null; then
+        warnings=$(mandoc -Tlint -W warning "$page" 2>&1 | grep -v 'missing date\|cannot open\|so is fragile')
+        [ -z "$warnings" ] || fault "$page: $warnings"
+    fi
+done
+mkdir "man/again$$" && awk -v version="$(tools/coll_info --version | sed 's/.* //')" -v kind=api -v "dir=man/again$$" \
+    -f "$top_srcdir/tools/manpages.awk" "$top_srcdir/runtime/hierax.h"
+for page in "man/again$$"/*; do
+    cmp "$page" "man/$(basename "$page")" || fault "$page is not the same when it is made again"
+done
+rm -rf "man/again$$"
+exit $failed
