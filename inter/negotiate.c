@@ -327,7 +327,7 @@ void hx_profile_cost(const struct fi_info *info, struct hx_net_profile *out)
     const char *provider = info->fabric_attr->prov_name;
 
     if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
-        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .message_us = 10}; /* a kernel's TCP, 25 Gbit/s */
+        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .message_us = 13}; /* a kernel's TCP, 25 Gbit/s */
     else
         *out = (struct hx_net_profile){.alpha_us = 18, .gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3}; /* EFA, one interface */
 }
