@@ -187,16 +187,19 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     return 0;
 }
 
+/* Time in which somebody else had the core does not count: a rank that sleeps is woken on the core of whoever wakes it, and ranks
+ * that shared one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
-    uint64_t start = now_ns(), before = start, after;
+    uint64_t before = now_ns(), spent = 0, after, gone;
     int contended = 0;
 
     do {
         yield(w);
         w->yields++;
         after = now_ns();
-        contended |= after - before > YIELD_FREE_NS;
+        gone = after - before;
+        contended |= gone > YIELD_FREE_NS;
         if (look(ctx)) {
             if (contended) /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
                 w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
@@ -205,7 +208,8 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
             return 1;
         }
         before = now_ns();
-    } while (before - start < YIELD_PHASE_NS);
+        spent += before - after + (gone > YIELD_FREE_NS ? 0 : gone);
+    } while (spent < YIELD_PHASE_NS);
     return 0;
 }
 
