@@ -143,8 +143,11 @@ uint64_t bench_data_check(enum bench_collective collective, const void *out, siz
 
 /* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
 int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */
-/* Returns the moment, in ns: one for all ranks of one machine, else that at which this rank left a barrier. */
+/* Returns the moment, in ns: the same for all ranks, read off this one's clock. */
 double bench_start_together(const struct bench_job *job);
+/* Of several machines, or without a shared page: compare clocks (all ranks; 0 or -1), and agree on a moment. */
+int bench_clock_open(const struct bench_job *job);
+double bench_clock_start(const struct bench_job *job);
 void bench_job_close(void);
 
 /* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */

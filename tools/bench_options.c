@@ -51,7 +51,7 @@ static const char doc[] =
     "equal blocks as long as the longest.\n\n"
     "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
     "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
-    "at one agreed moment (with several machines: after a barrier). Each rank times its calls from that moment to their end with "
+    "at one agreed moment (on several machines by their clocks, compared at first). Each rank times its calls from that moment to their end with "
     "CLOCK_MONOTONIC; one reading of the clock is subtracted. A repetition's time is the maximum "
     "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
     "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "

@@ -8,7 +8,7 @@
  * With more ranks than cores they cannot all look: start = now, and whoever has to wait for a core is late.
  *
  * The same page carries two measurements between two ranks: an exchange of cache lines, and reading what another
- * core has just written. Where it cannot be shared, a barrier of the library takes its place.
+ * core has just written. On several machines, or where it cannot be shared, the moment is agreed on by clocks (bench_clock.c).
  */
 #include "bench_backend.h"
 #include <fcntl.h>
@@ -68,9 +68,7 @@ static void await(_Atomic uint64_t *word, uint64_t at_least)
 double bench_start_together(const struct bench_job *job)
 {
     if (!page || job->machines > 1)
-        bench_barrier();
-    if (!page || (job->machines > 1 && job->oversubscribed))
-        return bench_now_ns();
+        return bench_clock_start(job);
     generation++;
     if (atomic_fetch_add_explicit(&page->arrived, 1, memory_order_acq_rel) + 1
         == generation * (uint64_t)job->local_size) {
@@ -301,7 +299,7 @@ int bench_job_open(struct bench_job *job)
         measure_hop(job->local_rank == 0);
         measure_dirty(job->local_rank == 0);
     }
-    if (bench_barrier())
+    if (bench_barrier() || bench_clock_open(job))
         return -1;
     if (page) {
         job->hop_ns = page->hop_ns;
