@@ -176,7 +176,7 @@ static void comparison_print(const struct comparison *c)
            width[0], sides[0], width[1], sides[1], "ratio");
     for (int i = 0; i < c->npoints; i++) {
         const struct point *p = &c->points[i];
-        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1], p->us[0] / p->us[1],
+        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1], p->us[1] > 0 ? p->us[0] / p->us[1] : 1,
                width[0] > width[1] ? width[0] : width[1], differ(p) ? sides[leader_of(p)] : "alike");
         if (named)
             printf("  %s | %s", p->plan[0], p->plan[1]);

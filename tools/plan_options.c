@@ -202,6 +202,8 @@ static void word_take(struct parsing *p, char *word)
         p->command = plan_name_choose("command", word, names);
         o->command = word;
     } else if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << p->command) {
+        if (word[strspn(word, "0123456789")] == 'x')
+            plan_refuse("\"%s\" is no size; a shape stands after --shape", word);
         o->sizes[o->nsizes++] = number_parse("size", word, 0, SIZE_MAX_BYTES);
     } else if (1u << p->command == COMPARE && o->ncolls == 1) {
         if (o->nsides == 2)

@@ -137,6 +137,7 @@ says '--model net_gb_s=0: expected a number above 0' 2 cost allreduce --shape 2,
 says 'expected NAME=VALUE' 2 cost allreduce --shape 2,2 --model 3
 says 'cost takes one collective and a --shape' 2 cost allreduce 1M
 says 'cost takes one collective and a --shape' 2 cost allreduce bcast --shape 2,2
+says '"4x8" is no size; a shape stands after --shape' 2 cost allreduce 4x8
 says '12Q' 2 cost allreduce --shape 2,2 1K 12Q
 says 'no candidate for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
 says 'did you mean circulant?' 2 cost allreduce --shape 2,2 --algorithm circulent

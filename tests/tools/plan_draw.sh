@@ -134,6 +134,7 @@ svg = tree.parse(sys.argv[1]).getroot()
 words = " ".join(e.text or "" for e in svg.iter("{http://www.w3.org/2000/svg}text"))
 assert "mesh_single" in words and "allreduce on 8x1" in words, words
 PYTHON
+says '1.00  alike' 0 compare allreduce ring mesh --shape 1
 says 'alike' 0 compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1M
 says 'no crossover between these sizes' 0 compare allreduce ring circulant --shape 32x1 8 64
 says 'hier(nary,mesh,nary) x4' 0 compare allreduce 'hier(nary,mesh,nary) x4' flat --shape 4x8 8 16M
