@@ -230,10 +230,10 @@ __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
 struct fi_provider *fi_prov_ini(void) /* the entry that libfabric looks up */
 {
     static struct fi_provider provider = {.version = FI_VERSION(999, 0), /* above a real one's */
-                                          .fi_version = FI_VERSION(1, 17),
                                           .name = "efa",
                                           .getinfo = efa_getinfo,
                                           .fabric = efa_fabric};
 
+    provider.fi_version = fi_version(); /* an older one is passed over where a program asks for a newer one */
     return &provider;
 }

@@ -355,6 +355,8 @@ static void test_peer_dies(void **state)
     (void)state;
     if (getenv("EFA_WORST") != NULL)
         skip(); /* a send may complete before it has arrived */
+    if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 20)))
+        skip(); /* tcp takes in what nobody has asked for yet */
     assert_int_equal(job_run(providers[0], 0, 64 * MB, 2, case_peer_dies), 0);
 }
 
