@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
-noinst_PROGRAMS += tests/system/collectives tests/system/actor tests/system/badcalls \
+noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
     tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half tests/system/guidelines
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
 tests_system_collectives_LDADD = libhierax_internal.la
@@ -41,3 +41,6 @@ noinst_PROGRAMS += tests/system/counted
 tests_system_counted_SOURCES = tests/system/counted.c
 tests_system_counted_LDADD = libhierax.la
 dist_tests_list += tests/system/stats.sh
+tests_system_scale_SOURCES = tests/system/scale.c
+tests_system_scale_LDADD = libhierax_internal.la
+dist_tests_list += tests/system/scale.sh
