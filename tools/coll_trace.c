@@ -9,10 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown"
-#endif
-
 static const struct argp_option option_table[] = {{"help", 'h', NULL, 0, "show this text", 1},
                                                   {"version", 'V', NULL, 0, "show the version", 1},
                                                   {0}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_trace merge: one file after the other, since ranks have tracks and message ids that no other has. Written beside OUT and moved
- * there once complete. */
+/* coll_trace merge: one file after the other, since ranks have tracks and message ids that no other has. What OUT will hold is kept as
+ * text until every file is read: what is refused leaves OUT as it was. */
 #include "coll_trace.h"
+#include "whole_file.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,44 +32,67 @@ static int is_news(struct json_object *event, unsigned char *named, int nodes)
     return node < 0 || node >= nodes || !named[node]++;
 }
 
-int trace_merge(const struct trace_options *o)
+/* Is it what one rank of several has told? Then OUT was forgotten, and a trace would be lost. */
+static int is_of_one_rank(const char *file)
 {
-    struct trace_set set = {0};
+    struct json_object *root = whole_file_is_regular(file) ? json_object_from_file(file) : NULL, *head, *traces, *ranks;
+    int one = json_object_object_get_ex(root, "otherData", &head) && json_object_object_get_ex(head, "traces", &traces) &&
+              json_object_object_get_ex(head, "ranks", &ranks) && json_object_is_type(traces, json_type_array) &&
+              json_object_array_length(traces) == 1 && json_object_get_int64(ranks) > 1;
+
+    json_object_put(root);
+    return one;
+}
+
+static void traces_copy(FILE *out, const struct trace_options *o, struct trace_set *set)
+{
     struct json_object *root, *events, *all = json_object_new_array();
-    size_t bytes = strlen(o->output) + 8;
-    char *path = trace_memory(malloc(bytes));
     unsigned char *named = NULL;
     const char *separator = "";
-    FILE *out;
 
-    snprintf(path, bytes, "%s.part", o->output);
-    if (!(out = fopen(path, "w")))
-        trace_refuse(1, "cannot write %s: %s", path, strerror(errno));
     fputs("{\"traceEvents\":[\n", out);
     for (int i = 0; i < o->ninputs; i++) {
         struct json_object *head, *traces;
-        trace_read(&set, o->inputs[i], &root, &events);
-        named = named ? named : trace_memory(calloc((size_t)set.ranks, 1));
+        trace_read(set, o->inputs[i], &root, &events);
+        named = named ? named : trace_memory(calloc((size_t)set->ranks, 1));
         json_object_object_get_ex(root, "otherData", &head);
         json_object_object_get_ex(head, "traces", &traces);
         for (size_t t = 0; t < json_object_array_length(traces); t++)
             json_object_array_add(all, json_object_get(json_object_array_get_idx(traces, t)));
         for (size_t e = 0; e < json_object_array_length(events); e++) {
             struct json_object *event = json_object_array_get_idx(events, e);
-            if (!is_news(event, named, set.ranks))
+            if (!is_news(event, named, set->ranks))
                 continue;
             fprintf(out, "%s%s", separator, json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN));
             separator = ",\n";
         }
         json_object_put(root);
     }
-    traces_write(out, &set, all);
-    if (fflush(out) || ferror(out) || fclose(out) || rename(path, o->output))
+    traces_write(out, set, all);
+    json_object_put(all);
+    free(named);
+}
+
+int trace_merge(const struct trace_options *o)
+{
+    struct trace_set set = {0};
+    struct whole_file file;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *kept;
+
+    if (is_of_one_rank(o->output))
+        trace_refuse(2, "merge: %s is a trace; name the file to write first: coll_trace merge OUT IN...", o->output);
+    kept = trace_memory(open_memstream(&text, &bytes));
+    traces_copy(kept, o, &set);
+    if (ferror(kept) | fclose(kept))
+        trace_refuse(1, "no memory");
+    if (whole_file_open(&file, o->output))
+        fwrite(text, 1, bytes, file.out);
+    if (whole_file_close(&file) != 0)
         trace_refuse(1, "cannot write %s: %s", o->output, strerror(errno));
     trace_missing_tell(&set);
-    json_object_put(all);
     trace_set_close(&set);
-    free(named);
-    free(path);
+    free(text);
     return 0;
 }

@@ -84,10 +84,16 @@ refuses() { # STATUS TEXT arguments...
 refuses 2 'unknown command "merg" (did you mean merge?)' merg a b
 refuses 2 'unknown option "verson" (did you mean version?)' --verson
 refuses 2 "merge: which traces?" merge out
+cp "$tmp/h.0" "$tmp/before"
+refuses 2 "merge: $tmp/h.0 is a trace; name the file to write first" merge "$tmp/h.0" "$tmp/h.1"
+echo "as it was" >"$tmp/out.json"
+refuses 1 "another job" merge "$tmp/out.json" "$tmp/h.0" "$tmp/s.1"
+cmp "$tmp/h.0" "$tmp/before" && [ "$(cat "$tmp/out.json")" = "as it was" ] || fail "a merge that is refused has written"
+[ ! -e "$tmp/out.json.new" ] || fail "a merge that is refused leaves something beside OUT"
 refuses 1 "$tmp/none: No such file" summary "$tmp/none"
 refuses 1 "as well" summary "$tmp/s.0" "$tmp/s.0"
 refuses 1 "another job" summary "$tmp/s.0" "$tmp/h.1"
-refuses 1 "cannot write $tmp/no/out.part" merge "$tmp/no/out" "$tmp/s.0"
+refuses 1 "cannot write $tmp/no/out: No such file" merge "$tmp/no/out" "$tmp/s.0"
 head -c 5000 "$tmp/s.0" >"$tmp/cut"
 refuses 1 "$tmp/cut: this is no JSON" summary "$tmp/cut"
 echo '{"otherData":{"ranks":1}}' >"$tmp/foreign"
