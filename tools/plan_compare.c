@@ -217,7 +217,7 @@ static int comparison_draw(const struct comparison *c, FILE *out)
 int plan_compare(const struct plan_options *options)
 {
     struct comparison *c = plan_memory(calloc(1, sizeof(*c)));
-    FILE *svg = options->svg ? plan_output_open(options->svg) : NULL;
+    FILE *svg;
     int status = 0;
 
     if (options->nsizes > SIZES_MAX)
@@ -226,6 +226,7 @@ int plan_compare(const struct plan_options *options)
     c->job = plan_memory(malloc(sizeof(*c->job)));
     points_fill(c);
     crossovers_find(c);
+    svg = options->svg ? plan_output_open(options->svg) : NULL; /* what is refused above leaves the file as it was */
     if (svg != stdout)
         comparison_print(c);
     if (svg)

@@ -144,6 +144,10 @@ says 'did you mean flat(ring)?' 2 compare allreduce 'flat(rnig)' mesh --shape 8x
 says 'compare takes one collective, one --shape and two plans or algorithms' 2 compare allreduce ring --shape 8x1
 says '"mesh" is a third' 2 compare allreduce ring rdh mesh --shape 8x1
 says 'cannot write /nowhere/x.svg' 2 compare allreduce ring rdh --shape 8x1 --svg /nowhere/x.svg
+cp "$tmp/svg" "$tmp/kept"
+says 'did you mean circulant?' 2 compare allreduce ring circulent --shape 8 --svg "$tmp/kept"
+says 'too many to draw' 2 draw allreduce --shape 4x96 -o "$tmp/kept"
+cmp "$tmp/svg" "$tmp/kept" || fault "a picture that is refused has changed its file"
 for command in draw compare; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help
     says "coll_plan $command " 0 $command --help
