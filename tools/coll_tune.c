@@ -61,27 +61,16 @@ static int points_make(struct tune_run *run)
 
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
 
-/* Drop what this run is to find anew. */
-static void entries_drop(struct tune_run *run)
+static const struct hx_table_entry *entry_of(const struct tune_run *run, const struct tune_point *point)
 {
-    struct hx_table *table = run->table;
-    int left = 0;
-
-    for (int i = 0; i < table->n; i++) {
-        int ours = 0;
-        for (int p = 0; p < run->npoints; p++)
-            ours |= hx_table_same_key(&table->entries[i], &run->points[p].entry);
-        if (!ours)
-            table->entries[left++] = table->entries[i];
-    }
-    table->n = left;
+    return hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
 }
 
 static void entries_take(struct tune_run *run)
 {
     for (int p = 0; p < run->npoints; p++) {
         struct tune_point *point = &run->points[p];
-        const struct hx_table_entry *found = hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
+        const struct hx_table_entry *found = entry_of(run, point);
         if (found) {
             point->known = 1;
             point->entry = *found;
@@ -89,7 +78,8 @@ static void entries_take(struct tune_run *run)
     }
 }
 
-/* Read what is there and write it back, so that a file that cannot be written is found now. 0, or the exit status after printing why. */
+/* Read what is there and write it back, so that a file that cannot be written is found now. What this run finds anew stays until then:
+ * hx_table_add cuts it out. 0, or the exit status after printing why. */
 static int table_open(struct tune_run *run)
 {
     char text[256];
@@ -109,8 +99,6 @@ static int table_open(struct tune_run *run)
     }
     if (run->o->resume)
         entries_take(run);
-    else
-        entries_drop(run);
     if (hx_table_write(run->table, run->output) == HX_SUCCESS)
         return 0;
     fprintf(stderr, "coll_tune: --output=%s: cannot write\n", run->output);
@@ -203,12 +191,18 @@ static int points_run(struct tune_run *run)
 /* On rank 0. 0, or -1: the report is not there. */
 static int end_tell(struct tune_run *run, int stopped)
 {
-    int left = points_left(run, 0);
+    int left = points_left(run, 0), kept = 0;
+    const char *why = stopped ? "stopped" : "the budget is used up";
 
     tune_summary(run->o, run->points, run->npoints);
-    if (left)
-        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n",
-                stopped ? "stopped" : "the budget is used up", run->output, run->npoints - left, run->npoints);
+    for (int i = 0; i < run->npoints; i++)
+        kept += !run->points[i].known && !run->points[i].measured && entry_of(run, &run->points[i]);
+    if (kept)
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
+                run->output, run->npoints - left, run->npoints, kept);
+    else if (left)
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->output,
+                run->npoints - left, run->npoints);
     return html_write(run, 1);
 }
 

@@ -45,7 +45,7 @@ static const char doc[] =
     "fresh rounds, alone against the default. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
     "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
     "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically).\n\n"
-    "FILE is written after every point, as a whole; entries for other shapes stay in it. Ctrl-C ends the run after the round under way; "
+    "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
     "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line or table; 128 and the signal's "
     "number when interrupted.";

@@ -69,6 +69,11 @@ grep -q '"flat(ring)"' part.json || fail "--resume has measured anew what was th
 tunes 2 1 $some --budget 30s -o part.json
 has out "7 points measured, 0 from the table" "without --resume"
 grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
+cp part.json kept.json
+tunes 2 1 --collectives allreduce --max 16M --factor 2 --budget 0.1s -o kept.json
+has err "more what it had before, which --resume would keep" "a run begun anew with too small a budget"
+grep -q '"allreduce".*"nodes": 1,.*"bytes": \[[0-9]*, null\]' kept.json || fail "what a run does not come to is lost"
+says "entries" 0 check kept.json
 
 # ---- interrupted
 rm -f err # of the run before: its lines are not to be counted
