@@ -213,7 +213,7 @@ static int run_all(struct tune_run *run)
     int signal_number, failed = 0;
 
     bench_date(run->begun);
-    run->output = run->o->output ? run->o->output : "hierax_table.json";
+    run->output = run->o->output ? run->o->output : TUNE_OUTPUT;
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);

@@ -30,6 +30,8 @@ struct tune_story {
 
 enum tune_command { TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION };
 
+#define TUNE_OUTPUT "hierax_table.json" /* where no other is named */
+
 struct tune_options {
     enum tune_command command;
     struct bench_options bench; /* sizes, dtype, op, collectives */

@@ -11,7 +11,7 @@ static const char *const command_names[] = {"check", "merge", "diff", NULL};
 enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
 static const struct argp_option option_table[] = {
-    {"output", 'o', "FILE", 0, "the table to write (default hierax_table.json); merge: there is no default", 1},
+    {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 4M)", 2},
@@ -187,6 +187,7 @@ static void together_check(const struct parsing *p)
 {
     struct tune_options *o = p->o;
     const char *command = o->command >= TUNE_CHECK && o->command <= TUNE_DIFF ? command_names[o->command - TUNE_CHECK] : NULL;
+    const char *output = o->output ? o->output : TUNE_OUTPUT;
 
     if (command && p->run_option)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", p->run_option, command);
@@ -201,6 +202,8 @@ static void together_check(const struct parsing *p)
     else if (o->command == TUNE_RUN && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);
+    else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, output))
+        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%s\"", output);
 }
 
 void tune_options_parse(struct tune_options *o, int argc, char **argv)

@@ -66,39 +66,41 @@ void tune_told(const struct tune_point *points, int n, int at)
         fprintf(stderr, ", %.2f x as fast as the default %s\n", gain(entry), entry->default_plan);
 }
 
-static void row_print(const struct tune_point *point)
+static void row_print(FILE *out, const struct tune_point *point)
 {
     const struct hx_table_entry *entry = &point->entry;
     char chosen[HX_CANDIDATE_NAME_BYTES + 32];
 
-    printf("%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[point->collective],
-           (unsigned long long)point->bytes, entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
+    fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[point->collective],
+            (unsigned long long)point->bytes, entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
     if (point->known)
-        printf("%6s %6s\n", "-", "-");
+        fprintf(out, "%6s %6s\n", "-", "-");
     else
-        printf("%6d %6d\n", point->tried, point->costly + point->beyond);
+        fprintf(out, "%6d %6d\n", point->tried, point->costly + point->beyond);
 }
 
 void tune_summary(const struct tune_options *o, const struct tune_point *points, int n)
 {
+    const char *page = o->bench.report.html;
+    FILE *out = page && !strcmp(page, "-") ? stderr : stdout; /* nothing else may come before the page */
     int measured = 0, known = 0, changed = 0, costly = 0, beyond = 0;
 
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
-    printf("%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us", "gain",
-           "tried", "pruned");
+    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
+            "gain", "tried", "pruned");
     for (int i = 0; i < n; i++) {
         if (!points[i].known && !points[i].measured)
             continue;
-        row_print(&points[i]);
+        row_print(out, &points[i]);
         measured += points[i].measured;
         known += points[i].known;
         changed += !tune_is_default(&points[i].entry);
         costly += points[i].costly;
         beyond += points[i].beyond;
     }
-    printf("# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
-    printf("# pruned: %d predicted to take more than %.0f times the best one's time, %d beyond the %d cheapest\n", costly, TUNE_COSTLY,
-           beyond, TUNE_WAYS);
-    printf("# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
+    fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
+    fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d beyond the %d cheapest\n", costly, TUNE_COSTLY,
+            beyond, TUNE_WAYS);
+    fprintf(out, "# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
 }
