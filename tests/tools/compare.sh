@@ -60,6 +60,8 @@ for path in /no/such/folder/x "$tmp"; do
     run 2 --csv "$path"
     grep -q "csv=$path: cannot write" "$tmp/err" || fail "unwritable --csv $path"
 done
+run 2 --csv "$tmp/same" --html "$tmp/same"
+grep -q "csv and --html both write to \"$tmp/same\"" "$tmp/err" || fail "one file for two forms is accepted"
 run 2 --ruonds 3
 grep -q 'unknown option "--ruonds" (did you mean --rounds?); choices: .*--max-ratio' "$tmp/err" || fail "no near option"
 [ ! -e "$tmp/order" ] || fail "launched before --csv was looked at"
