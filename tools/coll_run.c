@@ -17,7 +17,7 @@
 #define RANKS_MAX 16384
 #define SECONDS_MAX 1e9
 
-enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER, KEY_HELP };
+enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER, KEY_HELP, KEY_VERSION };
 
 static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
@@ -33,6 +33,7 @@ static const struct argp_option argp_options[] = {
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124", 0},
     {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
     {"help", KEY_HELP, NULL, 0, "Show this text", -1},
+    {"version", KEY_VERSION, NULL, 0, "Show the version", -1},
     {0},
 };
 
@@ -149,6 +150,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case KEY_HELP:
         argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, (char *)"coll_run");
+        exit(0);
+    case KEY_VERSION:
+        printf("coll_run " PACKAGE_VERSION "\n");
         exit(0);
     case ARGP_KEY_ARG: /* the program; what follows is its own */
         options->program = state->argv + state->next - 1;

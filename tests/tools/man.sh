@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every tool, option, public function, setting and counter has its place in a man page, and the pages are clean.
+# Every tool (which tells its version), option, public function, setting and counter has its place in a man page, and the pages are clean.
 set -u
 cd "${top_builddir:-build}" || exit 1
 failed=0
@@ -25,6 +25,7 @@ for tool in tools/coll_* "$top_srcdir"/tools/coll_*; do
     done
     options=$(env -i PATH="$PATH" "$tool" --help 2>/dev/null | sed -n 's/^  *\(-., \)*\(--[a-z-]*\).*/\2/p' | sort -u)
     [ "$(wc -w <<<"$options")" -ge 2 ] || fault "$name --help tells fewer than two options"
+    env -i PATH="$PATH" "$tool" --version 2>/dev/null | grep -q '[0-9]\.[0-9]' || fault "$name --version tells none"
     for option in $options; do
         plain "man/$name.1" | grep -q -- "^.fB.*$option" || fault "$name.1 does not tell $option"
     done
