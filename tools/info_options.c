@@ -19,7 +19,7 @@ static const struct argp_option option_table[] = {
 
 static const char doc[] =
     "Tell what Hierax is and sees here: versions, the machine and what this process may use of it, network interfaces "
-    "and the one chosen, every setting with its value, where that comes from, and what it means. Started as a job, by "
+    "and which are used, every setting with its value, where that comes from, and what it means. Started as a job, by "
     "coll_run or srun, rank 0 tells this once, and the job's nodes and ranks, and what rank 0 has counted so far. (HX_STATS=1 makes any "
     "job tell such counters at its end.)\n\n"
     "With --algorithms instead: every algorithm by the name that HX_... settings take, where it may serve (intra: "
