@@ -71,12 +71,24 @@ static int run(const struct bench_options *o, struct bench_job *job)
     return status;
 }
 
+static void tell(const struct bench_options *o)
+{
+    if (o->help)
+        bench_options_help();
+    else
+        printf("%s, %s\n", bench_backend_tool, bench_backend_name());
+}
+
 int main(int argc, char **argv)
 {
     struct bench_options o;
     struct bench_job job = {0};
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
+    if (status && (o.help || o.version) && !o.error[0]) { /* a job tells it once, but where none can start it is told all the same */
+        tell(&o);
+        return 0;
+    }
     if (status)
         return status;
     if (!o.help && !o.version)
@@ -90,10 +102,8 @@ int main(int argc, char **argv)
         return finish(2);
     }
     if (o.help || o.version) {
-        if (job.rank == 0 && o.help)
-            bench_options_help();
-        else if (job.rank == 0)
-            printf("%s, %s\n", bench_backend_tool, bench_backend_name());
+        if (job.rank == 0)
+            tell(&o);
         return finish(0);
     }
     return finish(run(&o, &job));

@@ -35,6 +35,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t n, hx_dtype_t t, hx_o
     return status;
 }'
 run_cases
+[ -n "$(HX_LANES=many "$bench" --version 2>/dev/null)" ] && HX_LANES=many "$bench" --help >"$tmp/out" 2>&1 || fail "no --help where a setting is bad"
 passes 2 allreduce reduce_scatter_block allgather --dtype byte --op bxor --max 4K --factor 16 # no sums of bytes
 for nodes in 2 3; do
     for n in 2 3 5; do
