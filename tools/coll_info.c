@@ -20,8 +20,10 @@ static struct json_object *tables_tell(const char *files)
     struct json_object *document = NULL;
     struct hx_env env;
 
-    if (hx_env_load(&env, NULL) == HX_SUCCESS && (files || env.table))
-        document = info_table(files ? files : env.table);
+    if (files)
+        return info_table(files);
+    if (hx_env_load(&env, NULL) == HX_SUCCESS && env.table)
+        document = info_table(env.table);
     else
         fprintf(stderr, "coll_info: --table: give a file, or set HX_TABLE; there is none of the site's\n");
     hx_env_release(&env);
@@ -29,7 +31,7 @@ static struct json_object *tables_tell(const char *files)
 }
 
 /* What was asked for, but for the state of things here. */
-static int told_anywhere(const struct info_options *o)
+static int told_anywhere(const struct info_options *o, hx_status_t started)
 {
     if (o->help) {
         info_options_help();
@@ -38,6 +40,8 @@ static int told_anywhere(const struct info_options *o)
     } else if (o->error[0]) {
         fprintf(stderr, "coll_info: %s\n", o->error);
         return 2;
+    } else if (o->table && !o->files && started == HX_ERR_ENV) {
+        return 2; /* which table is a setting, and hx_init has told what is wrong with those */
     } else {
         struct json_object *document = o->table ? tables_tell(o->files) : info_algorithms(o);
         if (!document)
@@ -78,7 +82,7 @@ int main(int argc, char **argv)
     if (!anywhere)
         status = told_here(&options, world);
     else if (!world || hx_rank(world) == 0)
-        status = told_anywhere(&options);
+        status = told_anywhere(&options, started);
     else
         status = options.error[0] ? 2 : 0;
     if (fflush(stdout) || ferror(stdout)) {

@@ -73,8 +73,12 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case 'h': o->help = 1; return 0;
     case 'V': o->version = 1; return 0;
     case ARGP_KEY_ARG:
-        if (!o->table || o->files)
+        if (!o->table)
             return coll_add(o, arg);
+        if (o->files) {
+            snprintf(o->error, sizeof(o->error), "--table takes FILE[:FILE]...; \"%.1000s\" is one more", arg);
+            return EINVAL;
+        }
         o->files = arg;
         return 0;
     case ARGP_KEY_ERROR:
@@ -95,7 +99,11 @@ void info_options_help(void)
 void info_options_parse(struct info_options *o, int argc, char **argv)
 {
     *o = (struct info_options){.ranks = 8};
-    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, o) == 0 && !o->algorithms && (o->ncolls || o->ranks_given))
+    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, o) != 0)
+        return;
+    if (o->algorithms + o->doctor + o->table > 1)
+        snprintf(o->error, sizeof(o->error), "--algorithms, --doctor and --table are told one at a time");
+    else if (!o->algorithms && (o->ncolls || o->ranks_given))
         snprintf(o->error, sizeof(o->error), "%s%s goes with --algorithms",
                  o->ncolls ? "the collective " : "option --ranks", o->ncolls ? hx_coll_name(o->colls[0]) : "");
     for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
