@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #define CHECK_SECONDS 10.0 /* of one check */
 #define MEET_SECONDS 60.0  /* for the others, or HX_TIMEOUT where that is less */
 #define ALL_SECONDS 240    /* of everything: then this process ends, whatever holds it */
+#define PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 const struct doctor_check doctor_checks_here[] = {
     {"settings", doctor_settings, "a bad value makes hx_init fail; an unknown name is ignored", "coll_info, and correct or unset the variable"},
@@ -39,7 +41,7 @@ const struct doctor_check doctor_checks_here[] = {
                                 "100 ms longer",
      "fewer ranks; or raise the limit: docker run --cpus, Kubernetes limits.cpu"},
     {"pids", doctor_pids, "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program",
-     "docker run --pids-limit; systemd TasksMax="},
+     PIDS_REMEDY},
     {"clock", doctor_clock, "time-outs, waiting and measurements look at the clock all the time",
      "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"},
     {"start", doctor_start, "what fails here fails in the same way in a program", "see the fails above"},
@@ -118,7 +120,7 @@ int doctor_try(int (*attempt)(void *), void *ctx, double seconds)
         _exit(attempt(ctx));
     }
     if (child < 0)
-        return DOCTOR_LATE;
+        return DOCTOR_UNTRIED;
     for (double slept = 0; (ended = waitpid(child, &status, WNOHANG)) == 0 && slept < seconds; slept += 1e-3)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     if (ended == 0) {
@@ -127,6 +129,11 @@ int doctor_try(int (*attempt)(void *), void *ctx, double seconds)
         return DOCTOR_LATE;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : DOCTOR_KILLED + WTERMSIG(status);
+}
+
+void doctor_find_untried(struct doctor_finding *f)
+{
+    doctor_find(f, DOCTOR_FAIL, PIDS_REMEDY, "the check cannot be tried: fork: %s", strerror(errno));
 }
 
 struct attempt {
@@ -159,6 +166,10 @@ static int place_find(void *ctx)
 
 static void examine(struct examination *e)
 {
+    struct rlimit files = {0};
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    e->facts.files = files.rlim_cur;
     if (doctor_try(place_find, &e->facts, CHECK_SECONDS) != 0)
         e->facts.placed = 0;
     if (!e->facts.place.hostname[0])
@@ -167,7 +178,9 @@ static void examine(struct examination *e)
         struct attempt attempt = {e, c};
         under_way = doctor_checks_here[c].name;
         int result = doctor_try(check_run, &attempt, CHECK_SECONDS);
-        if (result >= DOCTOR_LATE)
+        if (result >= DOCTOR_UNTRIED)
+            doctor_find_untried(&e->findings[c]);
+        else if (result >= DOCTOR_LATE)
             doctor_find(&e->findings[c], DOCTOR_FAIL, NULL, "the check has not ended within %g s", CHECK_SECONDS);
         else if (result >= DOCTOR_KILLED)
             doctor_find(&e->findings[c], DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));

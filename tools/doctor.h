@@ -74,9 +74,11 @@ int doctor_run(const struct info_options *options);
 void doctor_find(struct doctor_finding *f, enum doctor_grade grade, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it, or DOCTOR_LATE. */
-enum { DOCTOR_KILLED = 1000, DOCTOR_LATE = 2000 };
+/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it, DOCTOR_LATE, or
+ * DOCTOR_UNTRIED, with errno, where there can be no child. */
+enum { DOCTOR_KILLED = 1000, DOCTOR_LATE = 2000, DOCTOR_UNTRIED = 3000 };
 int doctor_try(int (*attempt)(void *), void *ctx, double seconds);
+void doctor_find_untried(struct doctor_finding *f); /* by errno */
 
 /* First line of a file, without the newline; "" if it cannot be read. */
 void doctor_read_line(const char *path, char *line, size_t capacity);

@@ -142,6 +142,10 @@ void doctor_cma(struct doctor_facts *facts, struct doctor_finding *f)
         doctor_find(f, DOCTOR_OK, NULL, "one process can read another's memory (process_vm_readv)");
         return;
     }
+    if (first >= DOCTOR_UNTRIED) {
+        doctor_find_untried(f);
+        return;
+    }
     if (first >= DOCTOR_KILLED) {
         doctor_find(f, DOCTOR_WARN, NULL, "process_vm_readv ended the process that called it (%s)",
                     first >= DOCTOR_LATE ? "it did not return" : strsignal(first - DOCTOR_KILLED));
@@ -153,6 +157,8 @@ void doctor_cma(struct doctor_facts *facts, struct doctor_finding *f)
     if (second == 0)
         doctor_find(f, DOCTOR_WARN, "sysctl kernel.yama.ptrace_scope=0",
                     "process_vm_readv works only where the other process allows it: yama's ptrace_scope is %s", line);
+    else if (second >= DOCTOR_UNTRIED)
+        doctor_find_untried(f);
     else
         cma_denied(f, second, atoi(line));
 }

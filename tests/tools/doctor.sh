@@ -60,6 +60,8 @@ says 0 '^warn +cma +process_vm_readv ended the process' "$plant" kill=process_vm
 says 1 '^fail +memfd +memfd_create is refused: Operation not permitted' "$plant" refuse=memfd_create "$info" --doctor
 grep -q '^fail  start .*memfd_create is refused' "$tmp/out" || fault "the start is not tried: $(grep start "$tmp/out")"
 says 1 "^fail +memfd +the check's process was ended by: Bad system call" "$plant" kill=memfd_create "$info" --doctor
+says 1 '^fail +pids +the check cannot be tried: fork: Operation not permitted' "$plant" refuse=clone "$info" --doctor
+mends 'TasksMax'
 says 1 '^fail +provider +no usable libfabric provider.* FI_PROVIDER=nosuch$' env FI_PROVIDER=nosuch "$info" --doctor
 mends 'unset FI_PROVIDER'
 says 1 '^fail +provider +HX_PROVIDER=nosuch: ' env HX_PROVIDER=nosuch "$info" --doctor

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plant a fault, then run a command with it: what a container, a security module or an administrator does to a job.
  * usage: plant FAULT command...; faults:
- *   refuse=SYSCALL   process_vm_readv or memfd_create is EPERM, by a seccomp filter
+ *   refuse=SYSCALL   process_vm_readv, memfd_create or clone is EPERM, by a seccomp filter
  *   kill=SYSCALL     the same ends the process
  *   memlock=KIB      locked memory; without CAP_IPC_LOCK, so that it holds for root too
  *   files=N          open files */
@@ -21,7 +21,7 @@
 
 static int filter(const char *name, unsigned action)
 {
-    unsigned number = !strcmp(name, "memfd_create") ? SYS_memfd_create : SYS_process_vm_readv;
+    unsigned number = !strcmp(name, "memfd_create") ? SYS_memfd_create : !strcmp(name, "clone") ? SYS_clone : SYS_process_vm_readv;
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
