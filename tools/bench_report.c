@@ -2,7 +2,6 @@
 /* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "bench_backend.h"
 #include "report_bench.h"
-#include <errno.h>
 #include <json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,10 @@
 
 #define BETWEEN_NS 1e9 /* two writings of the files, while the run goes on */
 
-static FILE *csv;
+static FILE *csv; /* rows as they come: to csv_file, or for a regular file, which is written as a whole, to memory */
+static struct whole_file csv_file;
+static char *csv_kept;
+static size_t csv_bytes;
 static struct json_object *document;
 static int table = 1;
 static double written_ns;
@@ -21,15 +23,8 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
 
     for (int i = 0; i < 3; i++)
         table &= !paths[i] || strcmp(paths[i], "-");
-    if ((o->json && whole_file_check("json", o->json, text)) || report_check(&o->report, text))
-        return -1;
-    if (!o->csv)
-        return 0;
-    csv = strcmp(o->csv, "-") ? fopen(o->csv, "w") : stdout;
-    if (csv)
-        return 0;
-    snprintf(text, OPTION_TEXT_BYTES, "--csv=%s: cannot write: %s", o->csv, strerror(errno));
-    return -1;
+    return (o->json && whole_file_check("json", o->json, text)) || (o->csv && whole_file_check("csv", o->csv, text)) ||
+                   report_check(&o->report, text) ? -1 : 0;
 }
 
 static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
@@ -191,6 +186,17 @@ static int json_write(const char *path)
     return whole_file_close(&file);
 }
 
+static int csv_write(const char *path)
+{
+    struct whole_file file;
+    FILE *out = csv && fflush(csv) == 0 ? whole_file_open(&file, path) : NULL;
+
+    if (!out)
+        return -1;
+    fwrite(csv_kept, 1, csv_bytes, out);
+    return whole_file_close(&file);
+}
+
 /* What there is so far; a run may be broken off at any time. Standard output gets it at the end. */
 static int files_write(const struct bench_options *o, int at_end)
 {
@@ -198,6 +204,8 @@ static int files_write(const struct bench_options *o, int at_end)
 
     if (o->json && (at_end || whole_file_is_regular(o->json)))
         failed |= json_write(o->json) != 0;
+    if (o->csv && !csv_file.out)
+        failed |= csv_write(o->csv) != 0;
     if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
         failed |= report_bench_write(&o->report, &document, 1) != 0;
     written_ns = bench_now_ns();
@@ -206,6 +214,8 @@ static int files_write(const struct bench_options *o, int at_end)
 
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
 {
+    if (o->csv)
+        csv = whole_file_is_regular(o->csv) ? open_memstream(&csv_kept, &csv_bytes) : whole_file_open(&csv_file, o->csv);
     if (csv)
         fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
@@ -248,7 +258,11 @@ int bench_report_close(const struct bench_options *o, int complete)
     json_object_object_add(document, "complete", json_object_new_boolean(complete));
     int failed = files_write(o, 1);
     json_object_put(document);
-    if (csv)
-        failed |= fflush(csv) != 0 || ferror(csv);
+    if (csv_file.out) {
+        failed |= whole_file_close(&csv_file) != 0;
+    } else if (csv) {
+        fclose(csv);
+        free(csv_kept);
+    }
     return failed ? -1 : 0;
 }

@@ -106,6 +106,9 @@ assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]),
     fi
     launch 2 "$bench" barrier --csv - >"$tmp/out" || fail "--csv -: exit $?"
     [ "$(wc -l <"$tmp/out")" = 2 ] || fail "--csv -: not just head and one row"
+    echo before >"$tmp/c"
+    ! launch 2 timeout 2 "$bench" allreduce --min 1M --iterations 1000000 --repetitions 1000 --csv "$tmp/c" >"$tmp/out" 2>&1 || fail "not interrupted"
+    [ "$(cat "$tmp/c")" = before ] || fail "--csv: a run without a row has changed its file"
     launch 2 "$bench" --help >"$tmp/out" || fail "--help: exit $?"
     [ "$(grep -c '^ *--repetitions' "$tmp/out")" = 1 ] || fail "--help: not exactly once"
 }
