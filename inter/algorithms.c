@@ -69,7 +69,7 @@ const struct hx_algorithm hx_inter_algorithms[] = {
 
     {"flat", HX_COLL_REDUCE, hx_reduce_flat, ANYWHERE, 0,
      "1 round, everybody sends to the root: few members, small vectors", "The Illustrated Collectives"},
-    {"binomial", HX_COLL_REDUCE, hx_reduce_binomial, ANYWHERE, HX_NEEDS_COMMUTATIVE,
+    {"binomial", HX_COLL_REDUCE, hx_reduce_binomial, ANYWHERE, 0,
      "log2 p rounds of whole vectors: small vectors", "The Illustrated Collectives"},
     {"knomial", HX_COLL_REDUCE, hx_reduce_knomial, ANYWHERE, HX_NEEDS_COMMUTATIVE,
      "log4 p rounds of 3 whole vectors at once: small vectors", "MPICH, UCX"},

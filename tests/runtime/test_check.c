@@ -432,7 +432,7 @@ static const struct fault {
     {"binomial", HX_COLL_BCAST, change_round, 1, "rank 2", "join transfer 0", "deadlock"},
     {"nary", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "step 0: copy slot[0] <- in[0]", "race: writes"},
     {"nary_sliced", HX_COLL_REDUCE, drop_await_lag, 2, "rank 2", "copy slot[3..1] <- in[3..1]", "race: writes"},
-    {"binomial", HX_COLL_REDUCE, drop_join, 3, "rank 3", "reduce scratch", "under way until its join"},
+    {"binomial", HX_COLL_REDUCE, drop_join, 2, "rank 2", "reduce scratch", "under way until its join"},
     {"flat", HX_COLL_REDUCE, leave_out_last, 1, "rank 1, end", "out", "rank 3 is missing"},
     {"flat", HX_COLL_REDUCE, fold_in_own_order, 1, "rank 1, end", "out", "not folded in rank order"},
     {"nary", HX_COLL_GATHER, drop_await_lag, 2, "rank 2", "step 0: copy slot[2] <- in[2]", "race: writes"},

@@ -22,12 +22,14 @@ for algorithm in mesh mesh_single recursive_doubling tree; do
     passes 4 1 5000 HX_ALLREDUCE=$algorithm HX_CHECK=1
     passes 5 2 16 HX_INTER_ALLREDUCE=$algorithm HX_CHECK=1
 done
+passes 5 5 5000 HX_REDUCE=binomial HX_CHECK=1
+passes 5 2 5000 HX_INTER_REDUCE=binomial HX_CHECK=1
 for algorithm in nary nary_sliced; do
     passes 3 1 5000 HX_ALLREDUCE=$algorithm HX_REDUCE=$algorithm HX_CHECK=1
 done
 
 # what needs a commutative operation is set aside for others, counted and told
-passes 4 2 16 HX_INTER_ALLREDUCE=ring HX_INTER_REDUCE=binomial HX_EXPLAIN=1
+passes 4 2 16 HX_INTER_ALLREDUCE=ring HX_INTER_REDUCE=knomial HX_EXPLAIN=1
 grep -q "allreduce of .* bytes: hier(nary,ring" "$tmp/err" || fail "a commutative operation is not as the settings have it"
 grep -A1 "allreduce of .* bytes: hier(.* ordered" "$tmp/err" | grep -q "not as the settings have it.* (fallback [1-9]" ||
     fail "the settings that were set aside are not told: $(grep -A1 "allreduce of .* ordered" "$tmp/err" | head -2)"

@@ -94,7 +94,7 @@ says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --orde
 says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
 says 'that needs an exact operation, and this one rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
-says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=binomial
+says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=knomial
 says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2,1,3 --set HX_LANES=1 --set HX_INTER_ALLREDUCE=ring \
     --ring-order 0,2,1,3 --rank 4
 says 'flat ring, member 3 of 5 (ranks 3 4 2 0 1)' 0 explain allgather --shape 2,1,2 --set HX_ALLGATHER=ring --set HX_LANES=1 --set HX_RING_ORDER=2,1,0
