@@ -104,6 +104,8 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct dec
 
     if (wanted > HX_COARSE_SLICES_MAX)
         wanted = HX_COARSE_SLICES_MAX;
+    if (planner->forced_slice > 0 && (double)wanted * (double)planner->forced_slice > bytes)
+        wanted = at_least_one(bytes / (double)planner->forced_slice);
     return wanted > needed ? wanted : needed;
 }
 
