@@ -17,7 +17,7 @@ for shape in "2 1" "4 1" "4 2"; do
     for launch in 1 2 3 4 5; do
         # shellcheck disable=SC2086
         timeout 60 "$run" -n "$n" --nodes "$nodes" -- "$here/guidelines" $numbers >"$tmp/out" 2>"$tmp/err" ||
-            { fail "$n ranks on $nodes nodes: exit $?"; cat "$tmp/err" >&2; break; }
+            { fail "$n ranks on $nodes nodes: exit $?"; cat "$tmp/err" >&2; numbers=; break; }
         [ $launch != 1 ] || [ "$(wc -l <"$tmp/out")" -ge 80 ] || fail "$n ranks on $nodes nodes: only $(wc -l <"$tmp/out") guidelines"
         numbers=$(above "$tmp/out" | tr '\n' ' ')
         echo "$n ranks on $nodes nodes, launch $launch: $(echo "$numbers" | wc -w) above 1.2"

@@ -11,7 +11,7 @@ make -C "$top_builddir" install prefix="$prefix" exec_prefix="$prefix" >"$tmp/lo
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 flags=$(pkg-config --define-prefix --cflags --libs hierax) || fail "pkg-config does not know hierax"
 case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\"" ;; esac
-for tool in coll_run coll_bench coll_info coll_plan coll_tune; do
+for tool in coll_run coll_bench coll_compare coll_info coll_plan coll_report coll_trace coll_tune; do
     [ -x "$prefix/bin/$tool" ] || fail "$tool is not installed"
 done
 for page in 1/coll_run.1 1/coll_info.1 3/hierax_collectives.3 3/hx_allreduce.3 7/hierax.7; do

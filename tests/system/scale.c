@@ -29,8 +29,12 @@ struct job {
 
 static size_t heap(void)
 {
+#if __GLIBC_PREREQ(2, 33)
     struct mallinfo2 now = mallinfo2();
-    return now.uordblks + now.hblkhd;
+#else
+    struct mallinfo now = mallinfo();
+#endif
+    return (size_t)now.uordblks + (size_t)now.hblkhd;
 }
 
 static double now_us(void)

@@ -44,6 +44,8 @@ if unshare --time --monotonic 1000 --fork true 2>/dev/null; then
         '[ "$HX_RANK" -lt 2 ] && exec "$@" || exec unshare --time --monotonic 1000 --fork "$@"' - "$traced" 5 || { fail "clocks: exit $?"; cat "$tmp/err" >&2; }
     holds 4 "$(calls 5)" "$tmp"/c.*
     [ "$(grep -l '"clock_offset_ns":-\(999999\|1000000\)[0-9]\{6\},' "$tmp"/c.* | wc -l)" = 2 ] || fail "two ranks' clocks are not 1000 s before rank 0's"
+elif [ "${CI:-}" = true ]; then
+    fail "no time namespaces here"
 else
     echo "no time namespaces here: clocks that differ are not tried" >&2
 fi
