@@ -348,7 +348,7 @@ static void candidates_list(struct candidate_list *list, enum hx_coll coll, int 
     int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && composes;
     struct hx_forced forced_plan = planner->forced[coll], *forced = &forced_plan;
 
-    if (!composes && forced->plan && !strcmp(forced->plan, "hier"))
+    if (!hier && forced->plan && !strcmp(forced->plan, "hier"))
         forced->plan = NULL;
     if (hier && (!forced->plan || !strcmp(forced->plan, "hier")))
         hier_add(list, coll, root, bytes);

@@ -109,6 +109,9 @@ static hx_status_t value_check(const char *variable, const char *value, enum hx_
     while (next && status == HX_SUCCESS) {
         if (item_parse(next, &item, &next) < 0)
             return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length, item.text);
+        if (item.ranged && (hx_coll_has_traffic(coll) || coll == HX_COLL_BARRIER))
+            return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes", variable, value,
+                           hx_coll_name(coll));
         status = name_check(variable, &item, coll, scope, also);
         for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {
             item_parse(other_next, &other, &other_next);
@@ -161,7 +164,7 @@ hx_status_t hx_forced_check(const struct hx_planner *planner)
             enum hx_coll coll;
             unsigned scope;
             const char *also;
-        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, hier ? "hier" : NULL},
+        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, "hier"}, /* of one level: forces nothing */
                       {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
                       {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c, HX_SCOPE_INTER,
                        NULL}};

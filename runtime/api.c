@@ -3,6 +3,7 @@
 #include "call.h"
 #include "handle.h"
 #include "lock.h"
+#include "probe.h"
 #include "startup.h"
 #include "trace.h"
 #include <string.h>
@@ -55,6 +56,8 @@ hx_status_t hx_finalize(void)
                                                 hx_requests_active(comm)));
         failed |= comm->failed != HX_SUCCESS;
     }
+    if (status != HX_SUCCESS && HX_TRACING)
+        hx_trace_write(hx_trace);
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;

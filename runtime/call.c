@@ -296,7 +296,7 @@ static hx_status_t call_traced(const struct hx_call *call)
     struct hx_trace_open open;
     hx_status_t status;
 
-    if (!call->comm || !hx_comm_is_open(call->comm))
+    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->failed)
         return call_block(call);
     hx_trace_call_begin(&open, call->name, &call->comm->engine, &call->kind, hx_call_amount(call));
     status = call_block(call);

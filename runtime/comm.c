@@ -7,6 +7,7 @@
 #include "call.h"
 #include "handle.h"
 #include "lock.h"
+#include "probe.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
     comm->failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */
     hx_requests_fail(comm);
+    if (HX_TRACING) /* the program may end without hx_finalize */
+        hx_trace_write(hx_trace);
     return status;
 }
 

@@ -210,10 +210,10 @@ hx_status_t hx_ring_order_share(struct hx_world *world)
 {
     const char *text = world->env->ring_order;
     struct hx_comm *comm = world->comms;
-    int n = comm->shape->nnodes, *order, is_auto = !strcmp(text, "auto");
+    int n = comm->shape->nnodes, *order, is_auto = text && !strcmp(text, "auto");
     hx_status_t status;
 
-    if (!strcmp(text, "rank") || (is_auto && n < 4)) /* all orders of three nodes are one ring */
+    if (!text || !strcmp(text, "rank") || (is_auto && n < 4)) /* all orders of three nodes are one ring */
         return HX_SUCCESS;
     if (is_auto && n > NODES_MAX) {
         if (comm->rank == 0)

@@ -17,6 +17,7 @@
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
 #define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
 #define YIELD_PHASE_NS 200000   /* then block */
+#define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead, and at the time limit */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
@@ -191,7 +192,7 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
  * that shared one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
-    uint64_t before = now_ns(), spent = 0, after, gone;
+    uint64_t start = now_ns(), before = start, spent = 0, after, gone;
     int contended = 0;
 
     do {
@@ -209,7 +210,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
         }
         before = now_ns();
         spent += before - after + (gone > YIELD_FREE_NS ? 0 : gone);
-    } while (spent < YIELD_PHASE_NS);
+    } while (spent < YIELD_PHASE_NS && before - start < YIELD_WALL_NS);
     return 0;
 }
 

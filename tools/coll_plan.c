@@ -64,7 +64,7 @@ void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
     int *nodes;
     char error[256];
 
-    if (!strcmp(order, "rank"))
+    if (!order || !strcmp(order, "rank"))
         return;
     if (!strcmp(order, "auto"))
         plan_refuse("ring order auto is measured in a job (see coll_info there); name the order here, as in --ring-order 0,2,1,3");
