@@ -49,7 +49,7 @@ static int is_early_tcp(const struct hx_net *net)
     return hx_provider_is_native_tcp(net->info) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 20));
 }
 
-static int sockets_fd(struct hx_rail *rail)
+static int sockets_fd_once(struct hx_rail *rail, int wait_ms)
 {
     struct pollfd fds[8];
     struct fi_wait_pollfd wait = {.nfds = 8, .fd = fds};
@@ -57,7 +57,7 @@ static int sockets_fd(struct hx_rail *rail)
     struct sockaddr_storage name;
     int found = -1;
 
-    fi_cq_sread(rail->cq, &entry, 1, NULL, 1); /* descriptors are listed only after a first wait */
+    fi_cq_sread(rail->cq, &entry, 1, NULL, wait_ms); /* descriptors are listed only after a first wait */
     if (fi_control(&rail->cq->fid, FI_GETWAIT, &wait) != 0)
         return -1;
     for (size_t i = 0; i < wait.nfds; i++) {
@@ -69,6 +69,15 @@ static int sockets_fd(struct hx_rail *rail)
         found = fds[i].fd;
     }
     return found;
+}
+
+static int sockets_fd(struct hx_rail *rail)
+{
+    int fd = -1;
+
+    for (int ms = 1; fd < 0 && ms <= 1000; ms *= 10) /* on a busy machine a short time is over before the provider waits */
+        fd = sockets_fd_once(rail, ms);
+    return fd;
 }
 
 static int queue_open(const struct hx_net *net, struct hx_rail *rail)
