@@ -88,7 +88,7 @@ says 'flat(ring)' 0 explain allreduce --shape 2,2 --size 64K --set HX_ALLREDUCE=
 says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
 says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
 says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain
-says 'chosen: flat(flat) ordered' 0 explain reduce --ordered --shape 2,2:cyclic --root 3
+says 'chosen: flat(binomial) ordered' 0 explain reduce --ordered --shape 2,2:cyclic --root 3
 says 'the operation is not commutative: a composition then needs nodes that hold runs of ranks' 0 explain allreduce --ordered --shape 3,1,2:cyclic
 says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
 says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
