@@ -8,3 +8,4 @@ tools_coll_plan_CFLAGS = $(AM_CFLAGS)
 tools_coll_plan_LDADD = libhierax_internal.la $(JSON_C_LIBS) -lm
 
 dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh tests/tools/plan_draw.sh
+EXTRA_DIST += tests/tools/says.sh

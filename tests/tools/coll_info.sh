@@ -8,20 +8,9 @@ run=$build/tools/coll_run
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}"
-failed=0
-
-fault() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
-    local text=$1 status=$2 got
-    shift 2
-    got=$("$info" "$@" 2>&1)
-    [ $? -eq "$status" ] || fault "coll_info $*: status is not $status"
-    grep -qF -- "$text" <<<"$got" || fault "coll_info $*: does not say '$text' but: ${got:0:400}"
-}
+tool=$info
+# shellcheck source=says.sh
+. "$(dirname "$0")/says.sh"
 
 does() { # COLLECTIVE ALGORITHM p rounds messages sent received
     local got

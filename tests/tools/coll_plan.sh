@@ -3,20 +3,9 @@
 # coll_plan: every plan is verified, large nodes keep their promises, algorithms send what their books say, bad input is named.
 set -u
 plan=${top_builddir:-build}/tools/coll_plan
-failed=0
-
-fault() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
-    local text=$1 status=$2 got
-    shift 2
-    got=$("$plan" "$@" 2>&1)
-    [ $? -eq "$status" ] || fault "coll_plan $*: status is not $status"
-    grep -qF -- "$text" <<<"$got" || fault "coll_plan $*: does not say '$text' but: ${got:0:400}"
-}
+tool=$plan
+# shellcheck source=says.sh
+. "$(dirname "$0")/says.sh"
 
 sends() { # COLLECTIVE ALGORITHM p MESSAGE-ROUNDS BYTES: of rank 0, for 1 MiB on p nodes of one rank
     local line

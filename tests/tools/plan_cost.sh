@@ -6,20 +6,9 @@ set -u
 plan=$top_builddir/tools/coll_plan
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fault() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
-    local text=$1 status=$2 got
-    shift 2
-    got=$("$plan" "$@" 2>&1)
-    [ $? -eq "$status" ] || fault "coll_plan $*: status is not $status"
-    grep -qF -- "$text" <<<"$got" || fault "coll_plan $*: does not say '$text' but: ${got:0:400}"
-}
+tool=$plan
+# shellcheck source=says.sh
+. "$(dirname "$0")/says.sh"
 
 # 18 us, 12.5 GB/s, 0.3 us per extra message: the table of the catalogue, in us
 "$plan" cost allreduce --table --shape 8x1 --shape 32x1 8K 64K 1M 16M --model net_alpha_us=18 --model net_gb_s=12.5 \

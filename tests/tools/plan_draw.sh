@@ -6,20 +6,9 @@ set -u
 plan=$top_builddir/tools/coll_plan
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fault() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
-    local text=$1 status=$2 got
-    shift 2
-    got=$("$plan" "$@" 2>&1)
-    [ $? -eq "$status" ] || fault "coll_plan $*: status is not $status"
-    grep -qF -- "$text" <<<"$got" || fault "coll_plan $*: does not say '$text' but: ${got:0:400}"
-}
+tool=$plan
+# shellcheck source=says.sh
+. "$(dirname "$0")/says.sh"
 
 # Small, so that there is one slice, and a message is an arrow.
 n=0

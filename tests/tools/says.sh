@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# For scripts that try what one tool says: they set `tool` and source this; at their end they exit with $failed.
+failed=0
+
+fault() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+says() { # TEXT STATUS arguments...: exits with STATUS and prints TEXT
+    local text=$1 status=$2 got name=${tool##*/}
+    shift 2
+    got=$("$tool" "$@" 2>&1)
+    [ $? -eq "$status" ] || fault "$name $*: status is not $status"
+    grep -qF -- "$text" <<<"$got" || fault "$name $*: does not say '$text' but: ${got:0:400}"
+}
