@@ -318,11 +318,10 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-    bound->one_slice = sizes.fine_slices == 1;
+    bound->quick = sizes.fine_slices == 1 && !HX_TRACING;
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
-        bound->one_slice &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-    bound->quick = bound->one_slice && !HX_TRACING;
+        bound->quick &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
     bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = steps_bind(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;

@@ -132,8 +132,7 @@ struct hx_bound {
     uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;
     int writes_slot;
-    int one_slice; /* run_inline */
-    int quick;     /* and nobody traces it */
+    int quick; /* one slice, and nobody traces it: run_inline */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;

@@ -183,23 +183,6 @@ static void run_inline(struct hx_run *run)
     }
 }
 
-/* HX_TRACE: the same, stage by stage. */
-static void run_traced(struct hx_run *run)
-{
-    for (struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
-        bs->instances->slice = 0;
-        HX_PROBE_STAGE_BEGIN(bs->instances);
-        for (const struct hx_bound_step *step = bs->steps; step < bs->steps + bs->nsteps; step++) {
-            if (step_issue(run, step->instance, step))
-                continue;
-            run->waits = step;
-            if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
-                return;
-        }
-        HX_PROBE_STAGE_END(run, bs->instances);
-    }
-}
-
 /* May this stage begin its next slice: room in its window, and all that it is made of finished by those before it? */
 static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
 {
@@ -415,12 +398,8 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     if (HX_TRACING)
         hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look)) {
-        if (bound->one_slice)
-            run_traced(&run);
-        else
-            run_progress(&run);
-    }
+    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look))
+        run_progress(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;
     hx_news(engine->world);
