@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Drawn operations, compared with what is right, between nodes: over the conformance provider with every misbehaviour
 # on, then over this machine's own providers. Here a short form; the long one has
-# HX_TEST_SEEDS=20 HX_TEST_OPERATIONS=5000 and takes some 7 minutes.
+# TEST_SEEDS=20 TEST_OPERATIONS=5000 and takes some 7 minutes.
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}"
 export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_LOG=error HX_TIMEOUT=60
-seeds=${HX_TEST_SEEDS:-2} operations=${HX_TEST_OPERATIONS:-300}
+seeds=${TEST_SEEDS:-2} operations=${TEST_OPERATIONS:-300}
 [ -z "${TEST_SANITIZER:-}" ] || { seeds=1; operations=200; }
 
 # draw RANKS NODES SEED [X=Y...]: with other chunks for other seeds, so that messages have one, some, or many

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/plant.sh"
 export EFA_WORST=all HX_TIMEOUT=30
 remap=$top_builddir/tests/efa_provider/remap
-rounds=${HX_TEST_ROUNDS:-1000}
+rounds=${TEST_ROUNDS:-1000}
 
 for n in 2 3; do
     timeout 200 "$run" -n $n --nodes $n -- "$remap" $((n == 2 ? rounds : rounds / 10)) >"$tmp/out" 2>"$tmp/err" &&

@@ -385,8 +385,8 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    if (getenv("HX_TEST_PROVIDER") != NULL) { /* that one only */
-        providers[0] = getenv("HX_TEST_PROVIDER");
+    if (getenv("TEST_PROVIDER") != NULL) { /* that one only */
+        providers[0] = getenv("TEST_PROVIDER");
         nproviders = bounces = 1;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 # Communicators, calls that do not block, threads: drawn operations, compared with what is right; many communicators, without growth.
 . "$(dirname "$0")/common.sh"
 
-operations=${HX_TEST_OPERATIONS:-20000} growth=10000
+operations=${TEST_OPERATIONS:-20000} growth=10000
 [ -z "${TEST_SANITIZER:-}" ] || { operations=3000; growth=0; } # a sanitizer keeps what is freed
 seed=$(date +%s)
 
