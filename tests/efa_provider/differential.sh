@@ -37,7 +37,7 @@ for provider in net 'tcp;ofi_rxm' sockets efa; do
 done
 # and every collective, operation and count that tests/system/collectives knows
 for mode in short ahead; do
-    HX_PROVIDER=efa EFA_WORST=all timeout 140 "$run" -n 6 --nodes 3,1,2 -- "$here/collectives" $mode \
+    HX_PROVIDER=efa EFA_WORST=all EFA_SEED=1 timeout 280 "$run" -n 6 --nodes 3,1,2 -- "$here/collectives" $mode \
         >"$tmp/out" 2>"$tmp/err" ||
         fail "collectives $mode: $(tail -n 3 "$tmp/err")"
 done

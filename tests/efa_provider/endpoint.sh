@@ -3,5 +3,5 @@
 # All of the endpoint's cases over the conformance provider, with every misbehaviour on: one device, then three.
 : "${top_builddir:?run me by make check}"
 unset "${!HX_@}" "${!EFA_@}"
-export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs TEST_PROVIDER=efa EFA_WORST=all
+export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs TEST_PROVIDER=efa EFA_WORST=all
 "$top_builddir/tests/inter/test_endpoint" && EFA_NICS=3 "$top_builddir/tests/inter/test_endpoint"

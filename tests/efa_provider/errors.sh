@@ -3,7 +3,7 @@
 # The device ends a send with an error: the call fails soon, and says what the device's code means.
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}"
-export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_LOG=error HX_TIMEOUT=30
+export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_LOG=error HX_TIMEOUT=30
 
 # told CODE STATUS TEXT: rank 1 of three has it happen to it
 told() {

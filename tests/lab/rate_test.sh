@@ -9,7 +9,13 @@ bench=$top_builddir/tools/coll_bench
 size=16M
 
 stream() { # prints GB/s of payload
-    "$lab" exec 1 -- iperf3 -s -1 -D && sleep 0.5 && "$lab" exec 2 -- iperf3 -c 10.99.0.1 -t 2 -f k |
+    local i
+    "$lab" exec 1 -- iperf3 -s -1 -D
+    for ((i = 0; i < 100; i++)); do
+        "$lab" exec 1 -- ss -Hltn 'sport = 5201' | grep -q . && break
+        sleep 0.1
+    done
+    "$lab" exec 2 -- iperf3 -c 10.99.0.1 -t 2 -f k |
         awk '/receiver/ {for (i = 2; i <= NF; i++) if ($i == "Kbits/sec") print $(i - 1) / 8e6}'
 }
 

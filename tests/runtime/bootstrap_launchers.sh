@@ -33,6 +33,7 @@ expect()
 shell()
 {
     port=$((20000 + $$ % 10000))
+    while grep -qi ":$(printf %04x $port) " /proc/net/tcp /proc/net/tcp6; do port=$((port + 1)); done
     rank=$(($1 - 1))
     while [ $rank -ge 0 ]; do # rank 0 last: the others have to wait for it
         HX_ROOT=localhost:$port HX_RANK=$rank HX_SIZE=$1 HX_SECRET=s "$ring" --bytes 70000 &

@@ -31,11 +31,21 @@ expect()
 # gone COMMAND-PATTERN: within 5 s no process has it; a zombie has no command line and counts as gone.
 gone()
 {
-    for try in 1 2 3 4 5 6 7 8 9 10; do
+    for try in $(seq 50); do
         pgrep -f "$1" >/dev/null || return 0
-        sleep 0.5
+        sleep 0.1
     done
     fail "left behind: $(pgrep -af "$1")"
+}
+
+# under_way COUNT COMMAND: within 20 s so many processes are that
+under_way()
+{
+    for try in $(seq 200); do
+        [ "$(pgrep -cxf "$2")" -lt "$1" ] || return 0
+        sleep 0.1
+    done
+    fail "not $1 of: $2"
 }
 
 # ---- how jobs end
@@ -47,10 +57,10 @@ expect 137 'rank 2 (pid [0-9]*) was killed by signal 9 (Killed)' -n 4 "$ring" --
 expect 137 'error: rank 2 has died' -n 4 -- \
     sh -c '[ $HX_RANK = 2 ] && exec "$0" --die 2; trap "" TERM; "$0"; exit 0' "$ring"
 expect 1 'rank 1 has aborted the job: asked to' -n 4 "$ring" --abort 1
-expect 3 'for rank 1 (2 of 3 have arrived, 3 ever connected)' -n 3 --env HX_TIMEOUT=1 "$ring" --late 1 8
+expect 3 'for rank 1 (2 of 3 have arrived, 3 ever connected)' -n 3 --env HX_TIMEOUT=3 "$ring" --late 1 30
 expect 124 'has run for 0.5 s' -n 2 --timeout 0.5 sleep 30
 expect 5 'still run 0.3 s later: killing them' -n 2 --kill-after 0.3 -- \
-    sh -c 'trap "" TERM; [ $HX_RANK = 0 ] || { sleep 0.2; exit 5; }; sleep 30; sleep 30'
+    sh -c 'trap "" TERM; [ $HX_RANK = 1 ] || { : >"$0"; sleep 30; sleep 30; }; until [ -e "$0" ]; do sleep 0.1; done; exit 5' "$work/deaf"
 
 # ---- bad arguments
 expect 2 'number of ranks is missing' true
@@ -105,7 +115,7 @@ for signal in INT TERM HUP QUIT; do
     # Started by env, because a shell makes background jobs ignore SIGINT and SIGQUIT.
     env --default-signal=INT,QUIT "$run" -n 3 -- sh -c "sleep $mark & sleep $mark" 2>"$work/err" &
     pid=$!
-    sleep 0.5
+    under_way 6 "sleep $mark"
     kill -s $signal $pid
     wait $pid
     got=$?
@@ -115,7 +125,7 @@ for signal in INT TERM HUP QUIT; do
 done
 "$run" -n 3 sleep $mark &
 pid=$!
-sleep 0.5
+under_way 3 "sleep $mark"
 kill -s KILL $pid
 wait $pid 2>/dev/null
 gone "sleep $mark"

@@ -382,7 +382,7 @@ static int fence_times_out(struct hx_boot *boot)
     const hx_status_t status = hx_boot_fence(boot);
 
     return status != HX_ERR_TIMEOUT || !strstr(hx_last_detail(), "ranks 2, 4-6 (3 of 7 have arrived") ||
-           hx_boot_now() - start > 5;
+           hx_boot_now() - start > 15;
 }
 
 static void tcp_names_missing_ranks(void **state)
@@ -391,11 +391,11 @@ static void tcp_names_missing_ranks(void **state)
 
     (void)state;
     start_store(7);
-    assert_int_equal(open_as(3, 7, SECRET, 10, &boot), HX_SUCCESS); /* arrives by hand, in a third process */
+    assert_int_equal(open_as(3, 7, SECRET, 4, &boot), HX_SUCCESS); /* arrives by hand, in a third process */
     const pid_t pid = fork();
     if (pid == 0)
         _exit(fence_times_out(boot));
-    assert_true(run_clients(0, 2, 7, 1, fence_times_out));
+    assert_true(run_clients(0, 2, 7, 4, fence_times_out));
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -480,7 +480,7 @@ static void tcp_gives_up_on_silence(void **state)
     assert_int_equal(open_as(1, 2, SECRET, 1, &boot), HX_ERR_BOOTSTRAP);
     assert_detail(root);
     assert_detail("refused");
-    assert_true(hx_boot_now() - start < 5);
+    assert_true(hx_boot_now() - start < 15);
 }
 
 /* ---- the environment */

@@ -83,7 +83,7 @@ timeout 20 "$run" -n 2 --env HX_TIMEOUT=1 -- bash -c '[ "$HX_RANK" = 0 ] || exec
 grep -Eq 'status [57]:.*' "$tmp/out" || { fail "a rank that never comes: no error"; cat "$tmp/out" "$tmp/err" >&2; }
 grep -Eq '1 of (the )?2|rank 1|only 1' "$tmp/out" "$tmp/err" ||
     { fail "a rank that never comes: no message counts or names it"; cat "$tmp/out" "$tmp/err" >&2; }
-timeout 20 "$run" -n 2 --env HX_TIMEOUT=1 -- bash -c '[ "$HX_RANK" = 0 ] || export HX_SIZE=3; exec "$0" init' "$here/actor" \
+timeout 20 "$run" -n 2 --env HX_TIMEOUT=10 -- bash -c '[ "$HX_RANK" = 0 ] || export HX_SIZE=3; exec "$0" init' "$here/actor" \
     >"$tmp/out" 2>"$tmp/err"
 [ $? != 124 ] || fail "rank counts differ: hung"
 grep -q 'status 5:' "$tmp/out" || { fail "rank counts differ: nobody got status 5"; cat "$tmp/out" "$tmp/err" >&2; }

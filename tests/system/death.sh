@@ -3,7 +3,9 @@
 # kill -9 of one rank, of all ranks, of coll_run, in the middle of all-reduces: nothing is left, and coll_run names rank and signal.
 . "$(dirname "$0")/common.sh"
 
+# Jobs of others may be starting on this machine: theirs are gone soon.
 traces() { ls /dev/shm /tmp 2>/dev/null | grep -i hierax; }
+sockets() { grep -o '@hierax-.*' /proc/net/unix; }
 before=$(traces)
 
 # start N NODES: a job under way; its launcher is $launcher, its ranks are $pids
@@ -26,13 +28,11 @@ gone() {
     for pid in "${pids[@]}"; do
         ended "$pid" 5 || { fail "$1: rank with pid $pid still runs"; kill -9 "$pid"; }
     done
-    [ "$(traces)" = "$before" ] || fail "$1: left files: $(traces)"
-    # other jobs may be starting on this machine; theirs are gone soon
-    for ((i = 0; i < 100; i++)); do
-        grep -qF @hierax- /proc/net/unix || return 0
+    for ((i = 0; i < 400; i++)); do
+        [ "$(traces)" != "$before" ] || sockets >/dev/null || return 0
         sleep 0.05
     done
-    fail "$1: left sockets: $(grep -o '@hierax-.*' /proc/net/unix)"
+    fail "$1: left $(traces) $(sockets)"
 }
 
 for shape in 3:1 4:2; do

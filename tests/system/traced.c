@@ -88,10 +88,10 @@ int main(int argc, char **argv)
     pthread_join(thread, NULL);
     if (absent >= 0) {
         if (rank == absent)
-            sleep(20); /* coll_run ends it before */
+            sleep(30); /* coll_run ends it before */
         status = hx_reduce(in, out, LONG, HX_FLOAT32, HX_SUM, absent, world);
         fprintf(stderr, "traced: rank %d: %s\n", rank, hx_strerror(status));
-        sleep(1);
+        sleep(3); /* till the others have said it too */
         _exit(6); /* without hx_finalize */
     }
     check(hx_finalize(), "hx_finalize");

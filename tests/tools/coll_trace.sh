@@ -43,7 +43,12 @@ if unshare --time --monotonic 1000 --fork true 2>/dev/null; then
     job "$tmp/c" -n 4 --nodes 2 --env HX_TRACE_BYTES=64M -- bash -c \
         '[ "$HX_RANK" -lt 2 ] && exec "$@" || exec unshare --time --monotonic 1000 --fork "$@"' - "$traced" 5 || { fail "clocks: exit $?"; cat "$tmp/err" >&2; }
     holds 4 "$(calls 5)" "$tmp"/c.*
-    [ "$(grep -l '"clock_offset_ns":-\(999999\|1000000\)[0-9]\{6\},' "$tmp"/c.* | wc -l)" = 2 ] || fail "two ranks' clocks are not 1000 s before rank 0's"
+    python3 - "$tmp"/c.* <<'END' || fail "two ranks' clocks are not 1000 s before rank 0's, as nearly as they are known"
+import json, sys
+traces = [json.load(open(path))["otherData"]["traces"][0] for path in sys.argv[1:]]
+late = [t for t in traces if abs(t["clock_offset_ns"] + 1e12) <= t["clock_error_ns"] < 1e9]
+sys.exit([t["rank"] for t in late] != [2, 3])
+END
 elif [ "${CI:-}" = true ]; then
     fail "no time namespaces here"
 else
@@ -62,14 +67,14 @@ has "$tmp/s.0" "$lost earlier records lost" "small ring"
 "$tool" summary "$tmp"/s.* | grep -q "records were lost" || fail "the summary does not say that records were lost"
 
 # ---- a call that never ends: the others' traces show whom they waited for
-job "$tmp/h" -n 3 --env HX_TIMEOUT=1 --timeout 15 -- "$traced" 1 absent 2
+job "$tmp/h" -n 3 --env HX_TIMEOUT=3 --timeout 30 -- "$traced" 1 absent 2
 for r in 0 1; do
     python3 - "$tmp/h.$r" <<'END' || fail "rank $r's trace does not show the call that failed"
 import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
 call = [e for e in events if e.get("args", {}).get("unfinished") and e["name"] == "hx_reduce"]
-waits = [e for e in events if e.get("cat") == "wait" and e["dur"] > 9e5 and e["args"]["rank"] == 2]
-sys.exit(not (len(call) == 1 and call[0]["dur"] > 9e5 and waits))
+waits = [e for e in events if e.get("cat") == "wait" and e["dur"] > 2.5e6 and e["args"]["rank"] == 2]
+sys.exit(not (len(call) == 1 and call[0]["dur"] > 2.5e6 and waits))
 END
 done
 "$tool" summary "$tmp"/h.[01] >/dev/null 2>"$tmp/err" || fail "summary of what a failed job left: exit $?"

@@ -45,7 +45,9 @@ grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 
 says "14 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
 
-# ---- jobs go by the table: plant other plans
+# ---- jobs go by the table: plant other plans. Which was the fastest all-reduce here is luck, so it is said.
+sed -i '/"allreduce"/s/"plan": "[^"]*", "slice": [0-9]*/"plan": "flat(mesh)", "slice": 0/' t.json
+[ "$(grep -c '"flat(mesh)", "slice": 0' t.json)" -ge 6 ] || { fail "no plans of all-reduces are found"; cat t.json >&2; }
 plan_of "" 2 1 allreduce 512 >default
 [ "$(cat default)" = "flat(nary)" ] || fail "the default is $(cat default)"
 sed -e '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "flat(ring)"/' \
