@@ -48,7 +48,7 @@ hx_status_t hx_finalize(void)
 
     if (!world)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax is not started");
-    struct hx_call barrier = {.name = "hx_finalize", .comm = world->comms, .kind = hx_kind_barrier(), .needed = {&barrier, &barrier}};
+    struct hx_call barrier = hx_call_barrier("hx_finalize", world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->failed)

@@ -202,14 +202,11 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     struct hx_comm *comm = call->comm;
     const void *in = call->in;
     void *out = call->out;
-    unsigned char token = 0;
     hx_status_t status = aside_reserve(call);
 
     if (status != HX_SUCCESS)
         return status;
     hx_call_aside(call, comm->aside, &in, &out);
-    if (call->kind.coll == HX_COLL_BARRIER)
-        in = out = &token;
     if (comm->size == 1) {
         hx_call_alone(call, in, out);
     } else {
@@ -265,7 +262,7 @@ static hx_status_t call_proceed(const struct hx_call *call, struct hx_bound *bou
     hx_status_t status;
 
     if (!hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine)) {
-        struct hx_call barrier = {.name = call->name, .comm = call->comm, .kind = hx_kind_barrier()};
+        struct hx_call barrier = hx_call_barrier(call->name, call->comm);
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
         bound = NULL; /* to bind a barrier may have released it */

@@ -48,7 +48,6 @@ struct hx_request {
     uint64_t since;     /* HX_TRACE: when it was started */
     void *aside;
     struct hx_spread spread;
-    unsigned char token;
     struct hx_request *next; /* of its engine, in order */
 };
 
@@ -60,12 +59,25 @@ hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request
 /* The same, for a thread that comes from outside. */
 hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 
+static inline struct hx_call hx_call_barrier(const char *name, struct hx_comm *comm)
+{
+    void *token = comm ? &comm->engine.token : NULL;
+
+    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_barrier(), .in = token, .out = token, .needed = {name, name}};
+}
+
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
 {
     if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
         return NULL;
     return hx_bound_find(&comm->engine, kind);
+}
+
+/* Is a barrier due before the next rooted call? The same on all ranks. */
+static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
+{
+    return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
 /* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the communicator has failed. */

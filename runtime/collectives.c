@@ -25,14 +25,17 @@ static size_t place_of(const size_t *counts, const size_t *displs, int rank)
 
 /* ---- calls --------------------------------------------------------------------------------------------------- */
 
-static struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+/* So that the compiler makes no struct hx_call of a call that is ready: see QUICK_FORMS. */
+#define SEEN_THROUGH static inline __attribute__((always_inline))
+
+SEEN_THROUGH struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_op_t op, hx_comm_t *comm)
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
 }
 
-static struct hx_call reduce_scatter_block_call(const char *name, const void *in, void *out, size_t recvcount,
+SEEN_THROUGH struct hx_call reduce_scatter_block_call(const char *name, const void *in, void *out, size_t recvcount,
                                                 hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount),
@@ -46,7 +49,7 @@ static struct hx_call reduce_scatter_block_call(const char *name, const void *in
     return call;
 }
 
-static struct hx_call allgather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+SEEN_THROUGH struct hx_call allgather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_comm_t *comm)
 {
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count), .in = in,
@@ -114,7 +117,7 @@ static struct hx_call allgatherv_call(const char *name, const void *in, size_t c
     return call;
 }
 
-static struct hx_call alltoall_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+SEEN_THROUGH struct hx_call alltoall_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                     hx_comm_t *comm)
 {
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count), .in = in,
@@ -177,14 +180,14 @@ static struct hx_call alltoallv_call(const char *name, const void *in, const siz
     return call;
 }
 
-static struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
+SEEN_THROUGH struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_BCAST, dtype, HX_SUM, root, count), .in = buf,
                             .out = buf, .needed = {buf, buf}};
 }
 
 /* Only the root has an out. */
-static struct hx_call reduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+SEEN_THROUGH struct hx_call reduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                   hx_op_t op, int root, hx_comm_t *comm)
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE, dtype, op, root, count),
@@ -193,7 +196,7 @@ static struct hx_call reduce_call(const char *name, const void *in, void *out, s
 }
 
 /* Only the root has an out. */
-static struct hx_call gather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, int root,
+SEEN_THROUGH struct hx_call gather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, int root,
                                   hx_comm_t *comm)
 {
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_GATHER, dtype, HX_SUM, root, count), .in = in,
@@ -205,7 +208,7 @@ static struct hx_call gather_call(const char *name, const void *in, void *out, s
 }
 
 /* Only the root has an in. */
-static struct hx_call scatter_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+SEEN_THROUGH struct hx_call scatter_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                    int root, hx_comm_t *comm)
 {
     int is_root = hx_rank(comm) == root;
@@ -267,7 +270,7 @@ static struct hx_call scatterv_call(const char *name, const void *in, const size
     return call;
 }
 
-static struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
+SEEN_THROUGH struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                 hx_comm_t *comm)
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCAN, dtype, op, 0, count),
@@ -275,7 +278,7 @@ static struct hx_call scan_call(const char *name, const void *in, void *out, siz
 }
 
 /* Rank 0 has an out only in place. */
-static struct hx_call exscan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
+SEEN_THROUGH struct hx_call exscan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                   hx_op_t op, hx_comm_t *comm)
 {
     int no_out = hx_rank(comm) == 0 && in != HX_IN_PLACE;
@@ -284,125 +287,101 @@ static struct hx_call exscan_call(const char *name, const void *in, void *out, s
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, no_out ? in : out}};
 }
 
-static struct hx_call barrier_call(const char *name, hx_comm_t *comm)
+SEEN_THROUGH struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_barrier(), .needed = {name, name}};
+    return hx_call_barrier(name, comm);
 }
 
 /* ---- public functions ---------------------------------------------------------------------------------------- */
 
 #define LIST(...) __VA_ARGS__
 
+/* The plan of a blocking call that can run as it stands: it is bound, and nothing is to be put aside or done before. Else NULL. */
+SEEN_THROUGH struct hx_bound *ready(const struct hx_call *call)
+{
+    struct hx_bound *bound = hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+
+    if (!bound || call->aside != HX_ASIDE_NOTHING)
+        return NULL;
+    return hx_kind_awaits_all(&call->kind) || !hx_engine_is_far_ahead(&call->comm->engine) ? bound : NULL;
+}
+
 /* hx_i<name> and hx_<name>_init, with the parameters of <name>_call and a request. */
 #define NONBLOCKING_FORMS(name, parameters, arguments)                                                                 \
-    hx_status_t hx_i##name(LIST parameters, hx_comm_t *comm, hx_request_t **request)                                   \
+    hx_status_t hx_i##name(LIST parameters, hx_request_t **request)                                                    \
     {                                                                                                                  \
         HX_RETURN_IF_FREED(comm, "hx_i" #name);                                                                        \
-        struct hx_call call = name##_call("hx_i" #name, LIST arguments, comm);                                         \
+        struct hx_call call = name##_call("hx_i" #name, LIST arguments);                                               \
         return hx_call_make(&call, HX_NONBLOCKING, request);                                                           \
     }                                                                                                                  \
-    hx_status_t hx_##name##_init(LIST parameters, hx_comm_t *comm, hx_request_t **request)                             \
+    hx_status_t hx_##name##_init(LIST parameters, hx_request_t **request)                                              \
     {                                                                                                                  \
         HX_RETURN_IF_FREED(comm, "hx_" #name "_init");                                                                 \
-        struct hx_call call = name##_call("hx_" #name "_init", LIST arguments, comm);                                  \
+        struct hx_call call = name##_call("hx_" #name "_init", LIST arguments);                                        \
         return hx_call_make(&call, HX_PERSISTENT, request);                                                            \
     }
 
 #define ALL_FORMS(name, parameters, arguments)                                                                         \
-    hx_status_t hx_##name(LIST parameters, hx_comm_t *comm)                                                            \
+    hx_status_t hx_##name(LIST parameters)                                                                             \
     {                                                                                                                  \
         HX_RETURN_IF_FREED(comm, "hx_" #name);                                                                         \
-        struct hx_call call = name##_call("hx_" #name, LIST arguments, comm);                                          \
+        struct hx_call call = name##_call("hx_" #name, LIST arguments);                                                \
         return hx_call_make(&call, HX_BLOCKING, NULL);                                                                 \
     }                                                                                                                  \
     NONBLOCKING_FORMS(name, parameters, arguments)
 
-/* The call whose every instruction counts: no struct hx_call where the plan is bound. */
-hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
-{
-    struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count);
-    hx_status_t status;
-
-    HX_RETURN_IF_FREED(comm, "hx_allreduce");
-    hx_lock();
-    struct hx_bound *bound = hx_call_known(comm, kind, in, out);
-    if (bound) {
-        status = hx_engine_run(&comm->engine, bound, "hx_allreduce", in == HX_IN_PLACE ? out : in, out);
-    } else {
-        struct hx_call call = allreduce_call("hx_allreduce", in, out, count, dtype, op, comm);
-        status = hx_call_do(&call, HX_BLOCKING, NULL);
-    }
-    hx_unlock();
-    return status;
-}
-
-/* Likewise, where nothing has to be put aside. */
-#define QUICK_FORMS(name, coll)                                                                                        \
-    hx_status_t hx_##name(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm)                  \
+/* The same where every instruction counts: of a call that is ready only what is looked at is made. */
+#define QUICK_FORMS(name, parameters, arguments)                                                                       \
+    static __attribute__((noinline)) hx_status_t name##_do(LIST parameters)                                            \
     {                                                                                                                  \
-        struct hx_kind kind = hx_kind_of(coll, dtype, HX_SUM, 0, count);                                               \
-        hx_status_t status;                                                                                            \
-                                                                                                                       \
-        HX_RETURN_IF_FREED(comm, "hx_" #name);                                                                         \
-        hx_lock();                                                                                                     \
-        struct hx_bound *bound = in == HX_IN_PLACE ? NULL : hx_call_known(comm, kind, in, out);                        \
-        if (bound) {                                                                                                   \
-            status = hx_engine_run(&comm->engine, bound, "hx_" #name, in, out);                                        \
-        } else {                                                                                                       \
-            struct hx_call call = name##_call("hx_" #name, in, out, count, dtype, comm);                               \
-            status = hx_call_do(&call, HX_BLOCKING, NULL);                                                             \
-        }                                                                                                              \
-        hx_unlock();                                                                                                   \
-        return status;                                                                                                 \
+        struct hx_call call = name##_call("hx_" #name, LIST arguments);                                                \
+        return hx_call_do(&call, HX_BLOCKING, NULL);                                                                   \
     }                                                                                                                  \
-    NONBLOCKING_FORMS(name, (const void *in, void *out, size_t count, hx_dtype_t dtype), (in, out, count, dtype))
+    hx_status_t hx_##name(LIST parameters)                                                                             \
+    {                                                                                                                  \
+        HX_RETURN_IF_FREED(comm, "hx_" #name);                                                                         \
+        const struct hx_call call = name##_call("hx_" #name, LIST arguments);                                          \
+        struct hx_bound *bound;                                                                                        \
+                                                                                                                       \
+        return HX_LOCKED((bound = ready(&call)) ? hx_engine_run(&comm->engine, bound, "hx_" #name, call.in, call.out)  \
+                                                : name##_do(LIST arguments));                                          \
+    }                                                                                                                  \
+    NONBLOCKING_FORMS(name, parameters, arguments)
 
-NONBLOCKING_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op),
-                  (in, out, count, dtype, op))
-ALL_FORMS(reduce_scatter_block, (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op),
-          (in, out, recvcount, dtype, op))
-QUICK_FORMS(allgather, HX_COLL_ALLGATHER)
-ALL_FORMS(reduce_scatter, (const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op),
-          (in, out, counts, dtype, op))
+QUICK_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+            (in, out, count, dtype, op, comm))
+QUICK_FORMS(reduce_scatter_block,
+            (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+            (in, out, recvcount, dtype, op, comm))
+QUICK_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
+            (in, out, count, dtype, comm))
+ALL_FORMS(reduce_scatter,
+          (const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+          (in, out, counts, dtype, op, comm))
 ALL_FORMS(allgatherv,
-          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype),
-          (in, count, out, counts, displs, dtype))
-QUICK_FORMS(alltoall, HX_COLL_ALLTOALL)
+          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, hx_comm_t *comm),
+          (in, count, out, counts, displs, dtype, comm))
+QUICK_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
+            (in, out, count, dtype, comm))
 ALL_FORMS(alltoallv,
           (const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts, const size_t *rdispls,
-           hx_dtype_t dtype),
-          (in, scounts, sdispls, out, rcounts, rdispls, dtype))
-ALL_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root), (buf, count, dtype, root))
-ALL_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root),
-          (in, out, count, dtype, op, root))
-ALL_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
-ALL_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root), (in, out, count, dtype, root))
+           hx_dtype_t dtype, hx_comm_t *comm),
+          (in, scounts, sdispls, out, rcounts, rdispls, dtype, comm))
+QUICK_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm), (buf, count, dtype, root, comm))
+QUICK_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm),
+            (in, out, count, dtype, op, root, comm))
+QUICK_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
+            (in, out, count, dtype, root, comm))
+QUICK_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
+            (in, out, count, dtype, root, comm))
 ALL_FORMS(gatherv,
-          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, int root),
-          (in, count, out, counts, displs, dtype, root))
+          (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm),
+          (in, count, out, counts, displs, dtype, root, comm))
 ALL_FORMS(scatterv,
-          (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype, int root),
-          (in, counts, displs, out, count, dtype, root))
-ALL_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
-ALL_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op), (in, out, count, dtype, op))
-
-hx_status_t hx_barrier(hx_comm_t *comm)
-{
-    HX_RETURN_IF_FREED(comm, "hx_barrier");
-    struct hx_call call = barrier_call("hx_barrier", comm);
-    return hx_call_make(&call, HX_BLOCKING, NULL);
-}
-
-hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request)
-{
-    HX_RETURN_IF_FREED(comm, "hx_ibarrier");
-    struct hx_call call = barrier_call("hx_ibarrier", comm);
-    return hx_call_make(&call, HX_NONBLOCKING, request);
-}
-
-hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request)
-{
-    HX_RETURN_IF_FREED(comm, "hx_barrier_init");
-    struct hx_call call = barrier_call("hx_barrier_init", comm);
-    return hx_call_make(&call, HX_PERSISTENT, request);
-}
+          (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
+          (in, counts, displs, out, count, dtype, root, comm))
+QUICK_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+            (in, out, count, dtype, op, comm))
+QUICK_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+            (in, out, count, dtype, op, comm))
+QUICK_FORMS(barrier, (hx_comm_t *comm), (comm))

@@ -195,7 +195,7 @@ hx_status_t hx_comm_replan(struct hx_comm *comm)
 
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
-    struct hx_call barrier = {.name = "hx_comm_free", .comm = comm, .kind = hx_kind_barrier(), .needed = {&barrier, &barrier}};
+    struct hx_call barrier = hx_call_barrier("hx_comm_free", comm);
     hx_status_t status = HX_SUCCESS;
 
     if (!comm)

@@ -185,6 +185,7 @@ struct hx_engine {
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
+    unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */
     struct hx_run run;       /* that of the first */
     enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
@@ -242,9 +243,6 @@ hx_status_t hx_run_end(struct hx_run *run);
 
 /* Let all non-blocking calls of this process move that can. */
 void hx_requests_progress(struct hx_world *world);
-
-/* Is a barrier due before the next rooted call? The same on all ranks. */
-int hx_engine_is_far_ahead(const struct hx_engine *engine);
 
 /* ---- inside the engine */
 

@@ -55,7 +55,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     if ((status = hx_bind(engine, kind, &bound)) != HX_SUCCESS)
         return hx_comm_break(engine->comm, status);
     if (kind.coll == HX_COLL_BARRIER)
-        in = out = &first->token;
+        in = out = &engine->token;
     else if (engine->part == HX_PART_CALL)
         hx_call_aside(&first->call, first->aside, &in, &out);
     if (hx_coll_has_traffic(kind.coll))

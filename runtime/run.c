@@ -279,11 +279,6 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-int hx_engine_is_far_ahead(const struct hx_engine *engine)
-{
-    return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
-}
-
 /* A member of this node that has not left the call before the last, whose slots are now written anew; -1: all have. */
 static int slots_user(const struct hx_engine *engine)
 {
