@@ -93,9 +93,19 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
     return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks * d->fullest->nstages; /* of a flat one, channels */
 }
 
+/* Messages that all begin at once and end in nobody's sum: cutting them would overlap nothing. */
+static int nothing_overlaps(const struct hx_planner *planner, const struct hx_candidate *candidate)
+{
+    double rounds, messages, vectors;
+
+    return candidate->lanes == 0 && planner->shape->max_local == 1 && !hx_coll_reduces(candidate->coll) &&
+           hx_cost_book(candidate->flat, planner->shape->nranks, &rounds, &messages, &vectors) == 0 && rounds < 2;
+}
+
 /* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over
  * EFA, 240 KB over TCP); more where a message would be too long. */
-static uint64_t coarse_slices(const struct hx_planner *planner, const struct deciding *d, double bytes)
+static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, const struct deciding *d,
+                              double bytes)
 {
     double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
     uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / hx_cost_least_message(&planner->cost));
@@ -104,6 +114,8 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct dec
 
     if (wanted > HX_COARSE_SLICES_MAX)
         wanted = HX_COARSE_SLICES_MAX;
+    if (nothing_overlaps(planner, candidate))
+        wanted = 1;
     if (planner->forced_slice > 0 && (double)wanted * (double)planner->forced_slice > bytes)
         wanted = at_least_one(bytes / (double)planner->forced_slice);
     return wanted > needed ? wanted : needed;
@@ -147,7 +159,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
 
     if (status != HX_SUCCESS)
         return status;
-    coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, &d, bytes) : 1;
+    coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
     choice->window_coarse = hx_coarse_window(plan);
     choice->coarse_slices = coarse;

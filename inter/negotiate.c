@@ -337,6 +337,6 @@ size_t hx_profile_chunk_bytes(const struct fi_info *info)
     size_t bytes = 64 << 10; /* efa: sends above need a round trip */
 
     if (hx_provider_is_native_tcp(info))
-        bytes = 256 << 10;
+        bytes = 1 << 20;
     return bytes < info->ep_attr->max_msg_size ? bytes : info->ep_attr->max_msg_size;
 }
