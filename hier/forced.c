@@ -45,11 +45,18 @@ static int item_parse(const char *text, struct item *item, const char **next)
     return item->ranged ? range_parse(item) : 0;
 }
 
+/* A flat plan may be named as it is shown: flat(ring) is ring. */
 static const char *item_name(const struct item *item)
 {
+    static const char shown[] = "flat(";
     int is_hier = item->name == (int)strlen(item_hier) && !strncmp(item->text, item_hier, (size_t)item->name);
+    size_t before = strlen(shown), length = (size_t)item->name;
 
-    return is_hier ? item_hier : hx_algorithm_name(item->text, (size_t)item->name);
+    if (is_hier)
+        return item_hier;
+    if (length > before + 1 && !strncmp(item->text, shown, before) && item->text[length - 1] == ')')
+        return hx_algorithm_name(item->text + before, length - before - 1);
+    return hx_algorithm_name(item->text, length);
 }
 
 static int items_collide(const struct item *a, const struct item *b)
@@ -93,6 +100,9 @@ static hx_status_t name_check(const char *variable, const struct item *item, enu
 
     if (name && (hx_algorithm_find(coll, scope, name) || (also && !strcmp(name, also))))
         return HX_SUCCESS;
+    if (also && !strncmp(item->text, "hier(", 5))
+        return hx_fail(HX_ERR_ENV, "%s=%s: a plan of stages is forced by %s=hier, its stages by HX_INTRA_... and HX_INTER_..., "
+                       "its lanes by HX_LANES", variable, item->text, variable);
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
         n += snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s", n ? ", " : "", a->name);

@@ -73,6 +73,7 @@ for sizes in 1000,mesh 65532,mesh 64K,rdh 1048572,rdh 1M,ring; do # by size; one
     says "chosen: flat(${sizes#*,})" 0 explain allreduce --shape 2,2 --size ${sizes%,*} --set HX_ALLREDUCE=ring:1M-,rdh,mesh:-64K
 done
 says 'chosen: hier(nary,ring,nary)' 0 explain allreduce --shape 2,2 --size 4096 --set HX_ALLREDUCE=hier:-64K --set HX_INTER_ALLREDUCE=ring:4K-8K
+says 'chosen: flat(rdh)' 0 explain allreduce --shape 2,2 --size 4096 --set 'HX_ALLREDUCE=flat(rdh):-64K,hier'
 says 'flat(ring)' 0 explain allreduce --shape 2,2 --size 64K --set HX_ALLREDUCE=hier:-64K # free there
 says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
 says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
