@@ -333,6 +333,12 @@ static const char *net_describe(const struct hx_net *net)
 {
     return net->text;
 }
+
+static void net_nic(const struct hx_net *net, struct hx_nic *nic)
+{
+    hx_nic_locate(net->info, nic);
+}
+
 static void net_profile(const struct hx_net *net, struct hx_net_profile *out)
 {
     hx_profile_cost(net->info, out);
@@ -357,6 +363,7 @@ const struct hx_net_ops hx_net_fabric = {
     .cancel = hx_message_cancel,
     .counters = net_counters,
     .describe = net_describe,
+    .nic = net_nic,
     .chunk_bytes = net_chunk_bytes,
     .profile = net_profile,
     .close = net_close,

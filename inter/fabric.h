@@ -167,6 +167,7 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
 hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
                            const struct ifaddrs *interfaces);
 int hx_nic_is_named(const struct fi_info *info, const char *names); /* by HX_NIC */
+void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic); /* its name and PCI address */
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
 void hx_nic_choice_free(struct hx_nic_choice *choice);
 

@@ -97,15 +97,11 @@ uint32_t hx_offer_network(const struct fi_info *info)
     return info->fabric_attr->name != NULL ? hash(info->fabric_attr->name) : 0;
 }
 
-static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struct ifaddrs *interfaces)
+void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
 {
     const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
 
-    *nic = (struct hx_nic){.up = hx_offer_kind(info, interfaces) != HX_KIND_DOWN,
-                           .loopback = hx_offer_kind(info, interfaces) == HX_KIND_LOOPBACK,
-                           .network = hx_offer_network(info),
-                           .routed = hx_offer_is_routed(info),
-                           .distance = 3};
+    *nic = (struct hx_nic){.distance = 3};
     snprintf(nic->name, sizeof(nic->name), "%s", info->domain_attr->name);
     if (bus != NULL && bus->bus_type == FI_BUS_PCI) {
         nic->has_pci = 1;
@@ -114,6 +110,15 @@ static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struc
         nic->device = bus->attr.pci.device_id;
         nic->function = bus->attr.pci.function_id;
     }
+}
+
+static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struct ifaddrs *interfaces)
+{
+    hx_nic_locate(info, nic);
+    nic->up = hx_offer_kind(info, interfaces) != HX_KIND_DOWN;
+    nic->loopback = hx_offer_kind(info, interfaces) == HX_KIND_LOOPBACK;
+    nic->network = hx_offer_network(info);
+    nic->routed = hx_offer_is_routed(info);
     if (nic->routed)
         hx_nic_kernel_read("/sys", nic);
     if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->speed > 0)

@@ -74,6 +74,7 @@ void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
 struct hx_node_header {
     uint64_t magic;
     _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
+    _Atomic uint64_t helpers[16]; /* those to which progress threads of the node are pinned */
     _Atomic uint32_t placed;     /* ranks that have written their cpus and place */
     _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HX_PROGRESS_THREAD: a thread of our own that lets non-blocking calls move while the program's threads compute. */
+/*
+ * HX_PROGRESS_THREAD: a thread of our own that lets non-blocking calls move while the program's threads compute. It is pinned to a core
+ * of this process (topo/helper.h) that no other progress thread of the node has taken; else, being woken by messages and asleep most of
+ * the time, it would run wherever the kernel finds room, far from the network interface or in the way of any of the program's threads.
+ */
 #include "call.h"
 #include "log.h"
+#include "startup.h"
+#include "topo/helper.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -57,6 +64,79 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+/* ---- where ------------------------------------------------------------------------------------------------------- */
+
+#define UNITS_MAX 1024
+
+static int is_none(const char *text)
+{
+    return !strcmp(text, "none");
+}
+
+hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    int unit;
+
+    if (!env->progress_core || is_none(env->progress_core) || hx_helper_units_parse(topo, env->progress_core, &unit, 1, error) > 0)
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_ENV, "HX_PROGRESS_CORE=%s: %s", env->progress_core, error);
+}
+
+/* Is it this rank's now? */
+static int unit_take(struct hx_shared *shared, int unit)
+{
+    uint64_t bit = UINT64_C(1) << (unit % 64);
+
+    return unit < UNITS_MAX && !(atomic_fetch_or_explicit(&shared->header->helpers[unit / 64], bit, memory_order_relaxed) & bit);
+}
+
+/* The best that is free, or the best; -1: none. */
+static int unit_find(const struct hx_world *world, const struct hx_topo *topo, int *units)
+{
+    struct hx_nic nic;
+    int count;
+
+    if (world->net)
+        hx_registry.net->nic(world->net, &nic);
+    count = hx_helper_units(topo, world->net ? &nic : NULL, sched_getcpu(), units, UNITS_MAX);
+    for (int i = 0; i < count; i++)
+        if (unit_take(world->shared, units[i]))
+            return units[i];
+    return count > 0 ? units[0] : -1;
+}
+
+/* The setting's; its places are counted from the node's first rank on. */
+static int unit_set(const struct hx_world *world, const struct hx_topo *topo, int *units)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    int count = is_none(world->env->progress_core) ? 0 : hx_helper_units_parse(topo, world->env->progress_core, units, UNITS_MAX, error);
+
+    return count > 0 ? units[world->shared->me % count] : -1;
+}
+
+static void thread_pin(const struct hx_world *world)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    int units[UNITS_MAX], unit;
+    struct hx_topo *topo;
+
+    if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
+        hx_warn("HX_PROGRESS_THREAD: not pinned: %s", error);
+        return;
+    }
+    unit = world->env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units);
+    if (unit < 0)
+        hx_info("progress thread: not pinned: %s", world->env->progress_core ? "HX_PROGRESS_CORE=none" : "this process has one core");
+    else if (hx_helper_pin(topo, world->progress_thread, unit) == 0)
+        hx_info("progress thread: pinned to processing unit %d", unit);
+    else
+        hx_warn("HX_PROGRESS_THREAD: cannot be pinned to processing unit %d: %s", unit, strerror(errno));
+    hx_topo_close(topo);
+}
+
+/* ---- beginning and end ------------------------------------------------------------------------------------------- */
+
 void hx_progress_thread_start(struct hx_world *world)
 {
     sigset_t all, old;
@@ -70,8 +150,12 @@ void hx_progress_thread_start(struct hx_world *world)
     error = pthread_create(&world->progress_thread, NULL, thread_main, world);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     world->has_thread = !error;
-    if (error) /* the other ranks have started: go on without */
+    if (error) { /* the other ranks have started: go on without */
         hx_warn("HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
+        return;
+    }
+    pthread_setname_np(world->progress_thread, "hierax-progress");
+    thread_pin(world);
 }
 
 void hx_progress_thread_end(struct hx_world *world)

@@ -275,17 +275,19 @@ static double ranks_per_cpu(const struct hx_world *world, const struct hx_place 
     return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
 }
 
-static hx_status_t place_find(struct hx_place *place)
+static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
 {
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
+    hx_status_t status;
 
     *place = (struct hx_place){0};
     if (hx_topo_open(NULL, NULL, &topo, error) < 0)
         return hx_fail(HX_ERR_NOMEM, "%s", error);
     hx_topo_place(topo, place);
+    status = hx_progress_core_check(env, topo);
     hx_topo_close(topo);
-    return HX_SUCCESS;
+    return status;
 }
 
 static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
@@ -329,7 +331,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
     struct hx_failure unjoined = {0};
     hx_status_t status = HX_SUCCESS, fenced;
 
-    hx_failure_keep(failure, world->rank, place_find(place));
+    hx_failure_keep(failure, world->rank, place_find(world->env, place));
     if (world->rank == 0)
         status = hx_job_put(world->boot, world->env, place);
     if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)

@@ -18,4 +18,7 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the rank
 hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place);
 hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job, unsigned char secret[HX_SECRET_BYTES]);
 
+/* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
+hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);
+
 #endif

@@ -63,6 +63,7 @@ struct hx_net_seat {
 };
 
 struct hx_net; /* an open endpoint */
+struct hx_nic; /* topo/nic.h */
 
 struct hx_net_ops {
     const char *name;
@@ -101,6 +102,9 @@ struct hx_net_ops {
 
     /* One line for the log: provider, version, interface, chunk, credits, wait object. */
     const char *(*describe)(const struct hx_net *net);
+
+    /* Name and place of its interface, the first choice if there are several. */
+    void (*nic)(const struct hx_net *net, struct hx_nic *nic);
 
     /* Largest message chunk, for the planner. */
     size_t (*chunk_bytes)(const struct hx_net *net);

@@ -3,12 +3,15 @@
 #ifndef HX_MACHINE_H
 #define HX_MACHINE_H
 #include "cores.h"
-#include "place.h"
+#include "nic.h"
 
 struct hx_topo {
     hwloc_topology_t hwloc; /* the whole machine: what is near to what does not depend on limits */
     struct hx_cores cores;
     int described; /* from a file or a description: nothing may be asked of the machine we run on */
 };
+
+/* As hx_nic_distances, from these processing units. */
+int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic);
 
 #endif

@@ -35,13 +35,13 @@ static hwloc_obj_t find_device(hwloc_topology_t hwloc, const struct hx_nic *nic)
     return NULL;
 }
 
-static int distance_of(const struct hx_topo *topo, const struct hx_nic *nic)
+int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic)
 {
     hwloc_obj_t device = find_device(topo->hwloc, nic);
     hwloc_obj_t above = device ? hwloc_get_non_io_ancestor_obj(topo->hwloc, device) : NULL;
     if (!above || hwloc_bitmap_iszero(above->cpuset))
         return 3;
-    hwloc_const_bitmap_t here = topo->cores.bound, there = above->cpuset;
+    hwloc_const_bitmap_t there = above->cpuset;
     if (one_holds(topo, HWLOC_OBJ_NUMANODE, here, there) || one_holds(topo, HWLOC_OBJ_L3CACHE, here, there))
         return 0;
     if (one_holds(topo, HWLOC_OBJ_PACKAGE, here, there))
@@ -54,7 +54,7 @@ static int distance_of(const struct hx_topo *topo, const struct hx_nic *nic)
 void hx_nic_distances(const struct hx_topo *topo, struct hx_nic *nics, int n)
 {
     for (int i = 0; i < n; i++)
-        nics[i].distance = distance_of(topo, &nics[i]);
+        nics[i].distance = hx_nic_distance(topo, topo->cores.bound, &nics[i]);
 }
 
 /* Negative when a is better. */

@@ -40,6 +40,10 @@ for nodes in -1 1,,2 1,2, 3,0 3,-1 three 1.5 0,3 1:2; do
 done
 refused 3 2 1 HX_SLICE HX_SLICE=12parsecs
 refused 3 2 1 HX_TIMEOUT HX_TIMEOUT=soon
+for units in x 1,,2 3-2 all; do
+    refused 3 2 1 "HX_PROGRESS_CORE=$units: expected processing units, as in 7 or 6,7 or 12-15, or none" "HX_PROGRESS_CORE=$units"
+done
+refused 3 2 1 "HX_PROGRESS_CORE=0-99999: this process may not use processing unit" HX_PROGRESS_CORE=0-99999 HX_PROGRESS_THREAD=1
 refused 3 2 1 'HX_LOG' HX_LOG=loud
 has "$tmp/out" debug HX_LOG
 refused 3 2 1 HX_LANES HX_LANES=100000

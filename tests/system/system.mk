@@ -43,4 +43,4 @@ tests_system_counted_LDADD = libhierax.la
 dist_tests_list += tests/system/stats.sh
 tests_system_scale_SOURCES = tests/system/scale.c
 tests_system_scale_LDADD = libhierax_internal.la
-dist_tests_list += tests/system/scale.sh
+dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh
