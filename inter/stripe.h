@@ -5,8 +5,9 @@
  *     0 1 2 3 | 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
  *     1 2 0 1   2 0 1 2
  *
- * Short messages take the edge's first path. A long one that has HX_STRIPE_BYTES for each path gives all of them the
- * same number of chunks; others, being of one chunk, begin anywhere, so that many of them use all paths too.
+ * A message that has HX_STRIPE_BYTES for each path gives all of them the same number of chunks; others, being of one
+ * chunk, begin anywhere, so that many of them use all paths too. Where a message begins does not depend on its length:
+ * ends that expect another length still meet, and tell.
  */
 #ifndef HX_STRIPE_H
 #define HX_STRIPE_H
@@ -29,7 +30,7 @@ static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct h
 {
     uint64_t turn;
 
-    if (edge->npaths == 1 || !hx_op_is_large(op))
+    if (edge->npaths == 1)
         return &edge->paths[0];
     turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
     return &edge->paths[(turn + op->posted_bytes / op->chunk_bytes) % (uint64_t)edge->npaths];

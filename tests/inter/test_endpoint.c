@@ -248,17 +248,24 @@ static void case_cancel_send(struct world *w)
         usleep(1000);
 }
 
+/* Each length on either side of those at which messages are sent otherwise; each by several match ids, and so by every path. */
 static void case_mismatch(struct world *w)
 {
-    static uint8_t buffer[6000];
-    struct hx_segment to = {buffer, 4000}, from = {buffer, 6000};
+    static const size_t lengths[][2] = {{4000, 6000}, {8000, 9000}, {8192, 40000}, {9000, 100000}};
+    static uint8_t buffer[100000];
+    char sent[16], expected[16];
     struct hx_net_op op;
 
-    if (w->me == 0) {
-        check(finish(w, post(w, &op, HX_NET_SEND, 1, 1, &to, 1)) == 1);
-    } else {
-        check(finish(w, post(w, &op, HX_NET_RECV, 0, 1, &from, 1)) == -HX_ERR_TRANSPORT);
-        check(strstr(hx_last_detail(), "4000") != NULL && strstr(hx_last_detail(), "6000") != NULL);
+    for (uint64_t i = 0; i < 32; i++) {
+        struct hx_segment to = {buffer, lengths[i / 8][0]}, from = {buffer, lengths[i / 8][1]};
+        if (w->me == 0) {
+            check(finish(w, post(w, &op, HX_NET_SEND, 1, i, &to, 1)) == 1);
+            continue;
+        }
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, i, &from, 1)) == -HX_ERR_TRANSPORT);
+        snprintf(sent, sizeof(sent), " %zu ", to.bytes);
+        snprintf(expected, sizeof(expected), " %zu ", from.bytes);
+        check(strstr(hx_last_detail(), sent) != NULL && (from.bytes > ops->chunk_bytes(w->net) || strstr(hx_last_detail(), expected) != NULL));
     }
 }
 
