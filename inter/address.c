@@ -145,16 +145,56 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
                                               (const struct address_blob *)buffer_b);
 }
 
-static int is_of_this_host(const struct hx_rail *rail, const void *name)
+/* The IP address in a name of that many bytes, and its length; NULL: it holds none. */
+static const void *ip_of(const void *name, size_t bytes, size_t *length)
 {
-    const struct sockaddr *own = rail->info->src_addr, *peer = name;
+    const struct sockaddr *address = name;
 
-    if (own == NULL || own->sa_family != peer->sa_family)
-        return 0;
-    if (own->sa_family == AF_INET)
-        return ((const struct sockaddr_in *)own)->sin_addr.s_addr == ((const struct sockaddr_in *)peer)->sin_addr.s_addr;
-    return own->sa_family == AF_INET6 && memcmp(&((const struct sockaddr_in6 *)own)->sin6_addr,
-                                                &((const struct sockaddr_in6 *)peer)->sin6_addr, 16) == 0;
+    if (name != NULL && bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
+        *length = sizeof(struct in_addr);
+        return &((const struct sockaddr_in *)name)->sin_addr;
+    }
+    if (name != NULL && bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
+        *length = sizeof(struct in6_addr);
+        return &((const struct sockaddr_in6 *)name)->sin6_addr;
+    }
+    *length = 0;
+    return NULL;
+}
+
+struct ip {
+    const void *address;
+    size_t length;
+};
+
+static struct ip ip_of_rail(const struct hx_rail *rail)
+{
+    struct ip ip;
+
+    ip.address = ip_of(rail->info->src_addr, rail->info->src_addrlen, &ip.length);
+    return ip;
+}
+
+static struct ip ip_of_peer(const struct rail_blob *rail)
+{
+    struct ip ip;
+
+    ip.address = ip_of(rail->name, rail->name_bytes, &ip.length);
+    return ip;
+}
+
+static int ip_compare(struct ip a, struct ip b)
+{
+    if (a.length != b.length)
+        return a.length < b.length ? -1 : 1;
+    return a.length > 0 ? memcmp(a.address, b.address, a.length) : 0;
+}
+
+static int is_of_this_host(const struct hx_rail *rail, const struct rail_blob *peer)
+{
+    struct ip own = ip_of_rail(rail);
+
+    return own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0;
 }
 
 /* libfabric's sockets provider leaves the head of a message in TCP's receive buffer until all of its 24 bytes are
@@ -162,11 +202,11 @@ static int is_of_this_host(const struct hx_rail *rail, const void *name)
  * until that segment has been read to the end: when it ends within a head, both wait for ever. Buffers long enough for
  * several segments prevent it, but FI_SOCKETS_MAX_BUF_SZ gives them to accepted connections only. So send nothing over
  * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
-static void keep_moving(const struct hx_path *path, const void *name)
+static void keep_moving(const struct hx_path *path, const struct rail_blob *peer)
 {
     const uint64_t none = 0;
 
-    if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, name))
+    if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
         fi_tinject(path->rail->ep, &none, sizeof(none), path->addr, HX_CREDIT_MATCH << HX_CHUNK_BITS);
 }
 
@@ -180,8 +220,37 @@ static hx_status_t path_add(struct hx_edge *edge, struct hx_rail *rail, const st
     if (fi_av_insert(rail->av, to->name, 1, &path->addr, 0, NULL) != 1)
         return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
                        rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
-    keep_moving(path, to->name);
+    keep_moving(path, to);
     return HX_SUCCESS;
+}
+
+/* Which of n addresses has `place` smaller ones? */
+static int by_address(const struct ip *ips, int n, int place)
+{
+    for (int i = 0; i < n; i++) {
+        int smaller = 0;
+        for (int k = 0; k < n; k++) {
+            int order = ip_compare(ips[k], ips[i]);
+            smaller += order < 0 || (order == 0 && k < i);
+        }
+        if (smaller == place)
+            return i;
+    }
+    return 0;
+}
+
+/* Without a network in common there may be ways between their networks: likely from the first by address to the first, from the
+ * second to the second, as planes of a fabric are numbered. Pairs of ranks take these in turn. */
+static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct rail_blob *const *theirs, int ntheirs)
+{
+    int mine = net->nrails_told, place = (net->rank + edge->peer) % (mine < ntheirs ? mine : ntheirs);
+    struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];
+
+    for (int i = 0; i < mine; i++)
+        own[i] = ip_of_rail(&net->rails[i]);
+    for (int i = 0; i < ntheirs; i++)
+        other[i] = ip_of_peer(theirs[i]);
+    return path_add(edge, &net->rails[by_address(own, mine, place)], theirs[by_address(other, ntheirs, place)]);
 }
 
 /* A path for each two rails of one network, in the order that the lower rank has them: so both ends find the same. */
@@ -203,9 +272,7 @@ static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const st
             status = path_add(edge, rail, to);
             break;
         }
-    if (edge->npaths == 0) /* there may be a way between their networks */
-        status = path_add(edge, &net->rails[0], theirs[0]);
-    return status;
+    return edge->npaths == 0 ? way_make(net, edge, theirs, blob->nrails) : status;
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)

@@ -66,5 +66,17 @@ check "a link goes down" link 2 eth1 down
 check "it is not used" used 2 eth0
 check "3 and 1, one interface in common: right" checked 3,1
 check "forced all the same: refused, and named" refused
+
+# The second host moves to networks of its own, with a way from eth0 to eth0 and from eth1 to eth1.
+part() {
+    local i
+    link 2 eth1 up || return 1
+    for i in 0 1; do
+        "$lab" exec 2 -- ip addr flush dev eth$i && "$lab" exec 2 -- ip addr add 10.98.$i.2/24 dev eth$i &&
+            "$lab" exec 2 -- ip route add 10.99.$i.0/24 dev eth$i && "$lab" exec 1 -- ip route add 10.98.$i.0/24 dev eth$i || return 1
+    done
+}
+check "networks that are routed, each to its like" part
+check "2 x 2: no network in common: right" checked 2
 check "lab down" "$lab" down
 finish
