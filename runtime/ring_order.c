@@ -112,27 +112,42 @@ static struct hx_link link_measure(struct meter *m)
     return link;
 }
 
-/* By each leader; matrix is rank 0's. */
-static hx_status_t links_measure(struct meter *m, const struct hx_world *world, struct hx_link *matrix)
+/* The leaders' communicator, by each of them. */
+static hx_status_t leaders_meet(struct meter *m, const struct hx_world *world)
 {
-    const struct hx_shape *shape = world->comms->shape;
     int *leaders = malloc((size_t)m->n * sizeof(*leaders));
 
     if (!leaders)
         return hx_fail(HX_ERR_NOMEM, "no memory for %d nodes", m->n);
     for (int node = 0; node < m->n; node++)
-        leaders[node] = hx_shape_member(shape, node, 0);
+        leaders[node] = hx_shape_member(world->comms->shape, node, 0);
     m->status = hx_comm_group(world->comms, leaders, m->n, &m->leaders);
     free(leaders);
-    if (m->status != HX_SUCCESS)
-        return m->status;
-    for (int round = 0; round < hx_pair_rounds(m->n); round++) {
-        m->partner = hx_pair_partner(m->me, round, m->n);
-        m->row[m->partner] = link_measure(m);
+    return m->status;
+}
+
+/* All ranks meet after each round: so HX_TIMEOUT bounds each, not all of them together. */
+static hx_status_t rounds_run(struct meter *m, struct hx_comm *comm, int leads)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    for (int round = 0; status == HX_SUCCESS && round < hx_pair_rounds(comm->shape->nnodes); round++) {
+        if (leads) {
+            m->partner = hx_pair_partner(m->me, round, m->n);
+            m->row[m->partner] = link_measure(m);
+        }
+        status = hx_barrier(comm);
     }
+    return status;
+}
+
+/* The rows of all leaders; matrix is rank 0's. */
+static hx_status_t links_gather(struct meter *m, struct hx_link *matrix)
+{
     if (m->status == HX_SUCCESS)
         m->status = hx_gather(m->row, matrix, 2 * (size_t)m->n, HX_FLOAT64, 0, m->leaders);
-    hx_comm_free(m->leaders);
+    if (m->leaders)
+        hx_comm_free(m->leaders);
     return m->status;
 }
 
@@ -184,7 +199,11 @@ static hx_status_t order_measure(struct hx_world *world, int n, int *order)
     if ((status = hx_allreduce(HX_IN_PLACE, &lacks, 1, HX_INT32, HX_MAX, comm)) == HX_SUCCESS && lacks)
         status = hx_fail(HX_ERR_NOMEM, "HX_RING_ORDER=auto: some rank has no memory to measure the links of %d nodes", n);
     if (status == HX_SUCCESS && leads)
-        order[n] = (int)links_measure(&meter, world, world->links);
+        meter.status = leaders_meet(&meter, world);
+    if (status == HX_SUCCESS)
+        status = rounds_run(&meter, comm, leads);
+    if (status == HX_SUCCESS && leads)
+        order[n] = (int)links_gather(&meter, world->links);
     meter_close(&meter);
     if (status == HX_SUCCESS && comm->rank == 0 && order[n] == HX_SUCCESS)
         order[n] = (int)order_solve(world->links, n, order);

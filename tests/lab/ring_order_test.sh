@@ -55,4 +55,22 @@ check "the slow link shows" slow_is_slow
 check "HX_RING_ORDER=auto is within 5 % of the best order" auto
 tail -n 1 "$scratch/log"
 check "lab down" "$lab" down
+
+# Five rounds of more than a second each, and nobody waits longer than for one.
+measured_slowly() {
+    local start=$SECONDS
+    HX_TIMEOUT=3 HX_RING_ORDER=auto HX_LOG=info "$lab" coll_run 5 2 -- "$top_builddir/tools/coll_bench" barrier --warmup 1 --repetitions 3 \
+        2>"$scratch/bench.err" || { cat "$scratch/bench.err"; return 1; }
+    grep "rings pass the nodes in the order" "$scratch/bench.err" && [ $((SECONDS - start)) -gt 3 ]
+}
+limit() {
+    local host
+    for host in 1 2 3 4 5; do # the lab's own limit lets some hundreds of KB pass at once
+        "$lab" exec $host -- tc qdisc change dev eth0 root tbf rate 1mbit burst 16kb latency 2s || return 1
+    done
+}
+check "lab up" "$lab" up 5 --rate 100
+check "1 Mbit/s" limit
+check "HX_TIMEOUT bounds each round of measuring, not all together" measured_slowly
+check "lab down" "$lab" down
 finish
