@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings that force algorithms: HX_ALLREDUCE=ring:1M-,mesh:-64K is the ring from 1 MiB on and the mesh below 64 KiB. Each item is a name,
- * and the sizes that it is for: from FROM on and below TO, in bytes of the whole vector. One without sizes is for all that are left.
+ * Settings that force algorithms: HX_ALLREDUCE=ring:1M-,mesh:-64K is the ring from 1 MiB on and the mesh below 64 KiB.
+ * Each item is a name, and the sizes that it is for: from FROM on and below TO, in bytes of the whole vector. One
+ * without sizes is for all that are left.
  */
 #include "planner.h"
 #include "runtime/env_value.h"
@@ -9,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANGE_HELP "expected NAME or NAME:FROM-TO (from FROM on, below TO; one of them may be left out), as in ring:1M-,mesh:-64K"
+#define RANGE_HELP \
+    "expected NAME or NAME:FROM-TO (from FROM on, below TO; one of them may be left out), as in ring:1M-,mesh:-64K"
 
 struct item {
     const char *text; /* name, and what follows */
@@ -91,7 +93,8 @@ void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes)
     }
 }
 
-static hx_status_t name_check(const char *variable, const struct item *item, enum hx_coll coll, unsigned scope, const char *also)
+static hx_status_t name_check(const char *variable, const struct item *item, enum hx_coll coll, unsigned scope,
+                              const char *also)
 {
     const char *name = item_name(item);
     char choices[256];
@@ -101,16 +104,19 @@ static hx_status_t name_check(const char *variable, const struct item *item, enu
     if (name && (hx_algorithm_find(coll, scope, name) || (also && !strcmp(name, also))))
         return HX_SUCCESS;
     if (also && !strncmp(item->text, "hier(", 5))
-        return hx_fail(HX_ERR_ENV, "%s=%s: a plan of stages is forced by %s=hier, its stages by HX_INTRA_... and HX_INTER_..., "
-                       "its lanes by HX_LANES", variable, item->text, variable);
+        return hx_fail(HX_ERR_ENV,
+                       "%s=%s: a plan of stages is forced by %s=hier, its stages by HX_INTRA_... and HX_INTER_..., "
+                       "its lanes by HX_LANES",
+                       variable, item->text, variable);
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
         n += snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s", n ? ", " : "", a->name);
-    return hx_fail(HX_ERR_ENV, "%s=%.*s: no such algorithm for %s here; choose one of %s", variable, item->name, item->text,
-                   hx_coll_name(coll), choices);
+    return hx_fail(HX_ERR_ENV, "%s=%.*s: no such algorithm for %s here; choose one of %s", variable, item->name,
+                   item->text, hx_coll_name(coll), choices);
 }
 
-static hx_status_t value_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope, const char *also)
+static hx_status_t value_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope,
+                               const char *also)
 {
     const char *next = value, *other_next;
     hx_status_t status = HX_SUCCESS;
@@ -118,16 +124,17 @@ static hx_status_t value_check(const char *variable, const char *value, enum hx_
 
     while (next && status == HX_SUCCESS) {
         if (item_parse(next, &item, &next) < 0)
-            return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length, item.text);
+            return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length,
+                           item.text);
         if (item.ranged && (hx_coll_has_traffic(coll) || coll == HX_COLL_BARRIER))
-            return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes", variable, value,
-                           hx_coll_name(coll));
+            return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes",
+                           variable, value, hx_coll_name(coll));
         status = name_check(variable, &item, coll, scope, also);
         for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {
             item_parse(other_next, &other, &other_next);
             if (items_collide(&other, &item))
-                status = hx_fail(HX_ERR_ENV, "%s=%s: \"%.*s\" and \"%.*s\" are for the same sizes; " RANGE_HELP, variable, value,
-                                 other.length, other.text, item.length, item.text);
+                status = hx_fail(HX_ERR_ENV, "%s=%s: \"%.*s\" and \"%.*s\" are for the same sizes; " RANGE_HELP,
+                                 variable, value, other.length, other.text, item.length, item.text);
         }
     }
     return status;
@@ -176,8 +183,8 @@ hx_status_t hx_forced_check(const struct hx_planner *planner)
             const char *also;
         } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, "hier"}, /* of one level: forces nothing */
                       {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
-                      {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c, HX_SCOPE_INTER,
-                       NULL}};
+                      {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c,
+                       HX_SCOPE_INTER, NULL}};
         for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
             char variable[64];
             snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);

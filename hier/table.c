@@ -49,7 +49,8 @@ const char *hx_table_foreign(const struct hx_table *table, char text[256])
     return text;
 }
 
-void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape, const char *provider)
+void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape,
+                  const char *provider)
 {
     memset(entry, 0, sizeof(*entry));
     entry->coll = coll;
@@ -78,7 +79,8 @@ int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entr
     return key_order(a, b) == 0;
 }
 
-const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes)
+const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n,
+                                           const struct hx_table_entry *key, uint64_t bytes)
 {
     for (int i = 0; i < n; i++)
         if (entries[i].from_bytes <= bytes && bytes <= entries[i].to_bytes && hx_table_same_key(&entries[i], key))
@@ -99,7 +101,8 @@ const struct hx_table_entry *hx_table_sort(struct hx_table *table)
     if (table->n > 1)
         qsort(table->entries, (size_t)table->n, sizeof(*table->entries), entry_order);
     for (int i = 1; i < table->n; i++)
-        if (hx_table_same_key(&table->entries[i - 1], &table->entries[i]) && table->entries[i - 1].to_bytes >= table->entries[i].from_bytes)
+        if (hx_table_same_key(&table->entries[i - 1], &table->entries[i]) &&
+            table->entries[i - 1].to_bytes >= table->entries[i].from_bytes)
             return &table->entries[i - 1];
     return NULL;
 }

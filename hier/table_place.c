@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Places in a JSON text: see table_place.h. Strings are the only thing to be careful with; what is between them is counted. */
+/* Places in a JSON text: see table_place.h. Strings are the only thing to be careful with; what is between them is
+ * counted. */
 #include "table_place.h"
 #include <string.h>
 
@@ -105,7 +106,8 @@ const char *hx_place_fault(const char *text, size_t *at)
             continue;
         }
         size_t end = string_skip(text, i);
-        const char *fault = text[space_skip(text, end)] == ':' ? name_fault(&names[depth], text + i + 1, end - i - 2) : NULL;
+        const char *fault =
+            text[space_skip(text, end)] == ':' ? name_fault(&names[depth], text + i + 1, end - i - 2) : NULL;
         if (fault)
             return *at = i, fault;
         i = end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * KangaRing all-gather: one of each pair of members that share a cache is on the ring; it duplicates each arriving block
- * to its mate and to the next pair (kangaring.h has the picture).
+ * KangaRing all-gather: one of each pair of members that share a cache is on the ring; it duplicates each arriving
+ * block to its mate and to the next pair (kangaring.h has the picture).
  *
  *   p = 8, round i:  r -> r+2  block r-2i        r -> mate  block r-2i        ceil(p/2) rounds, the last one to mates only
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All-gather by Bruck's exchange to the base k: who has the blocks of c members from itself on gets those of the k-1 runs
- * of c members behind, all in one round, and then has k c. Member r calls block r+i its R[i]; ranges of blocks wrap around,
- * so nothing is ever rotated.
+ * All-gather by Bruck's exchange to the base k: who has the blocks of c members from itself on gets those of the k-1
+ * runs of c members behind, all in one round, and then has k c. Member r calls block r+i its R[i]; ranges of blocks
+ * wrap around, so nothing is ever rotated.
  *
  *   k = 4, p = 10:  round 0   R[1] from r+1, R[2] from r+2, R[3] from r+3        round 1   R[4..7] from r+4, R[8..9] from r+8
  *

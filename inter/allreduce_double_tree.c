@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All-reduce up and down two binary trees, half of the vector each, slice by slice (double_tree.h has the picture). Here
- * all members stand in the trees, and the halves of the sum are complete at their tops.
+ * All-reduce up and down two binary trees, half of the vector each, slice by slice (double_tree.h has the picture).
+ * Here all members stand in the trees, and the halves of the sum are complete at their tops.
  *
  * Cost for m slices, of which enough are under way: 2 (m + floor(log2(p - 1)) + 1) (alpha + S/m beta). Any p, any
  * operation: folds in the order of members.
@@ -21,5 +21,6 @@ void hx_allreduce_double_tree(struct hx_builder *b)
     }
     hx_double_tree_reduce(b, &role, 0);
     hx_join_all(b); /* in and out may be the same memory: what is sent must be gone before the result comes */
-    hx_double_tree_bcast(b, &role, 0, hx_double_tree_rounds(b->p) - 2); /* on the way up and down nobody meets the tops from outside */
+    /* on the way up and down nobody meets the tops from outside */
+    hx_double_tree_bcast(b, &role, 0, hx_double_tree_rounds(b->p) - 2);
 }

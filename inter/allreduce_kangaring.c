@@ -3,8 +3,8 @@
  * KangaRing all-reduce: a KangaRing reduce-scatter, then a KangaRing all-gather of the sums (kangaring.h has the
  * picture).
  *
- * Cost: 2 ceil(p/2) alpha + 2 S (p-1)/p beta: half the rounds of the ring, and only half of what each member sends leaves
- * its pair. Any p. The operation must be commutative.
+ * Cost: 2 ceil(p/2) alpha + 2 S (p-1)/p beta: half the rounds of the ring, and only half of what each member sends
+ * leaves its pair. Any p. The operation must be commutative.
  * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards and forwards.
  */
 #include "algorithms.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcast down two binary trees, half of the vector each, slice by slice (double_tree.h has the picture). The root sends
- * one half to the top of each tree of all others; these are numbered from the root on.
+ * Broadcast down two binary trees, half of the vector each, slice by slice (double_tree.h has the picture). The root
+ * sends one half to the top of each tree of all others; these are numbered from the root on.
  *
- * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta): as much bandwidth as a chain, with the latency of a
- * tree. Any p, any root. For large vectors and many members.
+ * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta): as much bandwidth as a chain, with the latency of
+ * a tree. Any p, any root. For large vectors and many members.
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
 #include "algorithms.h"

@@ -33,7 +33,8 @@ static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; locked memory is limited to %llu KiB: set ulimit -l unlimited",
+        hx_fail(HX_ERR_NOMEM,
+                "registering %zu bytes with %s: %s; locked memory is limited to %llu KiB: set ulimit -l unlimited",
                 bytes, provider, fi_strerror(-rc), (unsigned long long)limit.rlim_cur >> 10);
     else
         hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (ulimit -l is unlimited)", bytes, provider,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which block when: the schedule of a broadcast of m blocks in m - 1 + q rounds, q = ceil(log2 p), the fewest that there
- * can be, for any p. In round i number r sends one block to r + s(k) and receives one from r - s(k), k = i mod q; the skips
- * are those of circulant.h, counted from the smallest: s(0) = 1, s(k) is half of s(k+1), rounded up, s(q) = p.
+ * Which block when: the schedule of a broadcast of m blocks in m - 1 + q rounds, q = ceil(log2 p), the fewest that
+ * there can be, for any p. In round i number r sends one block to r + s(k) and receives one from r - s(k), k = i mod q;
+ * the skips are those of circulant.h, counted from the smallest: s(0) = 1, s(k) is half of s(k+1), rounded up, s(q) =
+ * p.
  *
- * After q rounds the same begins anew, q blocks further on. So each number has q block numbers to receive, and its sends
- * are what the receivers say. It receives its base block first of all, in the round where its own path from the root ends,
- * and one block of each of the q - 1 rounds before: that is, numbers -1 .. -q, one of them replaced by the base block.
+ * After q rounds the same begins anew, q blocks further on. So each number has q block numbers to receive, and its
+ * sends are what the receivers say. It receives its base block first of all, in the round where its own path from the
+ * root ends, and one block of each of the q - 1 rounds before: that is, numbers -1 .. -q, one of them replaced by the
+ * base block.
  *
  *   p = 9, q = 4, s = 1 2 3 5       r         0   1   2   3   4   5   6   7   8
  *                                   base      -   0   1   2   0   3   0   1   2
@@ -16,8 +18,8 @@
  *                                            -4  -1  -1  -1  -1   3   0   1   2         3         r-5
  *
  * How: a path is a sum of different skips. For round k take the path, the largest skips first, that ends between the
- * places r - s(k+1) and r - s(k) and below the one of the round before; its last skip is the block, and is not used again.
- * That takes O(log p) steps in all; what is sent is looked up at the receivers, O(log^2 p).
+ * places r - s(k+1) and r - s(k) and below the one of the round before; its last skip is the block, and is not used
+ * again. That takes O(log p) steps in all; what is sent is looked up at the receivers, O(log^2 p).
  *
  * Source: J. L. Traeff, "Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast,
  * reduction and all-reduction", arXiv 2407.18004.
@@ -104,7 +106,8 @@ static inline struct hx_circulant_schedule hx_circulant_schedule_of(int p, int r
 
 /* ---- m blocks: round i of m - 1 + q */
 
-/* Rounds are counted so that the last ends a phase. Block numbers below 0 are not there, those beyond stand for the last. */
+/* Rounds are counted so that the last ends a phase. Block numbers below 0 are not there, those beyond stand for the
+ * last. */
 static inline int hx_circulant_block(const struct hx_circulant_schedule *s, const int *blocks, int m, int i)
 {
     int q = s->rounds, before = (q - (m - 1) % q) % q, block = blocks[(i + before) % q] + (i + before) / q * q - before;

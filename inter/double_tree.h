@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two binary trees over the numbers 1 .. n, each for one half of the vector. Whoever has children in one is a leaf of the
- * other, so nobody sends or receives more than one vector in all, and every link carries both ways. Slices, which are the
- * plan's, follow each other down (a broadcast) or up (a reduction) the trees.
+ * Two binary trees over the numbers 1 .. n, each for one half of the vector. Whoever has children in one is a leaf of
+ * the other, so nobody sends or receives more than one vector in all, and every link carries both ways. Slices, which
+ * are the plan's, follow each other down (a broadcast) or up (a reduction) the trees.
  *
  *   n = 7:   tree 0         4                tree 1     1               tree 0 is in order: even numbers have children, odd
  *                        /     \                          \             ones are leaves. Tree 1 is the tree of 1 .. n-1
@@ -91,9 +91,10 @@ static inline struct hx_double_tree_role hx_double_tree_role_of(int zero, int v,
     return (struct hx_double_tree_role){zero, v, n, {v % 2 == 0, v % 2 && n > 1}};
 }
 
-/* Up a tree, whose half of the vector is its block: what the children sent, and this member's part, go to the parent. At
- * the top, where outside there is nobody, the sum goes to out. */
-static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_double_tree_role *role, int tree, int outside)
+/* Up a tree, whose half of the vector is its block: what the children sent, and this member's part, go to the parent.
+ * At the top, where outside there is nobody, the sum goes to out. */
+static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_double_tree_role *role, int tree,
+                                     int outside)
 {
     int v = role->v, n = role->n, last = hx_double_tree_rounds(n) - 1, came = 0;
     struct hx_double_tree at = hx_double_tree_of(tree, v, n);
@@ -140,9 +141,11 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
         if (handle[tree] >= 0)
             hx_join(b, handle[tree]);
         if (at.left)
-            hx_send(b, first_round + hx_double_tree_round(tree, at.left, n), role->zero + at.left, hx_at(b->out, tree, 1));
+            hx_send(b, first_round + hx_double_tree_round(tree, at.left, n), role->zero + at.left,
+                    hx_at(b->out, tree, 1));
         if (at.right)
-            hx_send(b, first_round + hx_double_tree_round(tree, at.right, n), role->zero + at.right, hx_at(b->out, tree, 1));
+            hx_send(b, first_round + hx_double_tree_round(tree, at.right, n), role->zero + at.right,
+                    hx_at(b->out, tree, 1));
     }
 }
 

@@ -86,7 +86,8 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     struct hx_early *early;
 
     chunk->path->peeking = 0;
-    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || is_posted(net, edge, tag) || (early = malloc(sizeof(*early) + bytes)) == NULL) {
+    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || is_posted(net, edge, tag) ||
+        (early = malloc(sizeof(*early) + bytes)) == NULL) {
         hx_chunk_release(net, chunk);
         return;
     }

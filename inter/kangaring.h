@@ -9,11 +9,11 @@
  *                       |     |     |     |                             |     |     |     |
  *                       1     3     5     7                             0     2     4     6
  *
- * A reduction runs the pictures' edges the other way: mates hand in their parts, who is on the ring adds both to the sum
- * that comes round. The last of an odd number of members has no mate, and is on both rings.
+ * A reduction runs the pictures' edges the other way: mates hand in their parts, who is on the ring adds both to the
+ * sum that comes round. The last of an odd number of members has no mate, and is on both rings.
  *
- * Each phase costs ceil(p/2) alpha + S (p-1)/p beta: half the rounds of the ring, and only half of what each member sends
- * leaves its pair. Shared by all-gather, reduce-scatter and all-reduce.
+ * Each phase costs ceil(p/2) alpha + S (p-1)/p beta: half the rounds of the ring, and only half of what each member
+ * sends leaves its pair. Shared by all-gather, reduce-scatter and all-reduce.
  */
 #ifndef HX_KANGARING_H
 #define HX_KANGARING_H
@@ -33,7 +33,8 @@ static inline int hx_kangaring_rider(const struct hx_builder *b, int channel, in
     return member < b->p ? member : b->p - 1;
 }
 
-/* The block that a pair gives to a channel, which is its owner's number, or -1: who has no mate gives to channel 0 only. */
+/* The block that a pair gives to a channel, which is its owner's number, or -1: who has no mate gives to channel 0
+ * only. */
 static inline int hx_kangaring_block(const struct hx_builder *b, int channel, int pair)
 {
     int rider = hx_kangaring_rider(b, channel, pair);
@@ -109,7 +110,8 @@ static inline void hx_kangaring_add(struct hx_builder *b, int channel, int i)
                        row + (came ? HX_KANGARING_CAME : HX_KANGARING_MATES), 1 + came + mates, b->in, came);
 }
 
-/* The sum of this member's block ends in out. A sum starts at the pair after that of its owner, and ends with the owner. */
+/* The sum of this member's block ends in out. A sum starts at the pair after that of its owner, and ends with the
+ * owner. */
 static inline void hx_kangaring_reduce_scatter(struct hx_builder *b)
 {
     for (int i = 0; i < hx_kangaring_pairs(b); i++) {

@@ -219,8 +219,9 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
     nic_enter(out, offers, best, interfaces);
     for (const struct fi_info *i = list; i != NULL; i = i->next)
         if (hx_offer_defect(i) == NULL && strcmp(i->fabric_attr->prov_name, provider) == 0 &&
-            (names != NULL ? hx_nic_is_named(i, names) != 0
-                           : hx_offer_kind(best, interfaces) == HX_KIND_REAL && hx_offer_kind(i, interfaces) == HX_KIND_REAL))
+            (names != NULL
+                 ? hx_nic_is_named(i, names) != 0
+                 : hx_offer_kind(best, interfaces) == HX_KIND_REAL && hx_offer_kind(i, interfaces) == HX_KIND_REAL))
             nic_enter(out, offers, i, interfaces);
     distances_fill(out->nics, out->n);
     rates_complete(out->nics, out->n);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Circulant pipelined reduction: the broadcast's schedule backwards (circulant_schedule.h). Where that receives a block
- * and later passes it on, here the parts of a block come in, each is added to what is here, and the sum goes back at last.
+ * and later passes it on, here the parts of a block come in, each is added to what is here, and the sum goes back at
+ * last.
  *
- * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q, q = ceil(log2 p). Any p, any root. The operation must be
- * commutative. For large vectors.
+ * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q, q = ceil(log2 p). Any p, any root. The operation must
+ * be commutative. For large vectors.
  * Source: J. L. Traeff, arXiv 2407.18004.
  */
 #include "algorithms.h"

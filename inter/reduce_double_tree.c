@@ -3,8 +3,8 @@
  * Reduction up two binary trees, half of the vector each, slice by slice (double_tree.h has the picture): the broadcast
  * backwards. The root gets the sum of all others, who are numbered from it on, from the tops, and adds its own part.
  *
- * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta). Any p, any root. The operation must be commutative:
- * numbers are counted from the root. For large vectors and many members.
+ * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta). Any p, any root. The operation must be
+ * commutative: numbers are counted from the root. For large vectors and many members.
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
 #include "algorithms.h"

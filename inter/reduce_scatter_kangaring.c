@@ -6,8 +6,8 @@
  *
  *   p = 8, round i:  mate -> r  its part of block r-2i-2        r-2 -> r  the sum of that block so far (not in round 0)
  *
- * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. The operation must be commutative: block j is folded from the pair after
- * j's on.
+ * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. The operation must be commutative: block j is folded from the pair
+ * after j's on.
  * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards.
  */
 #include "algorithms.h"

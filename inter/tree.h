@@ -60,8 +60,8 @@ static inline int hx_tree_children(int p, int k)
     return children;
 }
 
-/* The digit whose weight is d. A reduction or gather meets it in round `level`, a broadcast or scatter this far from its
- * last. */
+/* The digit whose weight is d. A reduction or gather meets it in round `level`, a broadcast or scatter this far from
+ * its last. */
 static inline int hx_tree_level(int d, int k)
 {
     int level = 0;
@@ -88,8 +88,8 @@ static inline void hx_tree_bcast(struct hx_builder *b, int k, int first_round)
             hx_send(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
 }
 
-/* Binomial scatter ("recursive halving"): who has the blocks of its subtree hands each child those of the child's. Block
- * j belongs to member j. Ends with everything joined. */
+/* Binomial scatter ("recursive halving"): who has the blocks of its subtree hands each child those of the child's.
+ * Block j belongs to member j. Ends with everything joined. */
 static inline void hx_tree_scatter(struct hx_builder *b)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);

@@ -10,8 +10,8 @@
  *
  * Whoever fails goes on to the fence, and all that would have shared with it are told why.
  *
- * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so nothing is left
- * behind however the job ends, and the size of /dev/shm does not matter.
+ * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
+ * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
 #include "runtime/comm.h"
 #include "runtime/log.h"
@@ -104,7 +104,7 @@ static int secrets_equal(const unsigned char *a, const unsigned char *b, size_t 
     return difference == 0;
 }
 
-/* ---- messages with descriptors ------------------------------------------------------------------------------------ */
+/* ---- messages with descriptors ----------------------------------------------------------------------------------- */
 
 static int message_send(int s, const void *data, size_t bytes, const int *fds, int nfds)
 {
@@ -136,7 +136,10 @@ static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int
         char space[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
     } control;
     struct iovec part = {.iov_base = data, .iov_len = capacity};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    struct msghdr message = {.msg_iov = &part,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
     struct pollfd ready = {.fd = s, .events = POLLIN};
     int room = *nfds;
     ssize_t got;
@@ -161,14 +164,15 @@ static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int
     return got;
 }
 
-/* ---- the host's side ---------------------------------------------------------------------------------------------- */
+/* ---- the host's side --------------------------------------------------------------------------------------------- */
 
 static int by_rank(const void *a, const void *b)
 {
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself. Returns their number. */
+/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself. Returns their
+ * number. */
 static int guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests)
 {
     int n = 1, s;
@@ -202,12 +206,14 @@ static hx_status_t segment_create(struct hx_shared *shared, int size)
         return hx_fail(HX_ERR_NOMEM, "memfd_create is refused here (%s): Hierax needs it to share memory within a node",
                        strerror(errno));
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared->bytes) /* else a signal would tell */
-        return hx_fail(HX_ERR_NOMEM, "the shared segment spans %zu bytes, and the file size limit (ulimit -f) is %llu bytes",
+        return hx_fail(HX_ERR_NOMEM,
+                       "the shared segment spans %zu bytes, and the file size limit (ulimit -f) is %llu bytes",
                        shared->bytes, (unsigned long long)limit.rlim_cur);
     if (ftruncate(shared->memory, (off_t)shared->bytes) < 0 ||
         fcntl(shared->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
         (base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0)) == MAP_FAILED)
-        return hx_fail(HX_ERR_NOMEM, "cannot create a shared segment that spans %zu bytes: %s", shared->bytes, strerror(errno));
+        return hx_fail(HX_ERR_NOMEM, "cannot create a shared segment that spans %zu bytes: %s", shared->bytes,
+                       strerror(errno));
     hx_shared_map(shared, base, size);
     shared->header->magic = HELLO_MAGIC;
     return HX_SUCCESS;
@@ -228,9 +234,10 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
     return 0;
 }
 
-/* Pass the segment, or why there is none, to every guest; then hear whether each could map it. One that could not has arrived too:
- * the others wait for it no longer, and read why. */
-static void guests_welcome(const struct guest *guests, struct welcome *welcome, int timeout_ms, struct hx_shared *shared)
+/* Pass the segment, or why there is none, to every guest; then hear whether each could map it. One that could not has
+ * arrived too: the others wait for it no longer, and read why. */
+static void guests_welcome(const struct guest *guests, struct welcome *welcome, int timeout_ms,
+                           struct hx_shared *shared)
 {
     for (welcome->me = 0; welcome->me < shared->n; welcome->me++)
         if (guests[welcome->me].socket >= 0)
@@ -247,12 +254,13 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         if (answer.status == HX_SUCCESS)
             continue;
         hx_node_fail(shared, &answer);
-        atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release); /* pairs with the acquire in startup.c */
+        /* pairs with the acquire in startup.c */
+        atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release);
     }
 }
 
-static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank, int size,
-                             int timeout_ms, struct hx_shared *shared)
+static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
+                             int size, int timeout_ms, struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
     int n = guests ? 1 : 0;
@@ -290,7 +298,7 @@ out:
     return status;
 }
 
-/* ---- the guest's side --------------------------------------------------------------------------------------------- */
+/* ---- the guest's side -------------------------------------------------------------------------------------------- */
 
 static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int rank)
 {
@@ -316,7 +324,8 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
 
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
-        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s", strerror(errno));
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s",
+                         strerror(errno));
         goto out;
     }
     if (welcome->failure.status != HX_SUCCESS) {
@@ -338,7 +347,8 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
         if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
-            status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
+            status =
+                hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
             shared->n = i;
             goto out;
         }
@@ -349,15 +359,16 @@ out:
     return status;
 }
 
-static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job, struct hx_shared *shared,
-                              struct hx_failure *failure)
+static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job,
+                              struct hx_shared *shared, struct hx_failure *failure)
 {
     hx_status_t status = welcome_receive(s, size, timeout_ms, job, shared, failure);
 
     if (status == HX_SUCCESS) {
         void *base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0);
         if (base == MAP_FAILED)
-            status = hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment: %s", shared->head_bytes, strerror(errno));
+            status = hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment: %s", shared->head_bytes,
+                             strerror(errno));
         else
             hx_shared_map(shared, base, size);
     }
@@ -366,7 +377,7 @@ static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const s
     return status;
 }
 
-/* ---- both --------------------------------------------------------------------------------------------------------- */
+/* ---- both -------------------------------------------------------------------------------------------------------- */
 
 static void node_leave(struct hx_shared *shared)
 {
@@ -387,8 +398,9 @@ static void node_leave(struct hx_shared *shared)
     free(shared);
 }
 
-static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job, int emulated,
-                                   const unsigned char secret[HX_SECRET_BYTES], struct hx_failure *failure)
+static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
+                                   int emulated, const unsigned char secret[HX_SECRET_BYTES],
+                                   struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;

@@ -52,8 +52,9 @@ hx_status_t hx_finalize(void)
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->failed)
-            status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active", comm->requests,
-                                                hx_requests_active(comm)));
+            status = hx_comm_fail(comm,
+                                  hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active",
+                                          comm->requests, hx_requests_active(comm)));
         failed |= comm->failed != HX_SUCCESS;
     }
     if (status != HX_SUCCESS && HX_TRACING)

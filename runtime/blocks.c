@@ -60,8 +60,8 @@ static int are_in_order(const struct hx_blocks *blocks, int n, size_t elem_bytes
     return !__builtin_mul_overflow(end, elem_bytes, &bytes) && bytes <= SIZE_MAX >> 16;
 }
 
-hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n, size_t elem_bytes,
-                            int apart)
+hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n,
+                            size_t elem_bytes, int apart)
 {
     struct place *places = NULL;
     hx_status_t status = HX_SUCCESS;
@@ -77,12 +77,14 @@ hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct h
         size_t end, bytes;
         if (__builtin_add_overflow(at->first, at->count, &end) || __builtin_mul_overflow(end, elem_bytes, &bytes) ||
             bytes > SIZE_MAX >> 16)
-            status = hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] %zu: more than an address space holds",
-                             name, prefix, at->rank, at->first, prefix, at->rank, at->count);
+            status =
+                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] %zu: more than an address space holds",
+                        name, prefix, at->rank, at->first, prefix, at->rank, at->count);
         else if (apart && i > 0 && places[i - 1].first + places[i - 1].count > at->first)
-            status = hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap",
-                             name, prefix, at->rank, at->first, places[i - 1].rank, places[i - 1].first,
-                             places[i - 1].first + places[i - 1].count - 1);
+            status =
+                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap",
+                        name, prefix, at->rank, at->first, places[i - 1].rank, places[i - 1].first,
+                        places[i - 1].first + places[i - 1].count - 1);
     }
     free(places);
     return status;

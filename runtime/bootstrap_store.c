@@ -87,12 +87,13 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
     }
     /* one of the job's ranks: without it the job cannot go on */
     if (size != (uint32_t)store->size)
-        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d ranks", rank,
-                 size, store->size);
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d ranks",
+                 rank, size, store->size);
     else if (rank >= size)
         fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u of %u: ranks are 0 to size - 1", rank, size);
     else if (store->by_rank[rank])
-        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has HX_RANK=%u already", rank, rank);
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has HX_RANK=%u already", rank,
+                 rank);
     if (*store->failure) {
         client->closing = 1;
         answer_failure(store, client, HX_STORE_HELLO);

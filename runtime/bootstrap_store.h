@@ -46,7 +46,8 @@ int hx_store_fd(const struct hx_store *store);       /* readable (poll) when hx_
 void hx_store_serve(struct hx_store *store);         /* handle what is ready; never blocks */
 int hx_store_finished(const struct hx_store *store); /* every rank has left and every answer is sent */
 
-/* Why the job has failed, or NULL; *aborted_rank is the rank that called abort, *dead_rank the one whose connection closed, or -1. */
+/* Why the job has failed, or NULL; *aborted_rank is the rank that called abort, *dead_rank the one whose connection
+ * closed, or -1. */
 const char *hx_store_failure(const struct hx_store *store, int *aborted_rank, int *dead_rank);
 void hx_store_close(struct hx_store *store);
 

@@ -2,8 +2,9 @@
 /*
  * Calls as the public functions make them, and requests: calls that do not block, or that are made again and again.
  *
- * A communicator's non-blocking calls take its other engines in turn, in the order in which they are started, which is the same on all
- * ranks; each engine runs its calls one after the other. They move when any function of Hierax is called.
+ * A communicator's non-blocking calls take its other engines in turn, in the order in which they are started, which is
+ * the same on all ranks; each engine runs its calls one after the other. They move when any function of Hierax is
+ * called.
  */
 #ifndef HX_CALL_H
 #define HX_CALL_H
@@ -20,8 +21,9 @@ struct hx_call {
     const char *lacks;     /* an argument that is NULL and never may be, or NULL */
     int says_count;        /* its own count, as well as that of all ranks: they must agree */
     size_t said_count;
-    /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input that later
-     * slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+    /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
+     * that later slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its
+     * plans with one buffer.) */
     enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_OUT } aside;
     size_t aside_bytes, aside_at; /* HX_ASIDE_IN: where in IN it stands */
     const void *aside_from; /* HX_ASIDE_IN: what is put there before */
@@ -63,7 +65,12 @@ static inline struct hx_call hx_call_barrier(const char *name, struct hx_comm *c
 {
     void *token = comm ? &comm->engine.token : NULL;
 
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_barrier(), .in = token, .out = token, .needed = {name, name}};
+    return (struct hx_call){.name = name,
+                            .comm = comm,
+                            .kind = hx_kind_barrier(),
+                            .in = token,
+                            .out = token,
+                            .needed = {name, name}};
 }
 
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
@@ -80,7 +87,8 @@ static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
     return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
-/* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the communicator has failed. */
+/* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the
+ * communicator has failed. */
 hx_status_t hx_engine_await(struct hx_engine *engine);
 
 /* Let calls move. Returns nonzero when something did, negative when the network has failed. */
@@ -91,9 +99,11 @@ void hx_progress_thread_end(struct hx_world *world);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);
-/* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other arrays. */
+/* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other
+ * arrays. */
 hx_status_t hx_call_check_traffic(const struct hx_call *call);
-/* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are right. */
+/* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are
+ * right. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
 /* Before a call that spreads: are its arguments right? Looked at in each call. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lengths that not all ranks know: of a gatherv or scatterv the root knows all, every other rank only its own. What the sending side
- * says is spread over all ranks before, by plans as any: each rank's own count by an all-gather, the root's by a broadcast. Then the
- * plans of gather and scatter serve, with blocks of different length as all-gather has them.
+ * Lengths that not all ranks know: of a gatherv or scatterv the root knows all, every other rank only its own. What the
+ * sending side says is spread over all ranks before, by plans as any: each rank's own count by an all-gather, the
+ * root's by a broadcast. Then the plans of gather and scatter serve, with blocks of different length as all-gather has
+ * them.
  *
- * Data go as the sending side says. Where the receiving one expects something else it receives into memory of ours and tells, so that
- * nothing is overwritten and nobody waits for ever; the communicator goes on.
+ * Data go as the sending side says. Where the receiving one expects something else it receives into memory of ours and
+ * tells, so that nothing is overwritten and nobody waits for ever; the communicator goes on.
  *
  * Cost: a small all-gather or broadcast of 8 bytes for each rank; of a persistent call only at its first start.
  */
@@ -127,10 +128,10 @@ hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_ca
     if (r < 0)
         return HX_SUCCESS;
     if (call->kind.coll == HX_COLL_GATHER)
-        hx_fail(HX_ERR_ARG, "%s: counts[%d] is %zu, but rank %d gives %zu elements", call->name, r, call->root_counts[r], r,
-                spread->counts[r]);
+        hx_fail(HX_ERR_ARG, "%s: counts[%d] is %zu, but rank %d gives %zu elements", call->name, r,
+                call->root_counts[r], r, spread->counts[r]);
     else
-        hx_fail(HX_ERR_ARG, "%s: count is %zu on rank %d, but counts[%d] is %zu on root %d", call->name, call->said_count, r, r,
-                spread->counts[r], call->kind.root);
+        hx_fail(HX_ERR_ARG, "%s: count is %zu on rank %d, but counts[%d] is %zu on root %d", call->name,
+                call->said_count, r, r, spread->counts[r], call->kind.root);
     return hx_comm_fail(call->comm, HX_ERR_ARG);
 }

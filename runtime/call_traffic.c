@@ -26,7 +26,8 @@ static hx_status_t traffic_check(const struct hx_call *call, int rank)
             return hx_fail(HX_ERR_ARG, "%s: %s is NULL", call->name, names[i]);
     for (int i = 0; i < 2; i++)
         if (!call->needed[i])
-            return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but %s are not all 0", call->name, i ? "out" : "in", names[2 * i]);
+            return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but %s are not all 0", call->name, i ? "out" : "in",
+                           names[2 * i]);
     if (traffic->sent[rank] != traffic->received[rank])
         return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
                        traffic->sent[rank], rank, traffic->received[rank], rank);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's transfers: matched as the engine does, between nodes by its id, within one by the order in a ring, whichever side comes
- * first. */
+/* The checker's transfers: matched as the engine does, between nodes by its id, within one by the order in a ring,
+ * whichever side comes first. */
 #include "check_run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -124,8 +124,8 @@ static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
     }
     shared = hx_plan_shared(s->r->plan, s->stage_idx, peer);
     if (shared >= HX_MATCH_STAGES)
-        hx_check_step_fault(s, "more than %d stages are shared with rank %d: a match id tells no more apart", HX_MATCH_STAGES,
-                            s->stage->stage->members[peer]);
+        hx_check_step_fault(s, "more than %d stages are shared with rank %d: a match id tells no more apart",
+                            HX_MATCH_STAGES, s->stage->stage->members[peer]);
     if (t->tag >= HX_MATCH_ROUNDS)
         hx_check_step_fault(s, "round %u: a match id tells only %d apart", t->tag, HX_MATCH_ROUNDS);
     t->match = hx_match_id(0, (uint64_t)t->call, shared, t->slice, t->tag);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating communicators. The members of a new one agree on the lowest contexts that are free in all of them, and on the numbers from
- * which calls are counted there, above all that anybody has used before: flags are never reset.
+ * Creating communicators. The members of a new one agree on the lowest contexts that are free in all of them, and on
+ * the numbers from which calls are counted there, above all that anybody has used before: flags are never reset.
  *
- * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them in a context
- * kept for that, where each pair of ranks counts its messages, because these ranks have no calls in common.
+ * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them
+ * in a context kept for that, where each pair of ranks counts its messages, because these ranks have no calls in
+ * common.
  */
 #include "call.h"
 #include "handle.h"
@@ -29,7 +30,8 @@ static hx_status_t comm_check(struct hx_comm *comm, const char *name)
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
 
 /* The first contexts, from start on, that are free in taken. */
-static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, const char *name, int contexts[HX_COMM_CONTEXTS])
+static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, const char *name,
+                                   int contexts[HX_COMM_CONTEXTS])
 {
     const uint32_t span = HX_CONTEXTS - FIRST_CONTEXT;
     int n = 0;
@@ -41,7 +43,8 @@ static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, 
     }
     if (n == HX_COMM_CONTEXTS)
         return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", name, span / HX_COMM_CONTEXTS);
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", name,
+                   span / HX_COMM_CONTEXTS);
 }
 
 /* How those who create a communicator agree: by combining count words of them all. */
@@ -60,8 +63,9 @@ static int contexts_are_free(const struct hx_world *world, const int contexts[HX
     return 1;
 }
 
-/* Contexts, reserved on each of them, and from where calls are counted there. While this thread waits for others, another of this
- * process may create a communicator with other ranks and take the same contexts: then all try again from another start. */
+/* Contexts, reserved on each of them, and from where calls are counted there. While this thread waits for others,
+ * another of this process may create a communicator with other ranks and take the same contexts: then all try again
+ * from another start. */
 static hx_status_t contexts_agree(struct hx_world *world, const struct agreement *a, int contexts[HX_COMM_CONTEXTS],
                                   uint64_t first_calls[HX_COMM_CONTEXTS])
 {
@@ -70,7 +74,8 @@ static hx_status_t contexts_agree(struct hx_world *world, const struct agreement
         hx_status_t status;
         memcpy(taken, world->taken, sizeof(taken));
         if ((status = a->agree(a->ctx, taken, WORDS, HX_BOR)) != HX_SUCCESS ||
-            (status = contexts_choose(taken, try * (2 * a->salt + 1) * HX_COMM_CONTEXTS, a->name, contexts)) != HX_SUCCESS)
+            (status = contexts_choose(taken, try * (2 * a->salt + 1) * HX_COMM_CONTEXTS, a->name, contexts)) !=
+                HX_SUCCESS)
             return status;
         words[HX_COMM_CONTEXTS] = !contexts_are_free(world, contexts);
         int reserved = words[HX_COMM_CONTEXTS] == 0;
@@ -92,7 +97,8 @@ static hx_status_t contexts_agree(struct hx_world *world, const struct agreement
 }
 
 /* Agree on contexts, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
-static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, const int *ranks, int n, struct hx_comm **out)
+static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, const int *ranks, int n,
+                              struct hx_comm **out)
 {
     uint64_t first_calls[HX_COMM_CONTEXTS], worst;
     int contexts[HX_COMM_CONTEXTS];
@@ -117,7 +123,8 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
     }
     if (status != HX_SUCCESS || heard != HX_SUCCESS)
         return status != HX_SUCCESS ? status : heard;
-    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", a->name, (int)(uint32_t)worst);
+    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", a->name,
+                   (int)(uint32_t)worst);
 }
 
 struct parent {
@@ -128,8 +135,12 @@ struct parent {
 static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
 {
     const struct parent *parent = ctx;
-    struct hx_call call = {.name = parent->name, .comm = parent->comm, .kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count},
-                           .in = words, .out = words, .needed = {words, words}};
+    struct hx_call call = {.name = parent->name,
+                           .comm = parent->comm,
+                           .kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count},
+                           .in = words,
+                           .out = words,
+                           .needed = {words, words}};
 
     return hx_call_do(&call, HX_BLOCKING, NULL);
 }
@@ -152,7 +163,8 @@ static int by_key(const void *a, const void *b)
 }
 
 /* The job's ranks of those with this color, in order. Returns how many. */
-static int members_find(const struct hx_comm *parent, const struct place *places, int color, struct member *members, int *ranks)
+static int members_find(const struct hx_comm *parent, const struct place *places, int color, struct member *members,
+                        int *ranks)
 {
     int n = 0;
 
@@ -173,8 +185,12 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
     struct place mine = {color, key}, *places = malloc(size * sizeof(*places));
     struct member *members = malloc(size * sizeof(*members));
     int *ranks = malloc(size * sizeof(*ranks));
-    struct hx_call call = {.name = name, .comm = parent, .kind = {HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2}, .in = &mine,
-                           .out = places, .needed = {&mine, places}};
+    struct hx_call call = {.name = name,
+                           .comm = parent,
+                           .kind = {HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2},
+                           .in = &mine,
+                           .out = places,
+                           .needed = {&mine, places}};
     hx_status_t status;
 
     if (!places || !members || !ranks) {
@@ -202,7 +218,9 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
     if ((status = comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
         return status;
     if (color < 0 && color != HX_UNDEFINED)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED", color));
+        return hx_comm_fail(comm,
+                            hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED",
+                                    color));
     return comm_split("hx_comm_split", comm, color, key, out);
 }
 
@@ -255,7 +273,8 @@ static hx_status_t groups_open(struct hx_world *world)
     world->groups->engine.pairs = calloc(2 * (size_t)world->size, sizeof(uint64_t));
     if (world->groups->engine.pairs)
         return HX_SUCCESS;
-    return hx_comm_break(world->groups, hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
+    return hx_comm_break(world->groups,
+                         hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
 }
 
 /* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
@@ -272,8 +291,8 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         return HX_SUCCESS;
     if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
-    status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n, group->me,
-                                        &choice.plan);
+    status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
+                                        group->me, &choice.plan);
     if (status == HX_SUCCESS)
         status = hx_bind_plan(engine, kind, &choice, &bound);
     if (status == HX_SUCCESS)
@@ -320,8 +339,9 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     if ((status = comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
         return status;
     if (!ranks || n < 1 || n > comm->size)
-        return hx_comm_fail(comm, !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
-                                         : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->size));
+        return hx_comm_fail(comm,
+                            !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
+                                   : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->size));
     if (!(members = malloc((size_t)n * sizeof(*members))))
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
     group.world = comm->world;

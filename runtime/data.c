@@ -27,10 +27,10 @@ static const void **sources_collect(const struct hx_run *run, const struct hx_bo
     return sources;
 }
 
-/* Fold by the program's own operation, as many elements at a time as stay in the cache. Its result must not overlap what it reads, so it
- * goes to one of two places in turn, and at last to dst, unless that is what it reads. */
-static void user_reduce(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, unsigned char *dst,
-                        const unsigned char *src, const unsigned char *own, size_t elements)
+/* Fold by the program's own operation, as many elements at a time as stay in the cache. Its result must not overlap
+ * what it reads, so it goes to one of two places in turn, and at last to dst, unless that is what it reads. */
+static void user_reduce(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+                        unsigned char *dst, const unsigned char *src, const unsigned char *own, size_t elements)
 {
     const struct hx_bound *bound = run->bound;
     const void **sources = sources_collect(run, instance->stage, step, src, own != NULL);
@@ -103,8 +103,8 @@ static struct walk walk_start(struct hx_run *run, const struct hx_instance *inst
     return w;
 }
 
-/* COPY or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so costs no other
- * call an instruction. */
+/* COPY or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
+ * costs no other call an instruction. */
 static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     unsigned char *dst = hx_operand_at(run, &step->dst);
@@ -120,8 +120,9 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
         if (own && walk_left(&with) < bytes)
             bytes = walk_left(&with);
         if (step->op == HX_OP_REDUCE)
-            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to), src + walk_at(&from),
-                                                               own ? own + walk_at(&with) : NULL, bytes / run->bound->elem_bytes);
+            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to),
+                                                               src + walk_at(&from), own ? own + walk_at(&with) : NULL,
+                                                               bytes / run->bound->elem_bytes);
         else
             piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);

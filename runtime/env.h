@@ -8,7 +8,8 @@
 
 enum hx_env_scope { HX_SCOPE_LOCAL, HX_SCOPE_JOB }; /* JOB: rank 0's value holds on all ranks */
 
-/* Where a value comes from; JOB: from rank 0, and other than this rank's own; SITE: a file is where this build looks for one. */
+/* Where a value comes from; JOB: from rank 0, and other than this rank's own; SITE: a file is where this build looks
+ * for one. */
 enum hx_env_source { HX_SOURCE_DEFAULT, HX_SOURCE_ENVIRONMENT, HX_SOURCE_OVERRIDE, HX_SOURCE_JOB, HX_SOURCE_SITE };
 
 /* One index per row of env.def: HX_ENV_IDX_timeout ... */
@@ -41,10 +42,10 @@ struct hx_env {
 };
 
 /* Fill *env from overrides (NULL-terminated "HX_NAME=value", may be NULL), else the process environment, else the
- * defaults; an empty value means the default, but for HX_TABLE, whose default is the site's table if there is one. A bad value is HX_ERR_ENV whose detail names the variable, the value and
- * the range or choices; an unknown HX_* name only warns, with the nearest known name. Puts HX_LOG in force at once.
- * Strings live until hx_env_release. After an error too *env is complete, with the default in place of a bad value: a
- * rank must meet the others to tell them. */
+ * defaults; an empty value means the default, but for HX_TABLE, whose default is the site's table if there is one. A
+ * bad value is HX_ERR_ENV whose detail names the variable, the value and the range or choices; an unknown HX_* name
+ * only warns, with the nearest known name. Puts HX_LOG in force at once. Strings live until hx_env_release. After an
+ * error too *env is complete, with the default in place of a bad value: a rank must meet the others to tell them. */
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides);
 void hx_env_release(struct hx_env *env);
 

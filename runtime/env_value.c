@@ -249,7 +249,9 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
         break;
     case HX_TYPE_INT:
     case HX_TYPE_SIZE:
-        bad = (row->type == HX_TYPE_INT ? integer_parse(text, &number, &end) : hx_env_size_parse(text, &end, &number)) < 0 || *end;
+        bad = (row->type == HX_TYPE_INT ? integer_parse(text, &number, &end) : hx_env_size_parse(text, &end, &number)) <
+                0 ||
+            *end;
         bad = bad || (double)number < row->low || (double)number > row->high;
         if (!bad)
             *(int64_t *)member = number;

@@ -6,7 +6,15 @@
 
 enum { HX_ENV_VALUE_BYTES = 64, HX_ENV_RANGE_BYTES = 160 };
 
-enum hx_env_type { HX_TYPE_STRING, HX_TYPE_INT, HX_TYPE_SIZE, HX_TYPE_BOOL, HX_TYPE_CHOICE, HX_TYPE_NODES, HX_TYPE_SECONDS };
+enum hx_env_type {
+    HX_TYPE_STRING,
+    HX_TYPE_INT,
+    HX_TYPE_SIZE,
+    HX_TYPE_BOOL,
+    HX_TYPE_CHOICE,
+    HX_TYPE_NODES,
+    HX_TYPE_SECONDS
+};
 
 struct hx_env_row {
     const char *name;
@@ -29,7 +37,8 @@ const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_ro
 /* What a good value is: for messages and listings. */
 const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_RANGE_BYTES]);
 
-/* A number of bytes with an optional K, M or G (of 1024) from the head of text; *end: what follows. 0, or -1: there is none. */
+/* A number of bytes with an optional K, M or G (of 1024) from the head of text; *end: what follows. 0, or -1: there is
+ * none. */
 int hx_env_size_parse(const char *text, const char **end, int64_t *bytes);
 
 /* Set one member from text; NULL and "" mean the default. Owns what it stores in a string member. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handles that the program may use after they are gone. A debug build (configure --enable-debug) keeps the memory of the last ones that
- * were freed, overwritten, so that a call on one can say so; any other build frees it at once and looks at nothing.
+ * Handles that the program may use after they are gone. A debug build (configure --enable-debug) keeps the memory of
+ * the last ones that were freed, overwritten, so that a call on one can say so; any other build frees it at once and
+ * looks at nothing.
  */
 #ifndef HX_HANDLE_H
 #define HX_HANDLE_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads: one of them at a time is in Hierax; the public functions take this lock, and who waits inside lets it go between two
- * looks. A process of a single thread, as the C library knows it, never locks.
+ * Threads: one of them at a time is in Hierax; the public functions take this lock, and who waits inside lets it go
+ * between two looks. A process of a single thread, as the C library knows it, never locks.
  *
- * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting go, it then
- * wakes the sleepers (hx_news).
+ * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting
+ * go, it then wakes the sleepers (hx_news).
  */
 #ifndef HX_LOCK_H
 #define HX_LOCK_H

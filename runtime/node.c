@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dimensions of the node's segment, and its channels. Memory that is never touched costs nothing, so the rings of all pairs can exist
- * in every channel. */
+/* Dimensions of the node's segment, and its channels. Memory that is never touched costs nothing, so the rings of all
+ * pairs can exist in every channel. */
 #include "node.h"
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,8 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
         shared->ring_chunk_bytes /= 2;
         shared->ring_bytes = ring_bytes(shared->ring_chunk_bytes);
     } while (shared->ring_chunk_bytes > RING_CHUNK_MIN && rings_bytes(shared) > RINGS_MAX_BYTES);
-    /* two banks of every rank together fill half of the last-level cache; what of it the smallest bank uses is up to the planner */
+    /* two banks of every rank together fill half of the last-level cache; what of it the smallest bank uses is up to
+     * the planner */
     shared->bank_bytes = share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share;
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
     shared->head_bytes = map_up(HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
@@ -75,7 +76,8 @@ void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure)
     uint32_t none = 0;
 
     /* relaxed: arrived and table_state publish what is written here */
-    if (atomic_compare_exchange_strong_explicit(&shared->header->failing, &none, 1, memory_order_relaxed, memory_order_relaxed))
+    if (atomic_compare_exchange_strong_explicit(&shared->header->failing, &none, 1, memory_order_relaxed,
+                                                memory_order_relaxed))
         shared->header->failure = *failure;
 }
 
@@ -98,19 +100,25 @@ hx_status_t hx_shared_channel(struct hx_shared *shared, int context)
         return HX_SUCCESS;
     base = mmap(NULL, shared->channel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, offset);
     if (base == MAP_FAILED)
-        return hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment for context %d: %s", shared->channel_bytes,
-                       context, strerror(errno));
+        return hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment for context %d: %s",
+                       shared->channel_bytes, context, strerror(errno));
     shared->channels[context] = base;
     return HX_SUCCESS;
 }
 
-hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks, const int *rows)
+hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
+                         const int *rows)
 {
     hx_status_t status = hx_shared_channel(shared, context);
 
     if (status != HX_SUCCESS)
         return status;
-    *node = (struct hx_node){.shared = shared, .n = n, .me = me, .ranks = ranks, .rows = rows, .base = shared->channels[context]};
+    *node = (struct hx_node){.shared = shared,
+                             .n = n,
+                             .me = me,
+                             .ranks = ranks,
+                             .rows = rows,
+                             .base = shared->channels[context]};
     node->controls = node->base;
     node->rings = (unsigned char *)node->base + controls_bytes(shared);
     node->slots = node->rings + rings_bytes(shared);

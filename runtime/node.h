@@ -5,9 +5,10 @@
  *   segment   header | job table | doorbells [n] | channels [HX_CONTEXTS]
  *   channel   controls [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
  *
- * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after the other. A
- * channel belongs to a context, whose number is the same on all nodes; communicators without common ranks may have the same
- * contexts, since every rank has rows of its own in each channel. What no call touches costs no memory.
+ * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
+ * the other. A channel belongs to a context, whose number is the same on all nodes; communicators without common ranks
+ * may have the same contexts, since every rank has rows of its own in each channel. What no call touches costs no
+ * memory.
  *
  * Every line has one writer, except a bell. Nothing is ever reset: epochs only grow, so calls need no exit barrier.
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
@@ -102,7 +103,8 @@ struct hx_shared { /* the segment, as this process sees it */
     size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
-    size_t live_bytes;                   /* of a bank: what all ranks can use and stay within half of the last-level cache */
+    /* of a bank: what all ranks can use and stay within half of the last-level cache */
+    size_t live_bytes;
 };
 
 struct hx_node { /* a channel, as a communicator's calls see it */
@@ -152,6 +154,7 @@ void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
 /* Map the channel of a context, unless it is. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_shared_channel(struct hx_shared *shared, int context);
 /* The channel of a context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
-hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks, const int *rows);
+hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
+                         const int *rows);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes: each point of interest is one macro, which is a USDT probe of the provider "hierax" (a nop until somebody attaches:
- * bpftrace -e 'usdt:PATH/libhierax.so:hierax:wait_end { ... }') and, with HX_TRACE, a record of the trace.
+ * Probes: each point of interest is one macro, which is a USDT probe of the provider "hierax" (a nop until somebody
+ * attaches: bpftrace -e 'usdt:PATH/libhierax.so:hierax:wait_end { ... }') and, with HX_TRACE, a record of the trace.
  *
  *   probe         arguments
  *   call_begin    name of the public function (char *), collective (enum hx_coll), count (elements, as hx_kind has it), datatype,
@@ -69,7 +69,8 @@
         if (HX_TRACING && (since))                                                                                     \
             hx_trace_wait(since);                                                                                      \
     } while (0)
-/* At the end of a look that was in vain: 0, and for which rank of the job this thread waits (-1: none in particular) is noted. */
+/* At the end of a look that was in vain: 0, and for which rank of the job this thread waits (-1: none in particular) is
+ * noted. */
 #define HX_PROBE_IN_VAIN(awaited) (HX_TRACING ? hx_trace_in_vain(awaited) : 0)
 
 /* A message, of net or of a ring. counted: what tells it from others of the same match id, alike on both sides. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairs of a value and its index, for HX_MINLOC and HX_MAXLOC. A pair becomes a key whose order as a signed integer is the order of the
- * operation: by value, then by the lower index, a NaN before all numbers. So folding is taking the least, or the greatest, key.
+ * Pairs of a value and its index, for HX_MINLOC and HX_MAXLOC. A pair becomes a key whose order as a signed integer is
+ * the order of the operation: by value, then by the lower index, a NaN before all numbers. So folding is taking the
+ * least, or the greatest, key.
  *
- * Pairs of 8 bytes are keys of 64 bits, value above index, in vectors. Pairs of 16 bytes, of which 4 are padding, are taken one by one.
- * Included by reduce_kernels.h.
+ * Pairs of 8 bytes are keys of 64 bits, value above index, in vectors. Pairs of 16 bytes, of which 4 are padding, are
+ * taken one by one. Included by reduce_kernels.h.
  */
 #ifndef HX_REDUCE_PAIRS_H
 #define HX_REDUCE_PAIRS_H
@@ -18,7 +19,8 @@
 #define PAIR_MIN_OF(a, b) SELECT(PAIR_LESS(a, b), a, b)
 #define PAIR_MAX_OF(a, b) SELECT(PAIR_LESS(b, a), a, b)
 
-/* The index, signed, in a key whose halves together compare as signed: ascending in the least key, descending in the greatest. */
+/* The index, signed, in a key whose halves together compare as signed: ascending in the least key, descending in the
+ * greatest. */
 #define PAIR_UP 0x80000000u
 #define PAIR_DOWN 0x7fffffffu
 

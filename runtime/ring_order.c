@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_RING_ORDER: in which order rings pass the nodes. Given, or by measured proximity: the leaders of the nodes, two by two,
- * exchange messages, all pairs of a round at once, as a ring would use the links; rank 0 solves (topo/ring_order.h) and
- * tells all.
+ * HX_RING_ORDER: in which order rings pass the nodes. Given, or by measured proximity: the leaders of the nodes, two by
+ * two, exchange messages, all pairs of a round at once, as a ring would use the links; rank 0 solves
+ * (topo/ring_order.h) and tells all.
  *
  *   4 nodes, 3 rounds:   0-3 1-2     1-3 2-0     2-3 0-1
  *
- * A pair takes longer messages only until one takes 20 ms, so a round takes some tenths of a second, and no more than its
- * slowest link needs for 64 KiB four times. Both of a pair go by the longer of their two times. Every leader makes the same calls, whoever
- * its partner is and however fast: pairs that have measured enough exchange nothing in them.
+ * A pair takes longer messages only until one takes 20 ms, so a round takes some tenths of a second, and no more than
+ * its slowest link needs for 64 KiB four times. Both of a pair go by the longer of their two times. Every leader makes
+ * the same calls, whoever its partner is and however fast: pairs that have measured enough exchange nothing in them.
  */
 #include "call.h"
 #include "log.h"
@@ -38,8 +38,13 @@ struct meter { /* of one leader */
 
 static int meter_open(struct meter *m, int n, int me)
 {
-    *m = (struct meter){.n = n, .me = me, .counts = calloc((size_t)n, sizeof(size_t)), .at = calloc((size_t)n, sizeof(size_t)),
-                        .sent = calloc(1, BYTES_MAX), .received = calloc(1, BYTES_MAX), .row = calloc((size_t)n, sizeof(struct hx_link))};
+    *m = (struct meter){.n = n,
+                        .me = me,
+                        .counts = calloc((size_t)n, sizeof(size_t)),
+                        .at = calloc((size_t)n, sizeof(size_t)),
+                        .sent = calloc(1, BYTES_MAX),
+                        .received = calloc(1, BYTES_MAX),
+                        .row = calloc((size_t)n, sizeof(struct hx_link))};
     return m->counts && m->at && m->sent && m->received && m->row;
 }
 
@@ -158,14 +163,15 @@ static void links_log(const struct hx_link *links, int n, const int *order)
 
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
-            hx_debug("link between the nodes %d and %d: %.1f us, %.4f GB/s", i, j, links[i * n + j].latency_us, links[i * n + j].gb_s);
+            hx_debug("link between the nodes %d and %d: %.1f us, %.4f GB/s", i, j, links[i * n + j].latency_us,
+                     links[i * n + j].gb_s);
     for (int i = 1; i < n; i++) {
         struct hx_link link = links[(size_t)order[i] * (size_t)n + (size_t)order[(i + 1) % n]];
         slowest = hx_link_us(link) > hx_link_us(slowest) ? link : slowest;
     }
     hx_ring_order_format(order, n, text, sizeof(text));
-    hx_info("HX_RING_ORDER=auto: rings pass the nodes in the order %s, slowest link %.1f us, %.4f GB/s", text, slowest.latency_us,
-            slowest.gb_s);
+    hx_info("HX_RING_ORDER=auto: rings pass the nodes in the order %s, slowest link %.1f us, %.4f GB/s", text,
+            slowest.latency_us, slowest.gb_s);
 }
 
 static hx_status_t order_solve(const struct hx_link *links, int n, int *order)
@@ -197,7 +203,8 @@ static hx_status_t order_measure(struct hx_world *world, int n, int *order)
         world->links = malloc((size_t)n * (size_t)n * sizeof(*world->links));
     lacks = (leads && !meter_open(&meter, n, comm->shape->node_of[comm->rank])) || (comm->rank == 0 && !world->links);
     if ((status = hx_allreduce(HX_IN_PLACE, &lacks, 1, HX_INT32, HX_MAX, comm)) == HX_SUCCESS && lacks)
-        status = hx_fail(HX_ERR_NOMEM, "HX_RING_ORDER=auto: some rank has no memory to measure the links of %d nodes", n);
+        status =
+            hx_fail(HX_ERR_NOMEM, "HX_RING_ORDER=auto: some rank has no memory to measure the links of %d nodes", n);
     if (status == HX_SUCCESS && leads)
         meter.status = leaders_meet(&meter, world);
     if (status == HX_SUCCESS)
@@ -236,7 +243,8 @@ hx_status_t hx_ring_order_share(struct hx_world *world)
         return HX_SUCCESS;
     if (is_auto && n > NODES_MAX) {
         if (comm->rank == 0)
-            hx_warn("HX_RING_ORDER=auto: the links of more than %d nodes are not measured, and here are %d: they stay in rank order",
+            hx_warn("HX_RING_ORDER=auto: the links of more than %d nodes are not measured, and here are %d: they stay "
+                    "in rank order",
                     NODES_MAX, n);
         return HX_SUCCESS;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stalls: who a long wait is for. While it waits, every rank tells its node which rank elsewhere it waits for; on a time-out a rank
- * names the ranks of its node that have not entered the call, and what those that have wait for. */
+/* Stalls: who a long wait is for. While it waits, every rank tells its node which rank elsewhere it waits for; on a
+ * time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
 #include "comm.h"
 #include <stdio.h>
 
@@ -31,8 +31,8 @@ static int remote_awaited(const struct hx_run *run)
     return -1;
 }
 
-/* A message that has failed ends the call, whatever it waits for: that may never come, since its sender may wait for that
- * very message. */
+/* A message that has failed ends the call, whatever it waits for: that may never come, since its sender may wait for
+ * that very message. */
 static hx_status_t failure(const struct hx_run *run)
 {
     for (int s = 0; s < run->bound->nstages; s++) {
@@ -62,7 +62,8 @@ int hx_stall_awaited(const struct hx_run *run)
     for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
         const struct hx_instance *oldest = &bs->instances[bs->finished % bs->window];
         if (bs->finished < bs->started && oldest->pc < bs->nsteps)
-            return step_awaited(run, oldest, bs->steps ? bs->steps[oldest->pc].plan_step : &bs->stage->steps[oldest->pc]);
+            return step_awaited(run, oldest,
+                                bs->steps ? bs->steps[oldest->pc].plan_step : &bs->stage->steps[oldest->pc]);
     }
     return -1;
 }
@@ -95,7 +96,7 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
             text_rank(&u, remote);
     }
     return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->name,
-                          (unsigned long long)(engine->call - engine->first_call), stage, engine->comm->world->env->timeout,
-                          t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
-                          missing, u.items ? "; no message came from rank on another node: " : "", far);
+                   (unsigned long long)(engine->call - engine->first_call), stage, engine->comm->world->env->timeout,
+                   t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
+                   missing, u.items ? "; no message came from rank on another node: " : "", far);
 }

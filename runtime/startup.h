@@ -7,16 +7,17 @@
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
 /* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
 hx_status_t hx_tuning_share(struct hx_world *world);
-/* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before. Errors: HX_ERR_ENV,
- * HX_ERR_NOMEM, and those of the calls that measure. */
+/* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before.
+ * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
 hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
-/* startup_job.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. Errors: HX_ERR_NOMEM,
- * HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
+/* startup_job.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them.
+ * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
 hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place);
-hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job, unsigned char secret[HX_SECRET_BYTES]);
+hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
+                       unsigned char secret[HX_SECRET_BYTES]);
 
 /* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
 hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rank 0 tells all at the first fence of start-up, as one line of text: version, facts of the machine, secret, JOB settings. */
+/* What rank 0 tells all at the first fence of start-up, as one line of text: version, facts of the machine, secret, JOB
+ * settings. */
 #include "startup.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,7 +35,8 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
     return status;
 }
 
-hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job, unsigned char secret[HX_SECRET_BYTES])
+hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
+                       unsigned char secret[HX_SECRET_BYTES])
 {
     void *value = NULL;
     size_t bytes;
@@ -45,11 +47,14 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
     if (status != HX_SUCCESS)
         return status;
     if (bytes == 0 || ((char *)value)[bytes - 1] ||
-        sscanf(value, "%31s %" SCNu64 " %lf %64[0-9a-f] %n", version, &job->llc_bytes, &job->cpus_per_node, hex, &settings) != 4 ||
+        sscanf(value, "%31s %" SCNu64 " %lf %64[0-9a-f] %n", version, &job->llc_bytes, &job->cpus_per_node, hex,
+               &settings) != 4 ||
         settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES)
-        status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
+        status = hx_fail(HX_ERR_BOOTSTRAP,
+                         "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
     else if (strcmp(version, hx_version()))
-        status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot), hx_version());
+        status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot),
+                         hx_version());
     for (int i = 0; status == HX_SUCCESS && i < HX_SECRET_BYTES; i++) {
         unsigned byte = 0;
         sscanf(hex + 2 * i, "%2x", &byte);

@@ -126,8 +126,10 @@ static void print(const struct hx_stats *stats, const char *whose)
     for (int i = 0; i < HX_COLL_COUNT; i++) {
         const struct hx_coll_stats *c = &stats->colls[i];
         if (c->calls + c->started)
-            PUT("hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64 " bytes, %12.3f ms, longest %.3f ms\n",
-                whose, hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6, (double)c->longest_ns * 1e-6);
+            PUT("hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64
+                " bytes, %12.3f ms, longest %.3f ms\n",
+                whose, hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6,
+                (double)c->longest_ns * 1e-6);
     }
     for (const struct hx_counter_row *row = hx_counter_rows; row->name; row++) {
         uint64_t value;

@@ -2,8 +2,9 @@
 /*
  * What was done: counters of a process, and with HX_STATS also the calls of each collective.
  *
- * Counters stand where things happen that are slow anyway. Calls are counted with HX_STATS alone: no plan is then found on the short way
- * (hx_bind keeps the first place of each set empty), so that every call goes the long one, past hx_stats_call.
+ * Counters stand where things happen that are slow anyway. Calls are counted with HX_STATS alone: no plan is then found
+ * on the short way (hx_bind keeps the first place of each set empty), so that every call goes the long one, past
+ * hx_stats_call.
  */
 #ifndef HX_STATS_H
 #define HX_STATS_H
@@ -25,7 +26,8 @@ extern const struct hx_counter_row hx_counter_rows[]; /* ends with a NULL name *
 
 struct hx_coll_stats {
     uint64_t calls, started; /* that blocked; that did not, each start of a persistent one counted */
-    uint64_t bytes;          /* of the vectors: see hx_planner_vector_bytes; a rank with counts of its own, of its own */
+    /* of the vectors: see hx_planner_vector_bytes; a rank with counts of its own, of its own */
+    uint64_t bytes;
     uint64_t ns, longest_ns; /* in calls that blocked */
 };
 

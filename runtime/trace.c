@@ -51,7 +51,8 @@ hx_status_t hx_trace_prepare(struct hx_world *world)
     trace->path = path_of(world->env->trace, world->rank);
     trace->events = malloc(trace->capacity * sizeof(struct hx_event));
     if (!trace->path || !trace->events)
-        return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for %lld bytes (HX_TRACE_BYTES)", (long long)world->env->trace_bytes);
+        return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for %lld bytes (HX_TRACE_BYTES)",
+                       (long long)world->env->trace_bytes);
     memset(trace->events, 1, trace->capacity * sizeof(struct hx_event)); /* so that no page is missing later */
     if (!(trace->file = fopen(trace->path, "we")))
         return hx_fail(HX_ERR_ENV, "HX_TRACE: cannot write %s: %s", trace->path, strerror(errno));
@@ -80,7 +81,8 @@ void hx_trace_end(struct hx_world *world, int orderly)
     if (!trace)
         return;
     hx_trace = NULL; /* what follows is no call of the program */
-    if (orderly && (hx_clock_align(world, &trace->last, &origin) != HX_SUCCESS || hx_barrier(world->comms) != HX_SUCCESS))
+    if (orderly &&
+        (hx_clock_align(world, &trace->last, &origin) != HX_SUCCESS || hx_barrier(world->comms) != HX_SUCCESS))
         trace->last.at = 0;
     hx_trace_write(trace);
 }
@@ -136,12 +138,20 @@ static uint8_t this_thread(void)
     return (uint8_t)thread_number;
 }
 
-struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind, uint64_t count)
+struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
+                                 uint64_t count)
 {
-    return (struct hx_event){.name = name, .amount = count, .detail = hx_dtype_bytes(kind->dtype), .context = (int16_t)engine->context,
-                             .peer = hx_coll_is_rooted(kind->coll) ? kind->root : -1, .group = engine->comm->ranks[0],
-                             .size = engine->comm->size, .dtype = (int32_t)kind->dtype,
-                             .op = hx_coll_reduces(kind->coll) ? (int32_t)kind->op : -1, .kind = HX_EVENT_CALL, .coll = (uint8_t)kind->coll};
+    return (struct hx_event){.name = name,
+                             .amount = count,
+                             .detail = hx_dtype_bytes(kind->dtype),
+                             .context = (int16_t)engine->context,
+                             .peer = hx_coll_is_rooted(kind->coll) ? kind->root : -1,
+                             .group = engine->comm->ranks[0],
+                             .size = engine->comm->size,
+                             .dtype = (int32_t)kind->dtype,
+                             .op = hx_coll_reduces(kind->coll) ? (int32_t)kind->op : -1,
+                             .kind = HX_EVENT_CALL,
+                             .coll = (uint8_t)kind->coll};
 }
 
 struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine)
@@ -164,8 +174,8 @@ static void call_record(struct hx_event *event, const struct hx_engine *engine, 
     hx_trace->events[hx_trace->recorded++ % hx_trace->capacity] = *event;
 }
 
-void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
-                         uint64_t count)
+void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
+                         const struct hx_kind *kind, uint64_t count)
 {
     open->engine = NULL;
     if (thread_call)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that drops the oldest;
- * they are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they are recorded.
+ * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that
+ * drops the oldest; they are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they
+ * are recorded.
  *
  *   trace.c        recording
  *   trace_clock.c  the nodes' clocks: how far each is from rank 0's, at start and at the end
@@ -31,7 +32,8 @@ struct hx_event {
     uint64_t call;       /* its number in the context; of a message: as both sides count it */
     uint64_t amount;     /* CALL, BACKGROUND: elements; STAGE: slice; messages: bytes */
     uint64_t detail;     /* CALL, BACKGROUND: bytes of one element; messages: match id */
-    int32_t peer;        /* WAIT, messages: a rank of the job, -1: none in particular; CALL, BACKGROUND: the root, -1: none */
+    /* WAIT, messages: a rank of the job, -1: none in particular; CALL, BACKGROUND: the root, -1: none */
+    int32_t peer;
     int32_t group;       /* CALL, BACKGROUND, STAGE: the job's rank of rank 0 of the communicator */
     int32_t size;        /* CALL, BACKGROUND: ranks of the communicator; STAGE: which of the plan */
     int32_t dtype, op;   /* op -1: none */
@@ -67,8 +69,8 @@ struct hx_trace {
 
 extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */
 
-/* Make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot be written,
- * HX_ERR_NOMEM. */
+/* Make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot
+ * be written, HX_ERR_NOMEM. */
 hx_status_t hx_trace_prepare(struct hx_world *world);
 /* Align the clocks and begin to record; collective. Does nothing without HX_TRACE. */
 hx_status_t hx_trace_begin(struct hx_world *world);
@@ -85,8 +87,10 @@ hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64
 uint64_t hx_trace_now(void);
 /* A name that lives as long as the trace; "" when memory is exhausted. */
 const char *hx_trace_keep(const char *plan);
-/* A blocking call. Nothing where one of this thread is being recorded already: a call that is part of it. count: elements. */
-void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine, const struct hx_kind *kind, uint64_t count);
+/* A blocking call. Nothing where one of this thread is being recorded already: a call that is part of it. count:
+ * elements. */
+void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
+                         const struct hx_kind *kind, uint64_t count);
 void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
 /* A non-blocking call that was started then, and has ended. engine: where it has run. */
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
@@ -96,7 +100,8 @@ void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance
 /* open: it never came. */
 void hx_trace_message(const struct hx_net_op *op, int open);
 /* The span of a call, but for its end. */
-struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind, uint64_t count);
+struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
+                                 uint64_t count);
 /* and of a request's. */
 struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Clocks: each kernel counts its own nanoseconds. Rank 0 exchanges a few messages with the first rank of every other node:
+ * Clocks: each kernel counts its own nanoseconds. Rank 0 exchanges a few messages with the first rank of every other
+ * node:
  *
  *   rank 0       t0 ------\            /------ t1         the offset is (t0 + t1) / 2 - t, wrong by at most (t1 - t0) / 2;
  *   first rank             \--- t ----/                   of all exchanges the shortest counts
@@ -29,7 +30,8 @@ static int transfer_look(void *ctx)
 }
 
 /* One word to or from a rank on another node. */
-static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direction, int peer, uint32_t round, uint64_t *word)
+static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direction, int peer, uint32_t round,
+                             uint64_t *word)
 {
     struct hx_segment segment = {word, sizeof(*word)};
     struct transfer t = {.world = world};
@@ -41,7 +43,8 @@ static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direc
     hx_registry.net->post(world->net, &t.op);
     status = hx_wait_until(&world->waiter, transfer_look, NULL, &t, world->env->timeout);
     if (status == HX_ERR_TIMEOUT)
-        hx_fail(status, "HX_TRACE: no answer from rank %d within %g s (HX_TIMEOUT) while clocks are compared", peer, world->env->timeout);
+        hx_fail(status, "HX_TRACE: no answer from rank %d within %g s (HX_TIMEOUT) while clocks are compared", peer,
+                world->env->timeout);
     else if (t.failed || t.op.done < 0)
         status = (hx_status_t)(t.failed ? t.failed : -t.op.done);
     if (!t.op.done)
@@ -85,8 +88,10 @@ static hx_status_t answer(struct hx_world *world)
 hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin)
 {
     const struct hx_shape *shape = world->comms->shape;
-    struct hx_clock *clocks = calloc((size_t)shape->nnodes, sizeof(*clocks)); /* of each node; that of rank 0's node is the time itself */
-    hx_status_t status = clocks ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for the clocks of %d nodes", shape->nnodes);
+    /* of each node; that of rank 0's node is the time itself */
+    struct hx_clock *clocks = calloc((size_t)shape->nnodes, sizeof(*clocks));
+    hx_status_t status =
+        clocks ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for the clocks of %d nodes", shape->nnodes);
     int node = shape->node_of[world->rank];
 
     if (status == HX_SUCCESS && world->rank == 0)

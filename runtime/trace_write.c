@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_TRACE's file, in Chrome's JSON format of events: a node is a process, a rank a thread of it. Spans of one track must nest, as calls
- * and waits of a program's thread do. Stages, messages and non-blocking calls overlap: they have tracks of their own, each span
- * on the first that is free.
+ * HX_TRACE's file, in Chrome's JSON format of events: a node is a process, a rank a thread of it. Spans of one track
+ * must nest, as calls and waits of a program's thread do. Stages, messages and non-blocking calls overlap: they have
+ * tracks of their own, each span on the first that is free.
  */
 #include "call.h"
 #include "log.h"
@@ -67,13 +67,16 @@ static void track_name(struct writer *w, int idx)
     int rank = w->trace->world->rank;
 
     event_separate(w);
-    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"rank %d", w->pid, tid_of(w, idx), rank);
+    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"rank %d", w->pid,
+            tid_of(w, idx), rank);
     if (track->kind != TRACK_THREADS || track->number)
         fprintf(w->out, " %s", names[track->kind]);
     if (track->number)
         fprintf(w->out, " %d", track->number + 1);
-    fprintf(w->out, "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":%" PRId64 "}}", w->pid,
-            tid_of(w, idx), ((int64_t)rank << 16) + (track->kind << 12) + track->number);
+    fprintf(w->out,
+            "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":"
+            "%" PRId64 "}}",
+            w->pid, tid_of(w, idx), ((int64_t)rank << 16) + (track->kind << 12) + track->number);
 }
 
 /* The track for a span that begins no sooner than those before. */
@@ -82,7 +85,8 @@ static int track_of(struct writer *w, const struct hx_event *event)
     int kind = track_kind(event), i = 0;
 
     for (; i < w->ntracks; i++)
-        if (w->tracks[i].kind == kind && (kind == TRACK_THREADS ? w->tracks[i].number == event->thread : w->tracks[i].end <= event->begin))
+        if (w->tracks[i].kind == kind &&
+            (kind == TRACK_THREADS ? w->tracks[i].number == event->thread : w->tracks[i].end <= event->begin))
             break;
     if (i == w->ntracks) {
         struct track *more = realloc(w->tracks, (size_t)(w->ntracks + 1) * sizeof(*more));
@@ -91,7 +95,8 @@ static int track_of(struct writer *w, const struct hx_event *event)
             return 0;
         }
         w->tracks = more;
-        more[w->ntracks++] = (struct track){.kind = kind, .number = kind == TRACK_THREADS ? event->thread : w->of_kind[kind]++};
+        more[w->ntracks++] =
+            (struct track){.kind = kind, .number = kind == TRACK_THREADS ? event->thread : w->of_kind[kind]++};
         track_name(w, i);
     }
     w->tracks[i].end = event->end;
@@ -107,7 +112,8 @@ static int64_t aligned(const struct hx_trace *trace, uint64_t time)
     int64_t t = (int64_t)time, offset = first->offset;
 
     if (last->at > first->at)
-        offset += (int64_t)((double)(last->offset - first->offset) * (double)(t - first->at) / (double)(last->at - first->at));
+        offset += (int64_t)((double)(last->offset - first->offset) * (double)(t - first->at) /
+                            (double)(last->at - first->at));
     return t + offset - trace->origin;
 }
 
@@ -130,7 +136,9 @@ static void call_write(FILE *out, const struct hx_event *e)
 {
     const char *dtype = hx_dtype_name((hx_dtype_t)e->dtype), *op = e->op >= 0 ? hx_op_name((hx_op_t)e->op) : NULL;
 
-    fprintf(out, "\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"collective\":\"%s\",\"count\":%" PRIu64 ",\"dtype\":\"%s\",\"bytes\":%" PRIu64,
+    fprintf(out,
+            "\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"collective\":\"%s\",\"count\":%" PRIu64
+            ",\"dtype\":\"%s\",\"bytes\":%" PRIu64,
             e->kind == HX_EVENT_CALL ? "call" : "background", e->name, hx_coll_name((enum hx_coll)e->coll), e->amount,
             dtype ? dtype : "of the program", e->amount * e->detail);
     if (e->op >= 0)
@@ -141,19 +149,25 @@ static void call_write(FILE *out, const struct hx_event *e)
         fprintf(out, ",\"algorithm\":\"%s\"", e->plan);
     if (e->status)
         fprintf(out, ",\"status\":\"%s\"", hx_strerror((hx_status_t)e->status));
-    fprintf(out, ",\"size\":%d,\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64, e->size, e->group, e->context, e->call);
+    fprintf(out, ",\"size\":%d,\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64, e->size, e->group, e->context,
+            e->call);
 }
 
 static void stage_write(FILE *out, const struct hx_event *e)
 {
-    fprintf(out, "\"cat\":\"stage\",\"name\":\"%s %s\",\"args\":{\"stage\":%d,\"slice\":%" PRIu64 ",\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64,
-            e->scope == HX_SCOPE_INTRA ? "intra" : e->scope == HX_SCOPE_INTER ? "inter" : "flat", e->name, e->size, e->amount, e->group,
-            e->context, e->call);
+    fprintf(out,
+            "\"cat\":\"stage\",\"name\":\"%s %s\",\"args\":{\"stage\":%d,\"slice\":%" PRIu64
+            ",\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64,
+            e->scope == HX_SCOPE_INTRA       ? "intra"
+                : e->scope == HX_SCOPE_INTER ? "inter"
+                                             : "flat",
+            e->name, e->size, e->amount, e->group, e->context, e->call);
 }
 
 static void message_write(FILE *out, const struct hx_event *e)
 {
-    fprintf(out, "\"cat\":\"message\",\"name\":\"%s %d\",\"args\":{\"rank\":%d,\"bytes\":%" PRIu64 ",\"match\":%" PRIu64,
+    fprintf(out,
+            "\"cat\":\"message\",\"name\":\"%s %d\",\"args\":{\"rank\":%d,\"bytes\":%" PRIu64 ",\"match\":%" PRIu64,
             e->kind == HX_EVENT_SEND ? "send to" : "receive from", e->peer, e->peer, e->amount, e->detail);
 }
 
@@ -164,8 +178,11 @@ static void arrow_write(struct writer *w, const struct hx_event *e, int tid)
     int64_t at = aligned(w->trace, sends ? e->begin : e->end);
 
     event_separate(w);
-    fprintf(w->out, "{\"ph\":\"%s\",\"cat\":\"message\",\"name\":\"message\",\"id\":\"%d-%d-%" PRIx64 "-%" PRIx64 "\",\"pid\":%d,\"tid\":%d",
-            sends ? "s" : "f\",\"bp\":\"e", sends ? me : e->peer, sends ? e->peer : me, e->call, e->detail, w->pid, tid);
+    fprintf(w->out,
+            "{\"ph\":\"%s\",\"cat\":\"message\",\"name\":\"message\",\"id\":\"%d-%d-%" PRIx64 "-%" PRIx64
+            "\",\"pid\":%d,\"tid\":%d",
+            sends ? "s" : "f\",\"bp\":\"e", sends ? me : e->peer, sends ? e->peer : me, e->call, e->detail, w->pid,
+            tid);
     time_write(w->out, "ts", sends ? at : at - 1); /* within the span */
     fputc('}', w->out);
 }
@@ -261,12 +278,16 @@ static void head_write(struct writer *w, uint64_t dropped)
     const struct hx_world *world = w->trace->world;
     int node = w->pid - 1;
 
-    fprintf(w->out, "{\"otherData\":{\"hierax\":\"%s\",\"ranks\":%d,\"origin_ns\":%" PRId64 ",\"traces\":[{\"rank\":%d,\"node\":%d,"
+    fprintf(w->out,
+            "{\"otherData\":{\"hierax\":\"%s\",\"ranks\":%d,\"origin_ns\":%" PRId64
+            ",\"traces\":[{\"rank\":%d,\"node\":%d,"
             "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64 "}]},\n"
             "\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n",
-            hx_version(), world->size, w->trace->origin, world->rank, node, dropped, w->trace->first.offset, clock_error(w->trace));
+            hx_version(), world->size, w->trace->origin, world->rank, node, dropped, w->trace->first.offset,
+            clock_error(w->trace));
     event_separate(w);
-    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"node %d\"}}", w->pid, node);
+    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"node %d\"}}", w->pid,
+            node);
     if (!dropped)
         return;
     event_separate(w);
@@ -278,12 +299,16 @@ static void head_write(struct writer *w, uint64_t dropped)
 void hx_trace_write(struct hx_trace *trace)
 {
     const struct hx_world *world = trace->world;
-    struct writer w = {.trace = trace, .out = trace->file, .separator = "", .pid = 1 + world->comms->shape->node_of[world->rank]};
+    struct writer w = {.trace = trace,
+                       .out = trace->file,
+                       .separator = "",
+                       .pid = 1 + world->comms->shape->node_of[world->rank]};
     uint64_t dropped = events_sort(&w);
 
     if (dropped && world->rank == 0) /* the others' files tell theirs */
-        hx_warn("HX_TRACE: of rank 0 %" PRIu64 " of %" PRIu64 " records are lost, the oldest: raise HX_TRACE_BYTES (%" PRId64 ")", dropped,
-                trace->recorded, world->env->trace_bytes);
+        hx_warn("HX_TRACE: of rank 0 %" PRIu64 " of %" PRIu64
+                " records are lost, the oldest: raise HX_TRACE_BYTES (%" PRId64 ")",
+                dropped, trace->recorded, world->env->trace_bytes);
     errno = 0;
     rewind(w.out);
     if (ftruncate(fileno(w.out), 0) != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by chunk; between
- * nodes they are messages of the transport. */
+/* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by
+ * chunk; between nodes they are messages of the transport. */
 #include "comm.h"
 #include "probe.h"
 #include <stdlib.h>
@@ -101,7 +101,8 @@ int hx_transfer_progress(struct hx_engine *engine)
     return moved;
 }
 
-/* Whoever had this context before has received all that was sent (hx_comm_free): the count of chunks goes on from there. */
+/* Whoever had this context before has received all that was sent (hx_comm_free): the count of chunks goes on from
+ * there. */
 static void queue_open(const struct hx_node *node, struct hx_ring_queue *q)
 {
     const struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
@@ -155,8 +156,8 @@ static int segments_set(struct hx_run *run, const struct hx_instance *instance, 
         segments[0] = (struct hx_segment){base, step->bytes};
     } else {
         struct hx_span *spans = run->engine->spans[0];
-        n = hx_layout_spans(&instance->stage->layout, operand->space, plan_step->block, plan_step->nblocks, plan_step->row,
-                            instance->slice, spans, run->engine->span_capacity);
+        n = hx_layout_spans(&instance->stage->layout, operand->space, plan_step->block, plan_step->nblocks,
+                            plan_step->row, instance->slice, spans, run->engine->span_capacity);
         if (n > 2) {
             if (n > t->more_capacity) {
                 struct hx_segment *more = realloc(t->more_segments, (size_t)n * sizeof(*more));

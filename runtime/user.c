@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * User-defined operations and datatypes: see user.h. A handle's low bits are a place in a table, its high bits how often that place was
- * given out before. Who writes holds the mutex; who reads finds the handle first, and what belongs to it stays until it is gone.
+ * User-defined operations and datatypes: see user.h. A handle's low bits are a place in a table, its high bits how
+ * often that place was given out before. Who writes holds the mutex; who reads finds the handle first, and what belongs
+ * to it stays until it is gone.
  */
 #include "user.h"
 #include "comm.h"
@@ -180,7 +181,8 @@ hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype)
     if (!dtype)
         return hx_fail(HX_ERR_ARG, "hx_dtype_contiguous: dtype is NULL");
     if (bytes == 0 || bytes > DTYPE_MAX_BYTES)
-        return hx_fail(HX_ERR_ARG, "hx_dtype_contiguous: an element of %zu bytes; choose 1 to %zu", bytes, DTYPE_MAX_BYTES);
+        return hx_fail(HX_ERR_ARG, "hx_dtype_contiguous: an element of %zu bytes; choose 1 to %zu", bytes,
+                       DTYPE_MAX_BYTES);
     if (!(handle = place_take(bytes, (struct hx_user_op){0})))
         return hx_fail(HX_ERR_NOMEM, "hx_dtype_contiguous: %d operations and datatypes are in use", PLACES);
     *dtype = (hx_dtype_t)handle;

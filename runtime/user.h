@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * User-defined operations and datatypes. A handle names one, as a value of hx_op_t or hx_dtype_t beyond the built-in ones; no value is
- * given out twice, so what was freed is told from what never was. Handles are this process's own: ranks agree on what an operation
- * does, never on its handle.
+ * User-defined operations and datatypes. A handle names one, as a value of hx_op_t or hx_dtype_t beyond the built-in
+ * ones; no value is given out twice, so what was freed is told from what never was. Handles are this process's own:
+ * ranks agree on what an operation does, never on its handle.
  *
  * A request holds what it uses: after hx_op_free or hx_dtype_free it goes on, and new calls are refused.
  */

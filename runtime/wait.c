@@ -17,7 +17,7 @@
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
 #define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
 #define YIELD_PHASE_NS 200000   /* then block */
-#define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead, and at the time limit */
+#define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead and the time limit */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
@@ -123,7 +123,8 @@ static void block_in_futex(struct hx_doorbell *me, uint32_t rings, uint64_t ns)
 /* Returns whether somebody has rung. */
 static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 {
-    struct pollfd fds[2] = {{.fd = w->shared->wake_fds[w->shared->me], .events = POLLIN}, {.fd = net_fd, .events = POLLIN}};
+    struct pollfd fds[2] = {{.fd = w->shared->wake_fds[w->shared->me], .events = POLLIN},
+                            {.fd = net_fd, .events = POLLIN}};
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
     uint64_t rings;
 
@@ -131,9 +132,9 @@ static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
            read(fds[0].fd, &rings, sizeof(rings)) > 0; /* an eventfd: cannot be short */
 }
 
-/* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once: the others sleep
- * on the bell. The one that polls rings for them when it was rung for, since what has come may be theirs; and when it lets go to do
- * other things, so that one of them polls. */
+/* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once:
+ * the others sleep on the bell. The one that polls rings for them when it was rung for, since what has come may be
+ * theirs; and when it lets go to do other things, so that one of them polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
     int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls, rung = 0;
@@ -174,7 +175,8 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
     return found;
 }
 
-/* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning them. */
+/* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning
+ * them. */
 static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
     int looks = w->net ? w->spin / SPIN_PER_NET_LOOK : w->spin;
@@ -188,8 +190,8 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     return 0;
 }
 
-/* Time in which somebody else had the core does not count: a rank that sleeps is woken on the core of whoever wakes it, and ranks
- * that shared one core would never get to another. */
+/* Time in which somebody else had the core does not count: a rank that sleeps is woken on the core of whoever wakes it,
+ * and ranks that shared one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
     uint64_t start = now_ns(), before = start, spent = 0, after, gone;
@@ -202,7 +204,8 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
         gone = after - before;
         contended |= gone > YIELD_FREE_NS;
         if (look(ctx)) {
-            if (contended) /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
+            /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
+            if (contended)
                 w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
             else
                 w->spin = 2 * w->spin + 64 < w->spin_max ? 2 * w->spin + 64 : w->spin_max;

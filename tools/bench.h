@@ -167,7 +167,8 @@ int bench_report_close(const struct bench_options *o, int complete); /* 0, or -1
 /* The machine's kind: processor, processing units, kernel. */
 const char *bench_machine(char text[BENCH_TEXT_BYTES]);
 const char *bench_date(char text[BENCH_TEXT_BYTES]); /* now, in UTC */
-/* The next setting of Hierax in the environment, without those by which ranks find each other; NULL: no more. *at is 0 at first. */
+/* The next setting of Hierax in the environment, without those by which ranks find each other; NULL: no more. *at is 0
+ * at first. */
 const char *bench_setting(int *at);
 
 #endif

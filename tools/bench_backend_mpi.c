@@ -153,13 +153,16 @@ int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int
 int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
 {
     in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Scan", MPI_Scan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD)) : -1;
+    return count_fits(count) ? told("MPI_Scan", MPI_Scan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
+                             : -1;
 }
 
 int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
 {
     in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD)) : -1;
+    return count_fits(count)
+        ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
+        : -1;
 }
 
 int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
@@ -219,9 +222,9 @@ int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts,
 
     in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
     return counts_convert(counts, &converted, &displs)
-               ? -1
-               : told("MPI_Gatherv", MPI_Gatherv(in, (int)count, dtypes[dtype], out, converted, displs, dtypes[dtype], root,
-                                                 MPI_COMM_WORLD));
+        ? -1
+        : told("MPI_Gatherv",
+               MPI_Gatherv(in, (int)count, dtypes[dtype], out, converted, displs, dtypes[dtype], root, MPI_COMM_WORLD));
 }
 
 int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
@@ -230,9 +233,10 @@ int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count
 
     out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
     return counts_convert(counts, &converted, &displs)
-               ? -1
-               : told("MPI_Scatterv", MPI_Scatterv(in, converted, displs, dtypes[dtype], out, (int)count, dtypes[dtype], root,
-                                                   MPI_COMM_WORLD));
+        ? -1
+        : told("MPI_Scatterv",
+               MPI_Scatterv(in, converted, displs, dtypes[dtype], out, (int)count, dtypes[dtype], root,
+                            MPI_COMM_WORLD));
 }
 
 int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)

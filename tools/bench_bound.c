@@ -36,9 +36,14 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
     if (job->dirty_gbps > 0)
-        raise_to(row, (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");
+        raise_to(row,
+                 (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3,
+                 "dirty");
     if (nodes > 1)
         raise_to(row, o->alpha_us, "latency");
     if (o->node_gbps > 0)
-        raise_to(row, (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / o->node_gbps / 1e3, "network");
+        raise_to(row,
+                 (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / o->node_gbps /
+                     1e3,
+                 "network");
 }

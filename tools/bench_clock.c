@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One moment for ranks that share no memory: rank 0 names it by its own clock, and each rank knows how far its clock is from that.
+ * One moment for ranks that share no memory: rank 0 names it by its own clock, and each rank knows how far its clock is
+ * from that.
  *
  *     rank 0   ---- a0 ------------------ b0 ---->     a, b: read before and after an all-gather of the a
  *                       \   all-gather  /
  *     rank r   ------ ar ------------------- br -->    nobody has a0 before it was read:  br - offset >= a0, b0 >= ar - offset
  *
  * so that ar - b0 <= offset <= br - a0; the tightest bounds of many rounds are a few microseconds apart.
- * Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989; windows as in S. Hunold and
- * A. Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you think", IEEE TPDS 27, 2016.
+ * Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989; windows as in S. Hunold
+ * and A. Carpen-Amarie, "Reproducible MPI benchmarking is still not as easy as you think", IEEE TPDS 27, 2016.
  */
 #include "bench_backend.h"
 #include <sched.h>

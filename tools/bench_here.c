@@ -15,8 +15,8 @@ const char *bench_machine(char text[BENCH_TEXT_BYTES])
 
     uname(&kernel);
     hx_cpu_model(model);
-    snprintf(text, BENCH_TEXT_BYTES, "%s; %ld processing units; %s %s %s", model, sysconf(_SC_NPROCESSORS_CONF), kernel.sysname,
-             kernel.release, kernel.machine);
+    snprintf(text, BENCH_TEXT_BYTES, "%s; %ld processing units; %s %s %s", model, sysconf(_SC_NPROCESSORS_CONF),
+             kernel.sysname, kernel.release, kernel.machine);
     return text;
 }
 

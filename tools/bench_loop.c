@@ -63,8 +63,8 @@ static int call_library(const struct bench_loop *l, uint32_t call)
         return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
     case BENCH_GATHERV: return bench_gatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype, (int)l->o->root);
     case BENCH_SCATTERV:
-        return bench_scatterv(pair_in(l, call), l->counts, l->in_place ? HX_IN_PLACE : out, l->counts[l->job->rank], l->o->dtype,
-                              (int)l->o->root);
+        return bench_scatterv(pair_in(l, call), l->counts, l->in_place ? HX_IN_PLACE : out, l->counts[l->job->rank],
+                              l->o->dtype, (int)l->o->root);
     case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
     case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
     case BENCH_ALLTOALLV: return bench_alltoallv(in, out, l->counts, l->counts + l->job->size, l->o->dtype);
@@ -225,7 +225,8 @@ static int buffers_open(struct bench_loop *l)
     return 0;
 }
 
-int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job, struct bench_row *row)
+int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
+                    struct bench_row *row)
 {
     *l = (struct bench_loop){.o = o, .job = job, .row = row};
     /* not all ranks wait for all, so calls in a row would overlap */

@@ -5,13 +5,19 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const bench_collective_names[] = {"allreduce", "reduce_scatter_block", "allgather", "barrier", "bcast", "reduce",
-                                              "gather", "scatter", "gatherv", "scatterv", "scan", "exscan", "alltoall",
-                                              "reduce_scatter", "allgatherv", "alltoallv", NULL};
-const char *const bench_dtype_names[] = {"int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",
-                                         "uint32",  "uint64",   "float16", "bfloat16", "float32",  "float64",
-                                         "complex64", "complex128", "byte", "float32_index", "float64_index", "int32_index",
-                                         "int64_index", NULL};
+const char *const bench_collective_names[] = {"allreduce",  "reduce_scatter_block",
+                                              "allgather",  "barrier",
+                                              "bcast",      "reduce",
+                                              "gather",     "scatter",
+                                              "gatherv",    "scatterv",
+                                              "scan",       "exscan",
+                                              "alltoall",   "reduce_scatter",
+                                              "allgatherv", "alltoallv",
+                                              NULL};
+const char *const bench_dtype_names[] = {"int8",          "int16",         "int32",       "int64",       "uint8",
+                                         "uint16",        "uint32",        "uint64",      "float16",     "bfloat16",
+                                         "float32",       "float64",       "complex64",   "complex128",  "byte",
+                                         "float32_index", "float64_index", "int32_index", "int64_index", NULL};
 const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "band", "bor",
                                       "bxor", "land", "lor", "lxor", "minloc", "maxloc", NULL};
 
@@ -45,21 +51,29 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, "
     "gatherv, scatterv, exscan, alltoall, reduce_scatter, allgatherv, alltoallv.\v"
-    "Sizes are bytes of the whole vector (allreduce, bcast, reduce, scans; reduce_scatter_block, raised to a multiple of ranks x "
-    "element; scatter, alltoall, alltoallv, likewise) or of the whole output (allgather, gather, likewise); at least one element per rank. "
-    "reduce_scatter, allgatherv, gatherv and scatterv deal the elements out as evenly as can be; plan, rounds and sent/rank are those of "
+    "Sizes are bytes of the whole vector (allreduce, bcast, reduce, scans; reduce_scatter_block, raised to a multiple "
+    "of ranks x "
+    "element; scatter, alltoall, alltoallv, likewise) or of the whole output (allgather, gather, likewise); at least "
+    "one element per rank. "
+    "reduce_scatter, allgatherv, gatherv and scatterv deal the elements out as evenly as can be; plan, rounds and "
+    "sent/rank are those of "
     "equal blocks as long as the longest.\n\n"
     "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
     "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
-    "at one agreed moment (on several machines by their clocks, compared at first). Each rank times its calls from that moment to their end with "
+    "at one agreed moment (on several machines by their clocks, compared at first). Each rank times its calls from "
+    "that moment to their end with "
     "CLOCK_MONOTONIC; one reading of the clock is subtracted. A repetition's time is the maximum "
     "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
     "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "
     "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
-    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with a "
-    "root, or a scan, is timed call by call at every size, each with a start of its own: in a row its calls would overlap.\n\n"
-    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast, reduce and scans, x (p-1)/p for the "
-    "others, p = ranks; 1e9 bytes. The bound is the largest of the known terms: hop (two cores write a cache line each and read the "
+    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with "
+    "a "
+    "root, or a scan, is timed call by call at every size, each with a start of its own: in a row its calls would "
+    "overlap.\n\n"
+    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast, reduce and scans, x (p-1)/p for "
+    "the "
+    "others, p = ranks; 1e9 bytes. The bound is the largest of the known terms: hop (two cores write a cache line each "
+    "and read the "
     "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and, "
     "when --alpha and --node-bandwidth give them, latency and bandwidth of the network. Terms that were not "
@@ -80,7 +94,8 @@ static int add_collective(struct bench_options *o, const char *text)
     return 0;
 }
 
-static int number(struct bench_options *o, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
+static int number(struct bench_options *o, const char *option, const char *text, uint64_t low, uint64_t high,
+                  uint64_t *value)
 {
     return option_number(option, text, low, high, value, o->error) < 0 ? EINVAL : 0;
 }
@@ -155,7 +170,8 @@ static void check_together(struct bench_options *o)
     for (int i = 0; i < 3 && !o->error[0]; i++)
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
-                snprintf(o->error, sizeof(o->error), "--%s and --%s both write to \"%s\"", names[k], names[i], paths[i]);
+                snprintf(o->error, sizeof(o->error), "--%s and --%s both write to \"%s\"", names[k], names[i],
+                         paths[i]);
 }
 
 void bench_options_parse(struct bench_options *o, int argc, char **argv)

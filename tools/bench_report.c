@@ -174,7 +174,7 @@ static struct json_object *document_new(const struct bench_options *o, const str
     return j;
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 static int json_write(const char *path)
 {
@@ -182,7 +182,8 @@ static int json_write(const char *path)
     FILE *out = whole_file_open(&file, path);
 
     if (out)
-        fprintf(out, "%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+        fprintf(out, "%s\n",
+                json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
     return whole_file_close(&file);
 }
 
@@ -215,7 +216,8 @@ static int files_write(const struct bench_options *o, int at_end)
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
 {
     if (o->csv)
-        csv = whole_file_is_regular(o->csv) ? open_memstream(&csv_kept, &csv_bytes) : whole_file_open(&csv_file, o->csv);
+        csv =
+            whole_file_is_regular(o->csv) ? open_memstream(&csv_kept, &csv_bytes) : whole_file_open(&csv_file, o->csv);
     if (csv)
         fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"

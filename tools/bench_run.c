@@ -41,7 +41,8 @@ static int has_result(const struct bench_loop *l)
 }
 
 /* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
-static int measure(struct bench_loop *l, enum bench_action action, uint64_t repetitions, double *samples, uint64_t *wrong)
+static int measure(struct bench_loop *l, enum bench_action action, uint64_t repetitions, double *samples,
+                   uint64_t *wrong)
 {
     const size_t size = (size_t)l->job->size;
     for (uint64_t i = 0; i < repetitions; i++) {
@@ -85,7 +86,9 @@ static int plan_ask(struct bench_loop *l)
     struct bench_row *row = l->row;
     hx_plan_info_t info;
     uint64_t mine[2], most[2];
-    size_t count = bench_has_counts(row->collective) ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count; /* of the longest block */
+    /* of the longest block */
+    size_t count =
+        bench_has_counts(row->collective) ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count;
     if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info))
         return -1;
     mine[0] = info.rounds;

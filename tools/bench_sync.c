@@ -8,7 +8,8 @@
  * With more ranks than cores they cannot all look: start = now, and whoever has to wait for a core is late.
  *
  * The same page carries two measurements between two ranks: an exchange of cache lines, and reading what another
- * core has just written. On several machines, or where it cannot be shared, the moment is agreed on by clocks (bench_clock.c).
+ * core has just written. On several machines, or where it cannot be shared, the moment is agreed on by clocks
+ * (bench_clock.c).
  */
 #include "bench_backend.h"
 #include <fcntl.h>

@@ -85,7 +85,8 @@ int main(int argc, char **argv)
     struct bench_job job = {0};
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
-    if (status && (o.help || o.version) && !o.error[0]) { /* a job tells it once, but where none can start it is told all the same */
+    /* a job tells it once, but where none can start it is told all the same */
+    if (status && (o.help || o.version) && !o.error[0]) {
         tell(&o);
         return 0;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_report makes reports from what coll_bench has written as JSON: of a run that is over, or of several side by side. */
+/* coll_report makes reports from what coll_bench has written as JSON: of a run that is over, or of several side by
+ * side. */
 #include "report_bench.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +14,16 @@ static const struct argp_option option_table[] = {
     {"version", 'V', NULL, 0, "show the version", 2},
     {0}};
 
-static const char doc[] =
-    "Make a report from what coll_bench or coll_bench_mpi has written with --json: of one run, or of several side by side, with the ratio of "
-    "the first one's times to those of each other. A row of the first may bring its ratio to the second, as coll_compare writes it.\n\n"
-    "  coll_run -n 4 --nodes 2 -- coll_bench allreduce --json run.json\n"
-    "  coll_report run.json --html run.html --gnuplot run\n"
-    "  coll_report new.json old.json --html change.html\v"
-    "The page needs no other file and no script. A file that is there already is replaced as a whole. The exit status is 0; 1 when a file could "
-    "not be written in full; 2 for a wrong command line or document.";
+static const char doc[] = "Make a report from what coll_bench or coll_bench_mpi has written with --json: of one run, "
+                          "or of several side by side, with the ratio of "
+                          "the first one's times to those of each other. A row of the first may bring its ratio to the "
+                          "second, as coll_compare writes it.\n\n"
+                          "  coll_run -n 4 --nodes 2 -- coll_bench allreduce --json run.json\n"
+                          "  coll_report run.json --html run.html --gnuplot run\n"
+                          "  coll_report new.json old.json --html change.html\v"
+                          "The page needs no other file and no script. A file that is there already is replaced as a "
+                          "whole. The exit status is 0; 1 when a file could "
+                          "not be written in full; 2 for a wrong command line or document.";
 
 struct request {
     struct report_files files;

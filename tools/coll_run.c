@@ -24,11 +24,13 @@ static const char *const bind_names[] = {"auto", "none", "core", NULL};
 static const struct argp_option argp_options[] = {
     {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
     {"nodes", KEY_NODES, "NODES", 0,
-     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), which talk only through libfabric (sets HX_NODES)", 0},
+     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), which talk only through libfabric (sets HX_NODES)",
+     0},
     {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
     {"bind", KEY_BIND, "MODE", 0,
      "auto (default): bind each rank to its own core, or spread them evenly over fewer; core: fail if there are fewer; "
-     "none", 0},
+     "none",
+     0},
     {"prefix", KEY_PREFIX, NULL, 0, "Put \"[rank] \" before every line of output", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124", 0},
     {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},

@@ -284,8 +284,8 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
     }
 }
 
-/* A dying process closes its connection to the store before it can be waited for. Others may have learnt of it and ended by then: give
- * the one that died first a moment to be seen. */
+/* A dying process closes its connection to the store before it can be waited for. Others may have learnt of it and
+ * ended by then: give the one that died first a moment to be seen. */
 static void await_dead(const struct job *job)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};

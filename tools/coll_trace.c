@@ -15,9 +15,11 @@ static const struct argp_option option_table[] = {{"help", 'h', NULL, 0, "show t
 
 static const char doc[] =
     "What the ranks of a job did when, from the traces that HX_TRACE=FILE makes of them (FILE.0, FILE.1, ...).\n\n"
-    "  merge OUT IN...   all ranks in one file, for ui.perfetto.dev or chrome://tracing: nodes are processes, ranks their threads; an "
+    "  merge OUT IN...   all ranks in one file, for ui.perfetto.dev or chrome://tracing: nodes are processes, ranks "
+    "their threads; an "
     "arrow goes from where a message is sent to where it has come\n"
-    "  summary IN...     each collective and size: how often, how long, and for whom ranks waited; then each rank: how long it waited, "
+    "  summary IN...     each collective and size: how often, how long, and for whom ranks waited; then each rank: how "
+    "long it waited, "
     "was waited for, and came late\v"
     "  HX_TRACE=/tmp/trace coll_run -n 4 --nodes 2 -- coll_bench allreduce --max 1M\n"
     "  coll_trace summary /tmp/trace.*\n"
@@ -68,7 +70,8 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     if (key == ARGP_KEY_ARG) {
         argument_take(state->input, arg);
     } else if (key == 'h') {
-        argp_help(state->root_argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)(uintptr_t)"coll_trace");
+        argp_help(state->root_argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+                  (char *)(uintptr_t) "coll_trace");
         exit(0);
     } else if (key == 'V') {
         printf("coll_trace (hierax) %s\n", PACKAGE_VERSION);
@@ -85,7 +88,8 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
 
 void trace_options_parse(struct trace_options *o, int argc, char **argv)
 {
-    static const struct argp argp = {option_table, option_take, "merge OUT IN...\nsummary IN...", doc, NULL, NULL, NULL};
+    static const struct argp argp = {option_table, option_take, "merge OUT IN...\nsummary IN...", doc, NULL,
+                                     NULL,         NULL};
 
     *o = (struct trace_options){.inputs = trace_memory(calloc((size_t)argc, sizeof(char *)))};
     argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, o);
@@ -125,8 +129,11 @@ static void head_check(struct trace_set *set, struct json_object *head, const ch
         set->of = trace_memory(calloc((size_t)ranks, sizeof(*set->of)));
     }
     if (ranks != set->ranks || origin != number(set->head, "origin_ns", file))
-        trace_refuse(1, "%s: this is of another job than the files before: of %lld ranks, begun at %lld ns, not of %d at %lld ns", file,
-                     (long long)ranks, (long long)origin, set->ranks, (long long)number(set->head, "origin_ns", file));
+        trace_refuse(1,
+                     "%s: this is of another job than the files before: of %lld ranks, begun at %lld ns, not of %d at "
+                     "%lld ns",
+                     file, (long long)ranks, (long long)origin, set->ranks,
+                     (long long)number(set->head, "origin_ns", file));
 }
 
 static void rank_take(struct trace_set *set, struct json_object *trace, const char *file)
@@ -138,7 +145,8 @@ static void rank_take(struct trace_set *set, struct json_object *trace, const ch
     rank = number(trace, "rank", file);
     node = number(trace, "node", file);
     if (rank < 0 || rank >= set->ranks || node < 0 || node >= set->ranks)
-        trace_refuse(1, "%s: of rank %lld on node %lld, but the job has %d ranks", file, (long long)rank, (long long)node, set->ranks);
+        trace_refuse(1, "%s: of rank %lld on node %lld, but the job has %d ranks", file, (long long)rank,
+                     (long long)node, set->ranks);
     if (set->of[rank].there)
         trace_refuse(1, "%s: of rank %lld, which another file is of as well", file, (long long)rank);
     set->of[rank] = (struct trace_rank){1, (int)node, (uint64_t)number(trace, "dropped", file),
@@ -152,7 +160,8 @@ void trace_read(struct trace_set *set, const char *file, struct json_object **ro
     if (access(file, R_OK) != 0)
         trace_refuse(1, "%s: %s", file, strerror(errno));
     if (!(*root = json_object_from_file(file)))
-        trace_refuse(1, "%s: this is no JSON: %.*s", file, (int)strcspn(json_util_get_last_err(), "\n"), json_util_get_last_err());
+        trace_refuse(1, "%s: this is no JSON: %.*s", file, (int)strcspn(json_util_get_last_err(), "\n"),
+                     json_util_get_last_err());
     if (!json_object_is_type(*root, json_type_object))
         trace_refuse(1, "%s: this is no trace of Hierax", file);
     head = member(*root, "otherData", json_type_object, file);
@@ -172,7 +181,8 @@ void trace_missing_tell(const struct trace_set *set)
             first = missing++ ? first : rank;
         }
     if (missing)
-        fprintf(stderr, "coll_trace: of the job's %d ranks %d are missing, rank %d first\n", set->ranks, missing, first);
+        fprintf(stderr, "coll_trace: of the job's %d ranks %d are missing, rank %d first\n", set->ranks, missing,
+                first);
 }
 
 void trace_set_close(struct trace_set *set)

@@ -21,24 +21,33 @@
 #define PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 const struct doctor_check doctor_checks_here[] = {
-    {"settings", doctor_settings, "a bad value makes hx_init fail; an unknown name is ignored", "coll_info, and correct or unset the variable"},
-    {"libfabric", doctor_libfabric, "Hierax talks between nodes through libfabric", "apt-get install libfabric1; ldconfig -p | grep libfabric"},
-    {"provider", doctor_provider, "the provider is libfabric's driver for a kind of network: without one a job of several nodes cannot "
-                                  "start, with a wrong one it is slow",
+    {"settings", doctor_settings, "a bad value makes hx_init fail; an unknown name is ignored",
+     "coll_info, and correct or unset the variable"},
+    {"libfabric", doctor_libfabric, "Hierax talks between nodes through libfabric",
+     "apt-get install libfabric1; ldconfig -p | grep libfabric"},
+    {"provider", doctor_provider,
+     "the provider is libfabric's driver for a kind of network: without one a job of several nodes cannot "
+     "start, with a wrong one it is slow",
      "fi_info -l; apt-get install libfabric1"},
-    {"memlock", doctor_memlock, "a network card that reads memory itself needs it locked; registration fails beyond the limit",
-     "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: PropagateResourceLimitsExcept=MEMLOCK "
+    {"memlock", doctor_memlock,
+     "a network card that reads memory itself needs it locked; registration fails beyond the limit",
+     "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: "
+     "PropagateResourceLimitsExcept=MEMLOCK "
      "and LimitMEMLOCK=infinity for slurmd; in a container: --ulimit memlock=-1"},
-    {"huge pages", doctor_huge_pages, "locked memory, huge pages and fork together need help of kernel or library", "env | grep -E 'FI_EFA|RDMAV'"},
+    {"huge pages", doctor_huge_pages, "locked memory, huge pages and fork together need help of kernel or library",
+     "env | grep -E 'FI_EFA|RDMAV'"},
     {"memfd", doctor_memfd, "ranks of a node share one sealed memfd segment: without it no job starts",
      "in a container: --security-opt seccomp=unconfined; or a kernel with CONFIG_MEMFD_CREATE"},
-    {"cma", doctor_cma, "a read straight out of another rank's memory saves a copy within a node; where it is denied all data goes through "
-                        "the shared segment, and all works",
+    {"cma", doctor_cma,
+     "a read straight out of another rank's memory saves a copy within a node; where it is denied all data goes "
+     "through "
+     "the shared segment, and all works",
      "in a container: --cap-add SYS_PTRACE; else strace -e process_vm_readv to see who refuses"},
     {"shm", doctor_shm, "Hierax does not need /dev/shm; libraries beside it do (UCX, NCCL, PyTorch's loaders)",
      "mount -o remount,size=8G /dev/shm; in a container: --shm-size=8g"},
-    {"cpu quota", doctor_quota, "a control group that has used its quota up stands still for the rest of the period: calls take up to "
-                                "100 ms longer",
+    {"cpu quota", doctor_quota,
+     "a control group that has used its quota up stands still for the rest of the period: calls take up to "
+     "100 ms longer",
      "fewer ranks; or raise the limit: docker run --cpus, Kubernetes limits.cpu"},
     {"pids", doctor_pids, "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program",
      PIDS_REMEDY},
@@ -183,7 +192,8 @@ static void examine(struct examination *e)
         else if (result >= DOCTOR_LATE)
             doctor_find(&e->findings[c], DOCTOR_FAIL, NULL, "the check has not ended within %g s", CHECK_SECONDS);
         else if (result >= DOCTOR_KILLED)
-            doctor_find(&e->findings[c], DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));
+            doctor_find(&e->findings[c], DOCTOR_FAIL, NULL, "the check's process was ended by: %s",
+                        strsignal(result - DOCTOR_KILLED));
     }
 }
 
@@ -315,7 +325,9 @@ static hx_status_t job_meet(struct meeting *m, struct json_object *own, struct d
         status = hx_boot_fence(m->boot);
     }
     for (int h = 0; m->rank == 0 && status == HX_SUCCESS && h < job->hosts; h++)
-        json_object_array_add(job->reached, get(m->boot, "reach", (int)doctor_number(json_object_array_get_idx(picked, (size_t)h), "rank")));
+        json_object_array_add(job->reached,
+                              get(m->boot, "reach",
+                                  (int)doctor_number(json_object_array_get_idx(picked, (size_t)h), "rank")));
     if (server > 0) {
         kill(server, SIGKILL);
         waitpid(server, NULL, 0);
@@ -362,7 +374,8 @@ static int report(const struct info_options *options, struct doctor_job *job, co
     int fails;
 
     if (m->failed[0])
-        doctor_tell(job, "launcher", DOCTOR_FAIL, &m->rank, 1, m->failed, "the ranks of a job must meet to start; the findings here are of one rank",
+        doctor_tell(job, "launcher", DOCTOR_FAIL, &m->rank, 1, m->failed,
+                    "the ranks of a job must meet to start; the findings here are of one rank",
                     "srun --mpi=pmi2, or coll_run; and see that every rank lives");
     doctor_merge(job);
     for (const struct doctor_job_check *check = doctor_checks_job; check->name; check++)
@@ -393,7 +406,9 @@ int doctor_run(const struct info_options *options)
     meeting_open(&m);
     m.listener = doctor_listen(&m.port);
     struct json_object *own = examination_tell(e, m.rank, m.port);
-    job = (struct doctor_job){.size = m.size, .ranks = calloc((size_t)m.size, sizeof(*job.ranks)), .report = json_object_new_array(),
+    job = (struct doctor_job){.size = m.size,
+                              .ranks = calloc((size_t)m.size, sizeof(*job.ranks)),
+                              .report = json_object_new_array(),
                               .reached = json_object_new_array()};
     int kept = stderr_silence();
     if (m.boot && m.size > 1 && job.ranks && job_meet(&m, own, &job) != HX_SUCCESS)

@@ -74,8 +74,8 @@ int doctor_run(const struct info_options *options);
 void doctor_find(struct doctor_finding *f, enum doctor_grade grade, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it, DOCTOR_LATE, or
- * DOCTOR_UNTRIED, with errno, where there can be no child. */
+/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it,
+ * DOCTOR_LATE, or DOCTOR_UNTRIED, with errno, where there can be no child. */
 enum { DOCTOR_KILLED = 1000, DOCTOR_LATE = 2000, DOCTOR_UNTRIED = 3000 };
 int doctor_try(int (*attempt)(void *), void *ctx, double seconds);
 void doctor_find_untried(struct doctor_finding *f); /* by errno */
@@ -89,8 +89,8 @@ struct json_object *doctor_env(void);
 /* doctor_report.c */
 extern const char *const doctor_grades[];
 /* Add a row to the report; ranks: which of the job, NULL for all. */
-void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_grade grade, const int *ranks, int n, const char *text,
-                 const char *meaning, const char *remedy);
+void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_grade grade, const int *ranks, int n,
+                 const char *text, const char *meaning, const char *remedy);
 /* The findings of all ranks, those alike in one row. */
 void doctor_merge(const struct doctor_job *job);
 /* Print; returns the number of fails. */

@@ -34,7 +34,8 @@ int doctor_listen(int *port)
     socklen_t length = sizeof(bound);
     int zero = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0 || bind(fd, (struct sockaddr *)&any6, sizeof(any6)) < 0) {
+    if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0 ||
+        bind(fd, (struct sockaddr *)&any6, sizeof(any6)) < 0) {
         if (fd >= 0)
             close(fd);
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* a host without IPv6 */
@@ -48,7 +49,8 @@ int doctor_listen(int *port)
             close(fd);
         return -1;
     }
-    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port : ((struct sockaddr_in *)&bound)->sin_port);
+    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
+                                              : ((struct sockaddr_in *)&bound)->sin_port);
     return fd;
 }
 

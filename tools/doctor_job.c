@@ -10,11 +10,11 @@
 #define CLOCK_OFFSET_S 0.1
 #define NAMES_MAX 8 /* differing variables that are told */
 
-static void tell(const struct doctor_job *job, const struct doctor_job_check *check, enum doctor_grade grade, const int *ranks, int n,
-                 const char *format, ...) __attribute__((format(printf, 6, 7)));
+static void tell(const struct doctor_job *job, const struct doctor_job_check *check, enum doctor_grade grade,
+                 const int *ranks, int n, const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-static void tell(const struct doctor_job *job, const struct doctor_job_check *check, enum doctor_grade grade, const int *ranks, int n,
-                 const char *format, ...)
+static void tell(const struct doctor_job *job, const struct doctor_job_check *check, enum doctor_grade grade,
+                 const int *ranks, int n, const char *format, ...)
 {
     char text[4 * DOCTOR_TEXT_BYTES];
     va_list args;
@@ -46,7 +46,8 @@ static void cpus_add(struct host *host, const char *hex)
 }
 
 /* Visit every host; where no visit finds anything (returns 0), tell `fine`. */
-static void hosts_visit(const struct doctor_job *job, const struct doctor_job_check *check, host_visit_t *visit, const char *fine)
+static void hosts_visit(const struct doctor_job *job, const struct doctor_job_check *check, host_visit_t *visit,
+                        const char *fine)
 {
     struct host host = {.ranks = malloc((size_t)job->size * sizeof(int))};
     int found = 0;
@@ -80,8 +81,8 @@ static int cores_visit(const struct doctor_job *job, const struct doctor_job_che
 
     if (host->ncpus == 0 || host->n <= usable)
         return 0;
-    tell(job, check, DOCTOR_WARN, host->ranks, host->n, "%d ranks on %g usable cores%s: %.3g ranks on each", host->n, usable,
-         usable < host->ncpus ? " (a quota)" : "", host->n / usable);
+    tell(job, check, DOCTOR_WARN, host->ranks, host->n, "%d ranks on %g usable cores%s: %.3g ranks on each", host->n,
+         usable, usable < host->ncpus ? " (a quota)" : "", host->n / usable);
     return 1;
 }
 
@@ -113,7 +114,8 @@ static int pinning_visit(const struct doctor_job *job, const struct doctor_job_c
             int64_t core = fact(job, host->ranks[i], "core");
             if (core < 0 || core != fact(job, host->ranks[k], "core"))
                 continue;
-            tell(job, check, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2, "bound to the same core, while others are free");
+            tell(job, check, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2,
+                 "bound to the same core, while others are free");
             return 1;
         }
     return 0;
@@ -121,7 +123,8 @@ static int pinning_visit(const struct doctor_job *job, const struct doctor_job_c
 
 static void pinning_examine(const struct doctor_job *job, const struct doctor_job_check *check)
 {
-    hosts_visit(job, check, pinning_visit, job->size > 1 ? "no two ranks are bound to one core while others are free" : "one rank");
+    hosts_visit(job, check, pinning_visit,
+                job->size > 1 ? "no two ranks are bound to one core while others are free" : "one rank");
 }
 
 static int memory_visit(const struct doctor_job *job, const struct doctor_job_check *check, const struct host *host)
@@ -130,8 +133,9 @@ static int memory_visit(const struct doctor_job *job, const struct doctor_job_ch
 
     if (bytes <= 0 || bytes / host->n >= RANK_BYTES)
         return 0;
-    tell(job, check, DOCTOR_WARN, host->ranks, host->n, "%lld MiB for %d ranks (machine or control group), less than %lld MiB for each",
-         (long long)(bytes >> 20), host->n, (long long)(RANK_BYTES >> 20));
+    tell(job, check, DOCTOR_WARN, host->ranks, host->n,
+         "%lld MiB for %d ranks (machine or control group), less than %lld MiB for each", (long long)(bytes >> 20),
+         host->n, (long long)(RANK_BYTES >> 20));
     return 1;
 }
 
@@ -146,8 +150,8 @@ static int files_visit(const struct doctor_job *job, const struct doctor_job_che
 
     if (limit >= host->n + 64)
         return 0;
-    tell(job, check, DOCTOR_FAIL, host->ranks, host->n, "%lld open files are allowed, and each of %d ranks holds one of every other's",
-         (long long)limit, host->n);
+    tell(job, check, DOCTOR_FAIL, host->ranks, host->n,
+         "%lld open files are allowed, and each of %d ranks holds one of every other's", (long long)limit, host->n);
     return 1;
 }
 
@@ -168,7 +172,8 @@ static const char *env_of(const struct doctor_job *job, int rank, const char *na
 }
 
 /* Tell the first rank whose value is not rank 0's, and how many there are. */
-static int variable_compare(const struct doctor_job *job, const struct doctor_job_check *check, const char *name, int *ranks)
+static int variable_compare(const struct doctor_job *job, const struct doctor_job_check *check, const char *name,
+                            int *ranks)
 {
     const char *first = env_of(job, 0, name), *other = NULL;
     int n = 0;
@@ -182,8 +187,8 @@ static int variable_compare(const struct doctor_job *job, const struct doctor_jo
     }
     if (!n)
         return 0;
-    tell(job, check, DOCTOR_WARN, ranks, n, "%s is %s%s here, but %s%s on rank 0", name, other ? "" : "unset", other ? other : "",
-         first ? "" : "unset", first ? first : "");
+    tell(job, check, DOCTOR_WARN, ranks, n, "%s is %s%s here, but %s%s on rank 0", name, other ? "" : "unset",
+         other ? other : "", first ? "" : "unset", first ? first : "");
     return 1;
 }
 
@@ -219,10 +224,12 @@ static void alike_examine(const struct doctor_job *job, const struct doctor_job_
 
     for (int i = 0; i < 2; i++)
         for (int rank = 1; rank < job->size; rank++) {
-            const char *first = doctor_member(job->ranks[0].told, facts[i].key), *other = doctor_member(job->ranks[rank].told, facts[i].key);
+            const char *first = doctor_member(job->ranks[0].told, facts[i].key),
+                       *other = doctor_member(job->ranks[rank].told, facts[i].key);
             if (!job->ranks[rank].told || !strcmp(first, other))
                 continue;
-            tell(job, check, DOCTOR_FAIL, &rank, 1, "%s \"%s\" here, but \"%s\" on rank 0", facts[i].what, other, first);
+            tell(job, check, DOCTOR_FAIL, &rank, 1, "%s \"%s\" here, but \"%s\" on rank 0", facts[i].what, other,
+                 first);
             differ = 1;
             break;
         }
@@ -242,8 +249,9 @@ static int rank_of_host(const struct doctor_job *job, int h)
 }
 
 /* Visit what each host found of the others; returns how many it did. */
-static int reached_visit(const struct doctor_job *job, void (*visit)(const struct doctor_job *, const struct doctor_job_check *, int rank,
-                                                                     struct json_object *found, int *told),
+static int reached_visit(const struct doctor_job *job,
+                         void (*visit)(const struct doctor_job *, const struct doctor_job_check *, int rank,
+                                       struct json_object *found, int *told),
                          const struct doctor_job_check *check, int *told)
 {
     int n = 0;
@@ -256,13 +264,15 @@ static int reached_visit(const struct doctor_job *job, void (*visit)(const struc
     return n;
 }
 
-static void firewall_visit(const struct doctor_job *job, const struct doctor_job_check *check, int rank, struct json_object *found, int *told)
+static void firewall_visit(const struct doctor_job *job, const struct doctor_job_check *check, int rank,
+                           struct json_object *found, int *told)
 {
     const char *error = doctor_member(found, "error");
 
     if (!*error || (*told)++ >= NAMES_MAX)
         return;
-    tell(job, check, DOCTOR_FAIL, &rank, 1, "no TCP connection to %s (%s): %s", doctor_member(found, "host"), doctor_member(found, "address"), error);
+    tell(job, check, DOCTOR_FAIL, &rank, 1, "no TCP connection to %s (%s): %s", doctor_member(found, "host"),
+         doctor_member(found, "address"), error);
 }
 
 static void firewall_examine(const struct doctor_job *job, const struct doctor_job_check *check)
@@ -275,12 +285,13 @@ static void firewall_examine(const struct doctor_job *job, const struct doctor_j
         tell(job, check, DOCTOR_OK, NULL, 0, "%d TCP connections between %d hosts", asked, job->hosts);
 }
 
-static void offset_visit(const struct doctor_job *job, const struct doctor_job_check *check, int rank, struct json_object *found, int *told)
+static void offset_visit(const struct doctor_job *job, const struct doctor_job_check *check, int rank,
+                         struct json_object *found, int *told)
 {
     struct json_object *offset;
 
-    if (!json_object_object_get_ex(found, "offset_s", &offset) || fabs(json_object_get_double(offset)) < CLOCK_OFFSET_S ||
-        (*told)++ >= NAMES_MAX)
+    if (!json_object_object_get_ex(found, "offset_s", &offset) ||
+        fabs(json_object_get_double(offset)) < CLOCK_OFFSET_S || (*told)++ >= NAMES_MAX)
         return;
     tell(job, check, DOCTOR_WARN, &rank, 1, "the clock of %s is %.3f s %s", doctor_member(found, "host"),
          fabs(json_object_get_double(offset)), json_object_get_double(offset) > 0 ? "ahead" : "behind");
@@ -295,16 +306,27 @@ static void offset_examine(const struct doctor_job *job, const struct doctor_job
 }
 
 const struct doctor_job_check doctor_checks_job[] = {
-    {"cores", cores_examine, "ranks that share a core take turns: a call waits for the kernel to switch, some 5 to 50 us a round",
-     "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run --cpus"},
-    {"pinning", pinning_examine, "ranks that are not bound move from core to core; two on one core halve each other", "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core"},
-    {"memory", memory_examine, "the kernel ends a rank when memory is over; an endpoint alone may take 100 MiB", "srun --mem, docker run --memory; or fewer ranks per node"},
-    {"files", files_examine, "where there are too few start-up fails", "ulimit -n 65536; or LimitNOFILE= of the service that starts ranks"},
-    {"environment", environment_examine, "for HX_ variables rank 0's value holds; others may make ranks choose networks that cannot talk",
+    {"cores", cores_examine,
+     "ranks that share a core take turns: a call waits for the kernel to switch, some 5 to 50 us a round",
+     "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run "
+     "--cpus"},
+    {"pinning", pinning_examine, "ranks that are not bound move from core to core; two on one core halve each other",
+     "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core"},
+    {"memory", memory_examine, "the kernel ends a rank when memory is over; an endpoint alone may take 100 MiB",
+     "srun --mem, docker run --memory; or fewer ranks per node"},
+    {"files", files_examine, "where there are too few start-up fails",
+     "ulimit -n 65536; or LimitNOFILE= of the service that starts ranks"},
+    {"environment", environment_examine,
+     "for HX_ variables rank 0's value holds; others may make ranks choose networks that cannot talk",
      "export the variable on all: srun --export=ALL, mpirun -x, coll_run --env"},
-    {"alike", alike_examine, "ranks with different libraries or networks cannot talk: hx_init fails", "install the same packages on all hosts; coll_info on each"},
-    {"firewall", firewall_examine, "ranks whose hosts cannot reach each other cannot talk: hx_init or the first call fails, maybe only after HX_TIMEOUT",
-     "allow all traffic within the job's network: iptables -I INPUT -s NETWORK -j ACCEPT; on AWS: a security group that allows itself, in and out"},
-    {"time", offset_examine, "where clocks differ logs of different hosts do not line up; time-outs are not affected", "systemctl enable --now chrony"},
+    {"alike", alike_examine, "ranks with different libraries or networks cannot talk: hx_init fails",
+     "install the same packages on all hosts; coll_info on each"},
+    {"firewall", firewall_examine,
+     "ranks whose hosts cannot reach each other cannot talk: hx_init or the first call fails, maybe only after "
+     "HX_TIMEOUT",
+     "allow all traffic within the job's network: iptables -I INPUT -s NETWORK -j ACCEPT; on AWS: a security group "
+     "that allows itself, in and out"},
+    {"time", offset_examine, "where clocks differ logs of different hosts do not line up; time-outs are not affected",
+     "systemctl enable --now chrony"},
     {NULL, NULL, NULL, NULL},
 };

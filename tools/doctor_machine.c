@@ -15,7 +15,8 @@ void doctor_quota(struct doctor_facts *facts, struct doctor_finding *f)
     if (!facts->placed)
         doctor_find(f, DOCTOR_WARN, "lstopo", "hwloc cannot tell what this machine is");
     else if (place->quota_cpus > 0 && place->quota_cpus < place->allowed_cpus)
-        doctor_find(f, DOCTOR_WARN, NULL, "a quota of %.2f processing units, of %d that may be used", place->quota_cpus, place->allowed_cpus);
+        doctor_find(f, DOCTOR_WARN, NULL, "a quota of %.2f processing units, of %d that may be used", place->quota_cpus,
+                    place->allowed_cpus);
     else
         doctor_find(f, DOCTOR_OK, NULL, "no quota below the %d processing units that may be used", place->allowed_cpus);
 }
@@ -34,7 +35,8 @@ static long pids_left(void)
 
     while (in && fgets(line, sizeof(line), in)) {
         line[strcspn(line, "\n")] = 0;
-        if ((!strstr(line, ":pids:") && strncmp(line, "0::", 3)) || !(group = strchr(line, '/')) || strstr(group, "/.."))
+        if ((!strstr(line, ":pids:") && strncmp(line, "0::", 3)) || !(group = strchr(line, '/')) ||
+            strstr(group, "/.."))
             continue;
         for (char *end = group + strlen(group); end; end = strrchr(group, '/')) { /* up to the mount */
             *end = 0;
@@ -118,10 +120,12 @@ void doctor_clock(struct doctor_facts *facts, struct doctor_finding *f)
         best = each < best ? each : best;
     }
     if (back > 0)
-        doctor_find(f, DOCTOR_FAIL, NULL, "the monotonic clock goes back by %lld ns from one core to another (clock source %s)",
+        doctor_find(f, DOCTOR_FAIL, NULL,
+                    "the monotonic clock goes back by %lld ns from one core to another (clock source %s)",
                     (long long)back, source);
     if (best > SLOW_NS)
-        doctor_find(f, DOCTOR_WARN, NULL, "reading the clock takes %lld ns: clock source %s needs a system call", (long long)best, source);
+        doctor_find(f, DOCTOR_WARN, NULL, "reading the clock takes %lld ns: clock source %s needs a system call",
+                    (long long)best, source);
     if (!f->text[0])
         doctor_find(f, DOCTOR_OK, NULL, "clock source %s, alike on all cores, %s", source[0] ? source : "unknown",
                     best < 50 ? "read in less than 50 ns" : "read in less than 200 ns");

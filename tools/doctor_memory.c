@@ -50,10 +50,11 @@ void doctor_memlock(struct doctor_facts *facts, struct doctor_finding *f)
     const char *who = exempt ? ", which binds others, not this process (CAP_IPC_LOCK)" : "";
     unsigned long long kib = limit.rlim_cur >> 10;
     if (pins && limit.rlim_cur < ENDPOINT_BYTES)
-        doctor_find(f, exempt ? DOCTOR_WARN : DOCTOR_FAIL, NULL, "%llu KiB of locked memory%s; a network endpoint pins about 100 MiB",
-                    kib, who);
+        doctor_find(f, exempt ? DOCTOR_WARN : DOCTOR_FAIL, NULL,
+                    "%llu KiB of locked memory%s; a network endpoint pins about 100 MiB", kib, who);
     else if (limit.rlim_cur < DEFAULT_BYTES)
-        doctor_find(f, DOCTOR_WARN, NULL, "%llu KiB of locked memory%s: less than the kernel's own default of 8192 KiB", kib, who);
+        doctor_find(f, DOCTOR_WARN, NULL, "%llu KiB of locked memory%s: less than the kernel's own default of 8192 KiB",
+                    kib, who);
     else
         doctor_find(f, DOCTOR_OK, NULL, "%llu KiB of locked memory; %s", kib,
                     pins ? "enough for an endpoint" : "the network in use locks none");
@@ -80,7 +81,8 @@ static int kernel_copies_at_fork(void)
     struct utsname name;
     int major = 0, minor = 0;
 
-    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 13));
+    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+        (major > 5 || (major == 5 && minor >= 13));
 }
 
 void doctor_huge_pages(struct doctor_facts *facts, struct doctor_finding *f)
@@ -92,19 +94,23 @@ void doctor_huge_pages(struct doctor_facts *facts, struct doctor_finding *f)
 
     if (!copies && hx_env_launcher("RDMAV_HUGEPAGES_SAFE") && (!fork_safe || is_set("FI_EFA_FORK_SAFE")))
         doctor_find(f, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset RDMAV_HUGEPAGES_SAFE",
-                    "RDMAV_HUGEPAGES_SAFE is set: libfabric's efa refuses it together with fork support (FI_EFA_FORK_SAFE)");
+                    "RDMAV_HUGEPAGES_SAFE is set: libfabric's efa refuses it together with fork support "
+                    "(FI_EFA_FORK_SAFE)");
     if (!copies && fork_safe && !is_set("FI_EFA_FORK_SAFE"))
         doctor_find(f, DOCTOR_WARN, "unset FI_EFA_FORK_SAFE",
                     "FI_EFA_FORK_SAFE=0: a program that forks corrupts what an RDMA device reads or writes");
     if (copies && is_set("RDMAV_FORK_SAFE"))
         doctor_find(f, DOCTOR_WARN, "unset RDMAV_FORK_SAFE",
-                    "RDMAV_FORK_SAFE is set: this kernel needs it no more, and every registration costs a system call more");
+                    "RDMAV_FORK_SAFE is set: this kernel needs it no more, and every registration costs a system call "
+                    "more");
     if (is_set("FI_EFA_USE_HUGE_PAGE") && pages == 0)
         doctor_find(f, DOCTOR_WARN, "sysctl vm.nr_hugepages=512; or unset FI_EFA_USE_HUGE_PAGE",
-                    "FI_EFA_USE_HUGE_PAGE is set, but there is no free huge page; a process that has them may be unable to fork");
+                    "FI_EFA_USE_HUGE_PAGE is set, but there is no free huge page; a process that has them may be "
+                    "unable to fork");
     if (!f->text[0]) {
         doctor_read_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", thp, sizeof(thp));
-        doctor_find(f, DOCTOR_OK, NULL, "fork is safe by %s; %ld free huge pages; transparent ones for shared memory: %.100s",
+        doctor_find(f, DOCTOR_OK, NULL,
+                    "fork is safe by %s; %ld free huge pages; transparent ones for shared memory: %.100s",
                     copies ? "this kernel" : "FI_EFA_FORK_SAFE, which Hierax sets", pages, thp[0] ? thp : "unknown");
     }
 }
@@ -123,7 +129,8 @@ void doctor_shm(struct doctor_facts *facts, struct doctor_finding *f)
     if (bytes < SHM_BYTES)
         doctor_find(f, DOCTOR_WARN, NULL, "%llu MiB%s", mib, mib == 64 ? ": a container's default" : "");
     else if (left < bytes / 20)
-        doctor_find(f, DOCTOR_WARN, "ls -l /dev/shm, and remove what jobs that died have left", "full: %llu of %llu MiB are free", left_mib, mib);
+        doctor_find(f, DOCTOR_WARN, "ls -l /dev/shm, and remove what jobs that died have left",
+                    "full: %llu of %llu MiB are free", left_mib, mib);
     else
         doctor_find(f, DOCTOR_OK, NULL, "%llu MiB", mib); /* what is free differs from rank to rank */
 }

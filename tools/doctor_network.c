@@ -19,7 +19,8 @@ static const struct {
     enum doctor_grade grade;
     const char *quirk, *remedy;
 } quirks[] = {
-    {"tcp;ofi_rxm", DOCTOR_WARN, "messages above 16 KiB take a round trip more, and 70 MB per endpoint", "unset HX_PROVIDER FI_PROVIDER"},
+    {"tcp;ofi_rxm", DOCTOR_WARN, "messages above 16 KiB take a round trip more, and 70 MB per endpoint",
+     "unset HX_PROVIDER FI_PROVIDER"},
     {"sockets", DOCTOR_WARN, "libfabric no longer maintains it, and it is slow", "unset HX_PROVIDER FI_PROVIDER"},
     {"udp;ofi_rxd", DOCTOR_WARN, "a message of 1 MiB takes milliseconds", "unset HX_PROVIDER FI_PROVIDER"},
     {"net", DOCTOR_OK, "the kernel's TCP: every message costs CPU time", NULL},
@@ -33,10 +34,11 @@ void doctor_libfabric(struct doctor_facts *facts, struct doctor_finding *f)
 
     (void)facts;
     if (version < FI_VERSION(1, 17))
-        doctor_find(f, DOCTOR_FAIL, NULL, "libfabric %u.%u: Hierax needs 1.17 or newer", FI_MAJOR(version), FI_MINOR(version));
+        doctor_find(f, DOCTOR_FAIL, NULL, "libfabric %u.%u: Hierax needs 1.17 or newer", FI_MAJOR(version),
+                    FI_MINOR(version));
     else if (version < FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION))
-        doctor_find(f, DOCTOR_WARN, NULL, "libfabric %u.%u is loaded, but Hierax was built with %d.%d", FI_MAJOR(version), FI_MINOR(version),
-                    FI_MAJOR_VERSION, FI_MINOR_VERSION);
+        doctor_find(f, DOCTOR_WARN, NULL, "libfabric %u.%u is loaded, but Hierax was built with %d.%d",
+                    FI_MAJOR(version), FI_MINOR(version), FI_MAJOR_VERSION, FI_MINOR_VERSION);
     else
         doctor_find(f, DOCTOR_OK, NULL, "%u.%u%s", FI_MAJOR(version), FI_MINOR(version),
                     version < FI_VERSION(1, 18) ? ": RDMA writes of efa are emulated before 1.18" : "");
@@ -93,9 +95,11 @@ static void efa_unused(const char *provider, int n, struct doctor_finding *f)
 
     hx_offers_visit(offer_look, &offered);
     if (wanted)
-        doctor_find(f, DOCTOR_WARN, "unset HX_PROVIDER", "%s is used, not the %d EFA devices: HX_PROVIDER=%s", provider, n, wanted);
+        doctor_find(f, DOCTOR_WARN, "unset HX_PROVIDER", "%s is used, not the %d EFA devices: HX_PROVIDER=%s", provider,
+                    n, wanted);
     else if (restricted)
-        doctor_find(f, DOCTOR_WARN, "unset FI_PROVIDER", "%s is used, not the %d EFA devices: FI_PROVIDER=%s", provider, n, restricted);
+        doctor_find(f, DOCTOR_WARN, "unset FI_PROVIDER", "%s is used, not the %d EFA devices: FI_PROVIDER=%s", provider,
+                    n, restricted);
     else if (usable <= 0)
         doctor_find(f, DOCTOR_FAIL, usable < 0 ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
                                                : "chmod a+rw /dev/infiniband/uverbs*",
@@ -120,8 +124,8 @@ static void address_find(const char *interface, char address[DOCTOR_ADDRESS_BYTE
     for (int family = AF_INET; !address[0] && family; family = family == AF_INET ? AF_INET6 : 0)
         for (const struct ifaddrs *i = all; i && !address[0]; i = i->ifa_next) {
             socklen_t bytes = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-            if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
-                (n && strcmp(i->ifa_name, interface)) ||
+            if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP) ||
+                (i->ifa_flags & IFF_LOOPBACK) || (n && strcmp(i->ifa_name, interface)) ||
                 (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr)))
                 continue;
             getnameinfo(i->ifa_addr, bytes, address, DOCTOR_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST);
@@ -171,7 +175,8 @@ void doctor_provider(struct doctor_facts *facts, struct doctor_finding *f)
     if (facts->efa_devices && strcmp(provider, "efa"))
         efa_unused(provider, facts->efa_devices, f);
     if (!strcmp(interface, "lo"))
-        doctor_find(f, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached", provider);
+        doctor_find(f, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached",
+                    provider);
     hx_nic_choice_free(&choice);
     hx_env_release(&env);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's report: rows of {check, grade, ranks, hosts, found, meaning, remedy}; findings that are alike share a row. */
+/* The doctor's report: rows of {check, grade, ranks, hosts, found, meaning, remedy}; findings that are alike share a
+ * row. */
 #include "doctor.h"
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,8 @@ static void ranks_format(const int *ranks, int n, char *text, size_t capacity)
     }
 }
 
-void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_grade grade, const int *ranks, int n, const char *text,
-                 const char *meaning, const char *remedy)
+void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_grade grade, const int *ranks, int n,
+                 const char *text, const char *meaning, const char *remedy)
 {
     struct json_object *row = json_object_new_object(), *hosts = json_object_new_array();
     char *list = malloc((size_t)n * 12 + 64), *seen = calloc((size_t)job->hosts + 1, 1);
@@ -75,7 +76,8 @@ static struct json_object *finding_of(const struct doctor_job *job, int rank, in
 
 static int is_alike(struct json_object *a, struct json_object *b)
 {
-    return doctor_number(a, "grade") == doctor_number(b, "grade") && !strcmp(doctor_member(a, "text"), doctor_member(b, "text"));
+    return doctor_number(a, "grade") == doctor_number(b, "grade") &&
+        !strcmp(doctor_member(a, "text"), doctor_member(b, "text"));
 }
 
 static void check_merge(const struct doctor_job *job, int c, int *group)
@@ -93,8 +95,8 @@ static void check_merge(const struct doctor_job *job, int c, int *group)
             if ((earlier = finding_of(job, rank, c)) && is_alike(finding, earlier))
                 group[n++] = rank;
         const char *remedy = doctor_member(finding, "remedy");
-        doctor_tell(job, check->name, (enum doctor_grade)doctor_number(finding, "grade"), n < job->size ? group : NULL, n,
-                    doctor_member(finding, "text"), check->meaning, *remedy ? remedy : check->remedy);
+        doctor_tell(job, check->name, (enum doctor_grade)doctor_number(finding, "grade"), n < job->size ? group : NULL,
+                    n, doctor_member(finding, "text"), check->meaning, *remedy ? remedy : check->remedy);
     }
 }
 
@@ -127,8 +129,8 @@ static void row_print(struct json_object *row, int width)
     }
     printf("\n");
     if (strcmp(grade, doctor_grades[DOCTOR_OK]))
-        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", width, "", doctor_member(row, "meaning"), width, "",
-               doctor_member(row, "remedy"));
+        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", width, "", doctor_member(row, "meaning"), width,
+               "", doctor_member(row, "remedy"));
 }
 
 int doctor_print(const struct doctor_job *job, int json)
@@ -154,8 +156,8 @@ int doctor_print(const struct doctor_job *job, int json)
     } else {
         for (size_t i = 0; i < n; i++)
             row_print(json_object_array_get_idx(job->report, i), width);
-        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size, job->size > 1 ? "s" : "",
-               job->hosts, job->hosts > 1 ? "s" : "");
+        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size,
+               job->size > 1 ? "s" : "", job->hosts, job->hosts > 1 ? "s" : "");
     }
     return count[DOCTOR_FAIL];
 }

@@ -26,7 +26,8 @@ static void memfd_refused(struct doctor_finding *f, int error)
 
     doctor_read_line("/proc/sys/vm/memfd_noexec", noexec, sizeof(noexec));
     if (error == EACCES && atoi(noexec) >= 2)
-        doctor_find(f, DOCTOR_FAIL, "sysctl vm.memfd_noexec=1", "memfd_create is refused: sysctl vm.memfd_noexec is %s", noexec);
+        doctor_find(f, DOCTOR_FAIL, "sysctl vm.memfd_noexec=1", "memfd_create is refused: sysctl vm.memfd_noexec is %s",
+                    noexec);
     else
         doctor_find(f, DOCTOR_FAIL, NULL, "memfd_create is refused: %s", strerror(error));
 }
@@ -37,7 +38,8 @@ static int socket_meet(void)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "hierax-doctor-%d", (int)getpid());
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-    int host = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), guest = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int host = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
+        guest = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     int good = host >= 0 && guest >= 0 && bind(host, (struct sockaddr *)&name, bytes) == 0 && listen(host, 1) == 0 &&
                connect(guest, (struct sockaddr *)&name, bytes) == 0;
     int error = good ? 0 : errno;
@@ -62,16 +64,19 @@ void doctor_memfd(struct doctor_facts *facts, struct doctor_finding *f)
     }
     getrlimit(RLIMIT_FSIZE, &limit);
     if (limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < (rlim_t)SEGMENT_BYTES) {
-        doctor_find(f, DOCTOR_FAIL, "ulimit -f unlimited", "the file size limit (ulimit -f) is %llu KiB, and holds for the segment too",
+        doctor_find(f, DOCTOR_FAIL, "ulimit -f unlimited",
+                    "the file size limit (ulimit -f) is %llu KiB, and holds for the segment too",
                     (unsigned long long)limit.rlim_cur >> 10);
-    } else if (ftruncate(fd, SEGMENT_BYTES) < 0 || (base = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+    } else if (ftruncate(fd, SEGMENT_BYTES) < 0 ||
+               (base = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
         doctor_find(f, DOCTOR_FAIL, NULL, "a segment that spans 1 GiB cannot be made: %s", strerror(errno));
     } else {
         base[0] = 1; /* a page of it is really there */
         if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
             doctor_find(f, DOCTOR_FAIL, NULL, "the segment cannot be sealed: %s", strerror(errno));
         else if (ftruncate(fd, 4096) == 0)
-            doctor_find(f, DOCTOR_FAIL, NULL, "a sealed segment could be shrunk: this kernel or sandbox does not keep seals");
+            doctor_find(f, DOCTOR_FAIL, NULL,
+                        "a sealed segment could be shrunk: this kernel or sandbox does not keep seals");
     }
     if ((error = socket_meet()) != 0)
         doctor_find(f, DOCTOR_FAIL, NULL, "processes cannot meet at an abstract Unix socket: %s", strerror(error));
@@ -119,14 +124,18 @@ static void cma_denied(struct doctor_finding *f, int error, int scope)
     const char *call = "process_vm_readv between two processes of this user is denied";
 
     if (scope >= 2)
-        doctor_find(f, DOCTOR_WARN, "sysctl kernel.yama.ptrace_scope=1", "%s (%s): yama's ptrace_scope is %d", call, strerror(error), scope);
+        doctor_find(f, DOCTOR_WARN, "sysctl kernel.yama.ptrace_scope=1", "%s (%s): yama's ptrace_scope is %d", call,
+                    strerror(error), scope);
     else if (error == ENOSYS && status_number("Seccomp") <= 0)
-        doctor_find(f, DOCTOR_WARN, "use a kernel with CONFIG_CROSS_MEMORY_ATTACH", "%s: this kernel has no such call", call);
+        doctor_find(f, DOCTOR_WARN, "use a kernel with CONFIG_CROSS_MEMORY_ATTACH", "%s: this kernel has no such call",
+                    call);
     else if (prctl(PR_GET_DUMPABLE) != 1)
-        doctor_find(f, DOCTOR_WARN, "run a program without the set-user-ID bit or file capabilities, that its user may read",
+        doctor_find(f, DOCTOR_WARN,
+                    "run a program without the set-user-ID bit or file capabilities, that its user may read",
                     "%s (%s): this process is marked as not to be looked into (not dumpable)", call, strerror(error));
     else if (status_number("Seccomp") > 0)
-        doctor_find(f, DOCTOR_WARN, NULL, "%s (%s): this process has a seccomp filter, as containers do", call, strerror(error));
+        doctor_find(f, DOCTOR_WARN, NULL, "%s (%s): this process has a seccomp filter, as containers do", call,
+                    strerror(error));
     else
         doctor_find(f, DOCTOR_WARN, NULL, "%s: %s", call, strerror(error));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_info --algorithms: the registry, and what each algorithm does on p ranks, counted in its plans: on p nodes of one
- * rank, or on one node where it needs shared memory. */
+/* coll_info --algorithms: the registry, and what each algorithm does on p ranks, counted in its plans: on p nodes of
+ * one rank, or on one node where it needs shared memory. */
 #include "coll_info.h"
 #include "hier/planner.h"
 #include "runtime/explain.h"
@@ -21,8 +21,8 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 /* ---- rounds of flags ---- */
 
-/* How many hops, flags that follow from one another, a rank has waited for: when it publishes each flag of its own, and,
- * returned, in all. *sum += all of these. */
+/* How many hops, flags that follow from one another, a rank has waited for: when it publishes each flag of its own,
+ * and, returned, in all. *sum += all of these. */
 static uint32_t flags_follow(const struct hx_stage *stage, uint32_t (*published)[HX_MAX_FLAGS], uint64_t *sum)
 {
     uint32_t hops = 0;
@@ -41,8 +41,8 @@ static uint32_t flags_follow(const struct hx_stage *stage, uint32_t (*published)
     return hops;
 }
 
-/* The longest chain of flags through the plans of all ranks, which have one stage; -1 without memory. Each pass over the
- * ranks follows every chain by a hop at least, so the sum grows until all is known. */
+/* The longest chain of flags through the plans of all ranks, which have one stage; -1 without memory. Each pass over
+ * the ranks follows every chain by a hop at least, so the sum grows until all is known. */
 static int64_t hops_count(struct hx_plan **plans, int p)
 {
     uint32_t (*published)[HX_MAX_FLAGS] = calloc((size_t)p, sizeof(*published)), most;
@@ -113,7 +113,8 @@ static void names_add(struct json_object *row, const char *key, unsigned bits, c
 static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 {
     static const char *const scopes[] = {"intra", "inter", "flat", NULL};
-    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", NULL}; /* as in enum hx_needs */
+    /* as in enum hx_needs */
+    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", NULL};
     double vector = (double)SHARE_BYTES * p;
     struct most most;
 
@@ -145,7 +146,8 @@ struct json_object *info_algorithms(const struct info_options *options)
     struct json_object *all = json_object_new_object(), *rows = json_object_new_array();
 
     info_int(all, "ranks", (int64_t)options->ranks);
-    info_text(all, "units", "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
+    info_text(all, "units",
+              "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
     json_object_object_add(all, "algorithms", rows);
     for (int c = 0; c < options->ncolls; c++) {
         const struct hx_algorithm *a;

@@ -66,19 +66,21 @@ int option_number(const char *option, const char *text, uint64_t low, uint64_t h
     if (good && *value >= low && *value <= high)
         return 0;
     snprintf(error, OPTION_TEXT_BYTES,
-             "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)", option,
-             text, (unsigned long long)low, (unsigned long long)high);
+             "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
+             option, text, (unsigned long long)low, (unsigned long long)high);
     return -1;
 }
 
-int option_real(const char *option, const char *text, int zero, double high, double *value, char error[OPTION_TEXT_BYTES])
+int option_real(const char *option, const char *text, int zero, double high, double *value,
+                char error[OPTION_TEXT_BYTES])
 {
     char *end;
 
     *value = strtod(text, &end);
     if (end != text && *end == 0 && (*value > 0 || (zero && *value == 0)) && *value <= high)
         return 0;
-    snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a number %s 0 and up to %g", option, text, zero ? "from" : "above", high);
+    snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a number %s 0 and up to %g", option, text,
+             zero ? "from" : "above", high);
     return -1;
 }
 

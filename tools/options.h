@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tools' command lines share: values and names, and the message for a wrong one, which tells the value, the nearest good one
- * and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
+/* What the tools' command lines share: values and names, and the message for a wrong one, which tells the value, the
+ * nearest good one and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
 #ifndef HX_OPTIONS_H
 #define HX_OPTIONS_H
 #include <argp.h>
@@ -16,7 +16,8 @@ int option_number(const char *option, const char *text, uint64_t low, uint64_t h
                   char error[OPTION_TEXT_BYTES]);
 
 /* 0, or -1. zero: whether 0 will do. */
-int option_real(const char *option, const char *text, int zero, double high, double *value, char error[OPTION_TEXT_BYTES]);
+int option_real(const char *option, const char *text, int zero, double high, double *value,
+                char error[OPTION_TEXT_BYTES]);
 
 /* What is wrong with an argument that argp itself refuses: an unknown option, or one without its value. */
 void option_refused(const struct argp_option *table, const char *given, char error[OPTION_TEXT_BYTES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_plan compare: two plans over sizes. A side is named by a plan, or by an algorithm, hier, flat or best: then it is the fastest of the
- * candidates at each size that fit the name.
+ * coll_plan compare: two plans over sizes. A side is named by a plan, or by an algorithm, hier, flat or best: then it
+ * is the fastest of the candidates at each size that fit the name.
  */
 #include "coll_plan.h"
 #include "svg_plot.h"
@@ -110,7 +110,8 @@ static void points_fill(struct comparison *c)
     for (int pass = 0; pass < 2; pass++)
         for (int i = c->npoints = 0; i < o->nsizes; i++) {
             struct point point = point_at(c, o->sizes[i]);
-            if (!c->npoints || point.bytes > c->points[c->npoints - 1].bytes) /* a block for each rank may round up to the same */
+            /* a block for each rank may round up to the same */
+            if (!c->npoints || point.bytes > c->points[c->npoints - 1].bytes)
                 c->points[c->npoints++] = point;
             for (int side = 0; side < 2 && pass == 1; side++)
                 if (!c->has_kept[side])
@@ -172,12 +173,13 @@ static void comparison_print(const struct comparison *c)
     for (int i = 0; i < c->npoints; i++)
         for (int side = 0; side < 2; side++)
             named |= strcmp(c->points[i].plan[side], sides[side]) != 0;
-    printf("%s on %s, predicted us\n\n%12s  %*s  %*s  %8s  faster\n", hx_coll_name(c->options->colls[0]), c->options->shapes[0], "bytes",
-           width[0], sides[0], width[1], sides[1], "ratio");
+    printf("%s on %s, predicted us\n\n%12s  %*s  %*s  %8s  faster\n", hx_coll_name(c->options->colls[0]),
+           c->options->shapes[0], "bytes", width[0], sides[0], width[1], sides[1], "ratio");
     for (int i = 0; i < c->npoints; i++) {
         const struct point *p = &c->points[i];
-        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1], p->us[1] > 0 ? p->us[0] / p->us[1] : 1,
-               width[0] > width[1] ? width[0] : width[1], differ(p) ? sides[leader_of(p)] : "alike");
+        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1],
+               p->us[1] > 0 ? p->us[0] / p->us[1] : 1, width[0] > width[1] ? width[0] : width[1],
+               differ(p) ? sides[leader_of(p)] : "alike");
         if (named)
             printf("  %s | %s", p->plan[0], p->plan[1]);
         printf("\n");

@@ -2,8 +2,9 @@
 /*
  * coll_plan cost: what the model predicts for every candidate, of what it is made, and why losers lose.
  *
- * The model is asked, not taken apart: a term is what the time falls by when its parameters cost nothing, one kind after the other. So
- * the terms add up to the time whatever the model's formulas are; what is left when all is free is the rest.
+ * The model is asked, not taken apart: a term is what the time falls by when its parameters cost nothing, one kind
+ * after the other. So the terms add up to the time whatever the model's formulas are; what is left when all is free is
+ * the rest.
  */
 #include "plan_cost.h"
 #include <math.h>
@@ -77,14 +78,15 @@ static void why_write(const struct plan_line *line, const struct plan_line *best
     else if (most == PLAN_WIRE && best->cost.net_bytes > 0 && bytes > 1.005)
         snprintf(why, capacity, "%.*f x the bytes between nodes", bytes < 10 ? 2 : 0, bytes);
     else if (most == PLAN_WIRE && line->candidate->lanes < best->candidate->lanes)
-        snprintf(why, capacity, "%d lane%s do%s not fill the link", line->candidate->lanes, line->candidate->lanes == 1 ? "" : "s",
-                 line->candidate->lanes == 1 ? "es" : "");
+        snprintf(why, capacity, "%d lane%s do%s not fill the link", line->candidate->lanes,
+                 line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "es" : "");
     else if (most == PLAN_MEMORY && line->candidate->lanes && line->candidate->lanes < best->candidate->lanes)
         snprintf(why, capacity, "%d rank%s of a node reduce%s and copies, against %d", line->candidate->lanes,
-                 line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "s" : "", best->candidate->lanes);
+                 line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "s" : "",
+                 best->candidate->lanes);
     else if (line->us[most] < 100 * best->us[most])
-        snprintf(why, capacity, "%.*f x the %s", line->us[most] < 10 * best->us[most] ? 2 : 0, line->us[most] / best->us[most],
-                 plan_term_names[most]);
+        snprintf(why, capacity, "%.*f x the %s", line->us[most] < 10 * best->us[most] ? 2 : 0,
+                 line->us[most] / best->us[most], plan_term_names[most]);
     else
         snprintf(why, capacity, "%.1f us of %s", more, plan_term_names[most]);
 }
@@ -129,24 +131,32 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
 {
     const struct hx_shape *shape = job->shape;
     enum hx_coll coll = job->coll;
-    int two = shape->nnodes > 1 && shape->max_local > 1, members = two && a->scopes & HX_SCOPE_INTER ? shape->nnodes : shape->nranks;
-    unsigned here = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_INTER | HX_SCOPE_FLAT;
+    int two = shape->nnodes > 1 && shape->max_local > 1,
+        members = two && a->scopes & HX_SCOPE_INTER ? shape->nnodes : shape->nranks;
+    unsigned here = shape->nnodes == 1 ? HX_SCOPE_INTRA
+        : shape->max_local == 1        ? HX_SCOPE_INTER
+                                       : HX_SCOPE_INTER | HX_SCOPE_FLAT;
 
     if (two && (a->coll == hx_candidate_first(coll, 1) || a->coll == hx_candidate_last(coll, 1)))
         here |= HX_SCOPE_INTRA;
     if (a->needs & HX_NEEDS_EXACT && job->folding != HX_FOLDS_EXACTLY)
-        snprintf(why, capacity, "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
+        snprintf(why, capacity,
+                 "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
     else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
         snprintf(why, capacity, "needs a commutative operation (--ordered says it is not)");
     else if (!(a->scopes & here))
         snprintf(why, capacity, "serves %s only%s", where(a->scopes),
-                 two ? ", and is no part of a composition" : shape->nnodes == 1 ? "; there is one node" : "; every node has one rank");
+                 two                      ? ", and is no part of a composition"
+                     : shape->nnodes == 1 ? "; there is one node"
+                                          : "; every node has one rank");
     else if (a->needs & HX_NEEDS_POWER_OF_TWO && members & (members - 1))
         snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
         snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
-    else if (two && !(a->scopes & HX_SCOPE_INTER) && !job->planner.forced[coll].intra && !job->planner.forced[coll].plan)
-        snprintf(why, capacity, "not tried: inside a node the n-ary stage serves; --set HX_INTRA_...=%s takes it", a->name);
+    else if (two && !(a->scopes & HX_SCOPE_INTER) && !job->planner.forced[coll].intra &&
+             !job->planner.forced[coll].plan)
+        snprintf(why, capacity, "not tried: inside a node the n-ary stage serves; --set HX_INTRA_...=%s takes it",
+                 a->name);
     else
         snprintf(why, capacity, "the HX_* settings name another");
 }
@@ -197,7 +207,8 @@ double plan_time_us(const struct plan_job *job)
             exit(1);
         planner->cost = job->planner.cost;
         double start = now_us();
-        if (hx_planner_hier.choose(planner, job->coll, root, job->folding, job->sizes.count, job->sizes.elem_bytes, &choice) != HX_SUCCESS)
+        if (hx_planner_hier.choose(planner, job->coll, root, job->folding, job->sizes.count, job->sizes.elem_bytes,
+                                   &choice) != HX_SUCCESS)
             exit(1);
         us[i] = now_us() - start;
         hx_plan_release(choice.plan);
@@ -305,7 +316,8 @@ static void table_print(const struct row *rows, int n)
         for (const struct hx_candidate *from = NULL;;) {
             const struct plan_line *next = NULL;
             for (int i = 0; i < rows[r].n; i++)
-                if ((!from || rows[r].lines[i].candidate > from) && (!next || rows[r].lines[i].candidate < next->candidate))
+                if ((!from || rows[r].lines[i].candidate > from) &&
+                    (!next || rows[r].lines[i].candidate < next->candidate))
                     next = &rows[r].lines[i];
             if (!next)
                 break;
@@ -339,7 +351,8 @@ int plan_cost(const struct plan_options *options)
 
     for (int i = 0; i < n; i++) {
         struct plan_job *job = &jobs[i];
-        plan_job_open(job, options, options->shapes[i / options->nsizes], options->colls[0], options->sizes[i % options->nsizes]);
+        plan_job_open(job, options, options->shapes[i / options->nsizes], options->colls[0],
+                      options->sizes[i % options->nsizes]);
         rows[i].lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*rows[i].lines)));
         rows[i].bytes = job->bytes;
         rows[i].n = plan_lines(job, rows[i].lines);

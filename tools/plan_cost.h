@@ -6,7 +6,16 @@
 #include <json.h>
 
 /* What a predicted time is made of. */
-enum plan_term { PLAN_LATENCY, PLAN_WIRE, PLAN_MESSAGES, PLAN_FLAGS, PLAN_MEMORY, PLAN_SWITCHES, PLAN_REST, PLAN_TERMS };
+enum plan_term {
+    PLAN_LATENCY,
+    PLAN_WIRE,
+    PLAN_MESSAGES,
+    PLAN_FLAGS,
+    PLAN_MEMORY,
+    PLAN_SWITCHES,
+    PLAN_REST,
+    PLAN_TERMS
+};
 extern const char *const plan_term_names[PLAN_TERMS];
 
 /* A candidate of a job. */

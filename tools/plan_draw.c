@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_plan draw: the rounds of a plan as SVG. A row is a rank, rows stand by nodes; a column is a round, columns stand by levels.
+ * coll_plan draw: the rounds of a plan as SVG. A row is a rank, rows stand by nodes; a column is a round, columns stand
+ * by levels.
  *
  *                       inside nodes: nary    between nodes: mesh
  *                            round 1               round 1
@@ -79,8 +80,9 @@ static void rows_draw(const struct canvas *c)
 
     for (int node = 0; node < shape->nnodes; node++) {
         int n = hx_shape_node_size(shape, node), y = c->row_y[hx_shape_member(shape, node, 0)] - c->row_height / 2;
-        fprintf(c->out, "<rect class=\"node\" x=\"8\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"#f0f2f5\"/>\n", y, c->width - 16,
-                n * c->row_height);
+        fprintf(c->out,
+                "<rect class=\"node\" x=\"8\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" fill=\"#f0f2f5\"/>\n", y,
+                c->width - 16, n * c->row_height);
         snprintf(text, sizeof(text), "node %d", node);
         text_put(c, 16, y + n * c->row_height / 2 + 4, " font-weight=\"bold\"", text);
     }
@@ -128,8 +130,9 @@ static void columns_draw(const struct canvas *c)
             text_put(c, x, TOP - 58, "", r->level_where[level]);
             text_put(c, x, TOP - 42, " class=\"level\" font-weight=\"bold\"", r->level_name[level]);
             if (column)
-                fprintf(c->out, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#999\" stroke-dasharray=\"2 4\"/>\n", x - GAP,
-                        TOP - 68, x - GAP, end_y);
+                fprintf(c->out,
+                        "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#999\" stroke-dasharray=\"2 4\"/>\n",
+                        x - GAP, TOP - 68, x - GAP, end_y);
         }
         snprintf(text, sizeof(text), "round %d: %zu arrow%s", in_level, i - first, i - first == 1 ? "" : "s");
         text_put(c, x + COLUMN / 2, TOP - 24, " text-anchor=\"middle\"", text);
@@ -137,8 +140,10 @@ static void columns_draw(const struct canvas *c)
         if (text[0])
             text_put(c, x + COLUMN / 2, TOP - 9, " class=\"bytes\" text-anchor=\"middle\" font-size=\"10\"", text);
         for (int rank = 0; rank < c->job->shape->nranks; rank++)
-            fprintf(c->out, "<circle cx=\"%d\" cy=\"%d\" r=\"2\" fill=\"#555\"/><circle cx=\"%d\" cy=\"%d\" r=\"2\" fill=\"#555\"/>\n", x,
-                    c->row_y[rank], x + COLUMN, c->row_y[rank]);
+            fprintf(c->out,
+                    "<circle cx=\"%d\" cy=\"%d\" r=\"2\" fill=\"#555\"/><circle cx=\"%d\" cy=\"%d\" r=\"2\" "
+                    "fill=\"#555\"/>\n",
+                    x, c->row_y[rank], x + COLUMN, c->row_y[rank]);
     }
 }
 
@@ -155,9 +160,11 @@ static void arrow_draw(const struct canvas *c, const struct plan_arrow *a)
     int x = column_x(c, a->column);
     char bytes[SVG_TEXT_BYTES], round[32] = "";
 
-    fprintf(c->out, "<line class=\"arrow k%d\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"%.1f\" marker-end=\"url(#k%d)\"",
-            (int)a->kind, x + 3, c->row_y[a->from], x + COLUMN - 3, c->row_y[a->to], kinds[a->kind].colour, stroke_width(c, a->bytes),
-            (int)a->kind);
+    fprintf(c->out,
+            "<line class=\"arrow k%d\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"%.1f\" "
+            "marker-end=\"url(#k%d)\"",
+            (int)a->kind, x + 3, c->row_y[a->from], x + COLUMN - 3, c->row_y[a->to], kinds[a->kind].colour,
+            stroke_width(c, a->bytes), (int)a->kind);
     if (kinds[a->kind].dash[0])
         fprintf(c->out, " stroke-dasharray=\"%s\"", kinds[a->kind].dash);
     if (a->kind == PLAN_BETWEEN || a->kind == PLAN_INSIDE)
@@ -178,8 +185,10 @@ static void legend_draw(const struct canvas *c)
     for (int k = 0; k < PLAN_ARROW_KINDS; k++) {
         if (!c->counts[k])
             continue;
-        fprintf(c->out, "<line class=\"legend\" x1=\"16\" y1=\"%d\" x2=\"56\" y2=\"%d\" stroke=\"%s\" stroke-width=\"2\" "
-                        "marker-end=\"url(#k%d)\"", y - 4, y - 4, kinds[k].colour, k);
+        fprintf(c->out,
+                "<line class=\"legend\" x1=\"16\" y1=\"%d\" x2=\"56\" y2=\"%d\" stroke=\"%s\" stroke-width=\"2\" "
+                "marker-end=\"url(#k%d)\"",
+                y - 4, y - 4, kinds[k].colour, k);
         if (kinds[k].dash[0])
             fprintf(c->out, " stroke-dasharray=\"%s\"", kinds[k].dash);
         fprintf(c->out, "/>\n");
@@ -187,10 +196,14 @@ static void legend_draw(const struct canvas *c)
         text_put(c, 66, y, "", text);
         y += LEGEND_LINE;
     }
-    text_put(c, 16, y + 2, " fill=\"#555\"", "In each round a rank has a dot at the left, where arrows leave, and one at the right, where they arrive.");
-    text_put(c, 16, y + 2 + LEGEND_LINE, " fill=\"#555\"", "A thicker arrow has more bytes. Point at one for its numbers.");
+    text_put(c, 16, y + 2, " fill=\"#555\"",
+             "In each round a rank has a dot at the left, where arrows leave, and one at the right, where they "
+             "arrive.");
+    text_put(c, 16, y + 2 + LEGEND_LINE, " fill=\"#555\"",
+             "A thicker arrow has more bytes. Point at one for its numbers.");
     if (c->job->sizes.fine_slices > 1)
-        text_put(c, 16, y + 2 + 2 * LEGEND_LINE, " fill=\"#555\"", "Bytes are of all slices, which follow one another through the rounds.");
+        text_put(c, 16, y + 2 + 2 * LEGEND_LINE, " fill=\"#555\"",
+                 "Bytes are of all slices, which follow one another through the rounds.");
 }
 
 /* ---- the picture ---- */
@@ -203,23 +216,31 @@ static void head_draw(const struct canvas *c)
 
     hx_candidate_name(&job->candidates[job->best], name);
     fprintf(c->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    fprintf(c->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-                    "font-size=\"12\" fill=\"#222\">\n", c->width, c->height, c->width, c->height);
+    fprintf(c->out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+            "font-family=\"sans-serif\" "
+            "font-size=\"12\" fill=\"#222\">\n",
+            c->width, c->height, c->width, c->height);
     snprintf(text, sizeof(text), "%s of %s on %s: %s", hx_coll_name(job->coll), svg_value(SVG_BYTES, job->bytes, bytes),
              job->shape_text, name);
     fprintf(c->out, "<title>");
     svg_text(c->out, text);
     fprintf(c->out, "</title>\n<defs>\n");
     for (int k = 0; k < PLAN_ARROW_KINDS; k++)
-        fprintf(c->out, "<marker id=\"k%d\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" markerWidth=\"9\" "
-                        "markerHeight=\"9\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>\n", k, kinds[k].colour);
+        fprintf(c->out,
+                "<marker id=\"k%d\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerUnits=\"userSpaceOnUse\" "
+                "markerWidth=\"9\" "
+                "markerHeight=\"9\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>\n",
+                k, kinds[k].colour);
     fprintf(c->out, "</defs>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", c->width, c->height);
     text_put(c, 16, 24, " font-size=\"15\" font-weight=\"bold\"", text);
-    snprintf(text, sizeof(text), "%d rank%s, %d node%s; predicted %s; %llu slice%s in shared memory", job->shape->nranks,
-             job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
-             svg_value(SVG_US, cost.total_us, us), (unsigned long long)job->sizes.fine_slices, job->sizes.fine_slices == 1 ? "" : "s");
+    snprintf(text, sizeof(text), "%d rank%s, %d node%s; predicted %s; %llu slice%s in shared memory",
+             job->shape->nranks, job->shape->nranks == 1 ? "" : "s", job->shape->nnodes,
+             job->shape->nnodes == 1 ? "" : "s", svg_value(SVG_US, cost.total_us, us),
+             (unsigned long long)job->sizes.fine_slices, job->sizes.fine_slices == 1 ? "" : "s");
     if (job->shape->nnodes > 1)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %llu between nodes", (unsigned long long)job->sizes.coarse_slices);
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %llu between nodes",
+                 (unsigned long long)job->sizes.coarse_slices);
     text_put(c, 16, 42, " fill=\"#555\"", text);
 }
 
@@ -259,11 +280,14 @@ static void size_check(const struct plan_job *job, const struct plan_rounds *rou
 
     hx_candidate_name(&job->candidates[job->best], name);
     if (rounds->ncolumns > COLUMNS_MAX)
-        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): take fewer nodes, or --algorithm with a plan of fewer rounds "
-                    "(coll_plan cost lists them)", name, job->shape_text, rounds->ncolumns, COLUMNS_MAX);
+        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): take fewer nodes, or --algorithm with a "
+                    "plan of fewer rounds "
+                    "(coll_plan cost lists them)",
+                    name, job->shape_text, rounds->ncolumns, COLUMNS_MAX);
     if (rounds->narrows > ARROWS_MAX)
-        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those of one rank", name, job->shape_text,
-                    rounds->narrows, ARROWS_MAX);
+        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those "
+                    "of one rank",
+                    name, job->shape_text, rounds->narrows, ARROWS_MAX);
 }
 
 int plan_draw(const struct plan_options *options)
@@ -274,7 +298,8 @@ int plan_draw(const struct plan_options *options)
 
     plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
     if (job->shape->nranks > RANKS_MAX)
-        plan_refuse("%s has %d ranks, too many to draw (at most %d): take a smaller shape of the same kind, for example --shape %dx%d",
+        plan_refuse("%s has %d ranks, too many to draw (at most %d): take a smaller shape of the same kind, for "
+                    "example --shape %dx%d",
                     options->shapes[0], job->shape->nranks, RANKS_MAX, job->shape->nnodes < 4 ? job->shape->nnodes : 4,
                     job->shape->max_local < 4 ? job->shape->max_local : 4);
     plan_rounds_open(&rounds, job);

@@ -52,8 +52,8 @@ void plan_head_print(const struct plan_job *job)
     printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per "
            "core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
-           hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks, job->shape->nranks == 1 ? "" : "s",
-           job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
+           hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
+           job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
 }
 
@@ -65,7 +65,8 @@ static void slices_print(const struct plan_job *job)
     hx_candidate_name(&job->candidates[job->best], name);
     printf("\nchosen: %s\n", name);
     if (tuned && !strcmp(tuned->plan, name))
-        printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us, tuned->default_plan);
+        printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
+               tuned->default_plan);
     else if (tuned)
         printf("the table says %s, which is no choice here\n", tuned->plan);
     printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
@@ -87,7 +88,10 @@ int plan_roundings(const struct plan_job *job)
     plans = plan_memory(calloc((size_t)p, sizeof(*plans)));
     for (int r = 0; r < p; r++)
         plans[r] = plan_job_compose(job, r);
-    struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = HX_COARSE_WINDOW, .roundings = &roundings};
+    struct hx_check_call call = {.plans = plans,
+                                 .window_fine = HX_FINE_WINDOW,
+                                 .window_coarse = HX_COARSE_WINDOW,
+                                 .roundings = &roundings};
     hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
     call.sizes.count = call.sizes.count / call.sizes.fine_slices + 1;
     call.sizes.fine_slices = call.sizes.coarse_slices = 1;
@@ -183,7 +187,8 @@ static void node_measure(const struct plan_job *job, int node, struct extremes *
     e->node_slots = slots > e->node_slots ? slots : e->node_slots;
 }
 
-/* What a message between nodes should hold. A barrier's are tokens, and a flat all-to-all's are the blocks, however short. */
+/* What a message between nodes should hold. A barrier's are tokens, and a flat all-to-all's are the blocks, however
+ * short. */
 static size_t message_floor(const struct plan_job *job)
 {
     double block = job->bytes / job->shape->nranks;
@@ -212,7 +217,8 @@ static int big_check(const struct plan_job *job, const char *shape)
     hx_candidate_name(&job->candidates[job->best], name);
     sends = e.most_message > 0;
     small = sends && e.least_message < message_floor(job);
-    large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes; /* bind refuses the latter */
+    /* bind refuses the latter */
+    large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes;
     printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
     printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");

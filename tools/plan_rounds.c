@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rounds of a plan: see plan_rounds.h. A column of the drawing is a round of one level. Messages tell their round themselves. Reads
- * and flags of shared memory stand in the round that is the longest chain of flags that they have waited for.
+ * The rounds of a plan: see plan_rounds.h. A column of the drawing is a round of one level. Messages tell their round
+ * themselves. Reads and flags of shared memory stand in the round that is the longest chain of flags that they have
+ * waited for.
  */
 #include "plan_rounds.h"
 #include <stdlib.h>
@@ -11,7 +12,8 @@ struct walk {
     const struct plan_job *job;
     struct plan_rounds *rounds;
     struct hx_plan **plans;
-    uint32_t (*published)[HX_MAX_FLAGS]; /* flags waited for by each rank before it publishes each of its own, in this level */
+    /* flags waited for by each rank before it publishes each of its own, in this level */
+    uint32_t (*published)[HX_MAX_FLAGS];
 };
 
 static int is_wait(const struct hx_step *step)
@@ -25,7 +27,8 @@ static int peer_rank(const struct hx_stage *stage, const struct hx_step *step, u
     return stage->members[(step->peer + k) % (uint32_t)stage->n];
 }
 
-static uint32_t flags_after(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, int rank, uint32_t flags)
+static uint32_t flags_after(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, int rank,
+                            uint32_t flags)
 {
     for (uint32_t k = 0; is_wait(step) && k < step->n; k++) {
         int peer = peer_rank(stage, step, k);
@@ -130,7 +133,11 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
 static int arrow_compare(const void *a, const void *b)
 {
     const struct plan_arrow *x = a, *y = b;
-    const int64_t keys[][2] = {{x->level, y->level}, {x->order, y->order}, {x->kind, y->kind}, {x->from, y->from}, {x->to, y->to}};
+    const int64_t keys[][2] = {{x->level, y->level},
+                               {x->order, y->order},
+                               {x->kind, y->kind},
+                               {x->from, y->from},
+                               {x->to, y->to}};
 
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
         if (keys[k][0] != keys[k][1])

@@ -9,7 +9,8 @@ enum plan_arrow_kind { PLAN_BETWEEN, PLAN_INSIDE, PLAN_READ, PLAN_FLAG, PLAN_ARR
 struct plan_arrow {
     int from, to; /* ranks */
     int column, level;
-    uint32_t order; /* within its level: the round of a message; how many flags one after the other a read has waited for */
+    /* within its level: the round of a message; how many flags one after the other a read has waited for */
+    uint32_t order;
     enum plan_arrow_kind kind;
     uint64_t bytes, messages; /* of all slices; as many messages as slices that are not empty */
 };

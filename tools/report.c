@@ -8,7 +8,8 @@
 static const char style[] =
     ":root{color-scheme:light dark;--line:#d4d7dc;--soft:#f3f4f6;--warn:#8a5200}\n"
     "@media (prefers-color-scheme:dark){:root{--line:#3a3f47;--soft:#20242a;--warn:#f0c040}}\n"
-    "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:84rem;padding:0 1rem 3rem;color:#1c1e21;background:#fff}\n"
+    "body{font:15px/1.45 system-ui,sans-serif;margin:0 auto;max-width:84rem;padding:0 1rem "
+    "3rem;color:#1c1e21;background:#fff}\n"
     "@media (prefers-color-scheme:dark){body{color:#e6e6e6;background:#16181c}}\n"
     "h1{font-size:1.45rem;line-height:1.25;margin:1.2rem 0 .8rem;overflow-wrap:anywhere}\n"
     "h2{font-size:1.3rem;margin:2.2rem 0 .6rem;padding-top:.8rem;border-top:1px solid var(--line)}\n"
@@ -17,8 +18,10 @@ static const char style[] =
     ".columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:1.2rem 2rem}\n"
     "figure{margin:0;max-width:36rem;min-width:0}figure svg{display:block;width:100%;height:auto}\n"
     "h3{font-size:1.05rem;margin:.2rem 0 .4rem}section{min-width:0}\n"
-    ".wide{overflow-x:auto;margin:.8rem 0}table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.16rem .6rem;text-align:left;white-space:nowrap}th{border-bottom:1px solid var(--line);font-weight:600}\n"
+    ".wide{overflow-x:auto;margin:.8rem "
+    "0}table{border-collapse:collapse;font-size:.87rem;font-variant-numeric:tabular-nums}\n"
+    "th,td{padding:.16rem .6rem;text-align:left;white-space:nowrap}th{border-bottom:1px solid "
+    "var(--line);font-weight:600}\n"
     "th.r,td.r{text-align:right}tr:nth-child(even) td{background:var(--soft)}\n"
     "summary{cursor:pointer;margin:.5rem 0}.warn{color:var(--warn);font-weight:600}p{margin:.6rem 0;max-width:60rem}\n";
 
@@ -51,7 +54,7 @@ int report_check(const struct report_files *files, char error[OPTION_TEXT_BYTES]
     return files->svg ? whole_file_check("svg", report_path(path, files->svg, "-plot.svg"), error) : 0;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void escaped(struct report *r, const char *format, va_list arguments)
 {
@@ -133,7 +136,7 @@ void report_details_end(struct report *r)
     put(r, "</details>\n");
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 void report_table_begin(struct report *r, const char *alignment, const char *const *heads)
 {
@@ -163,7 +166,7 @@ void report_table_end(struct report *r)
     put(r, "</tbody></table></div>\n");
 }
 
-/* ---- plots ----------------------------------------------------------------------------------------------------------- */
+/* ---- plots ------------------------------------------------------------------------------------------------------- */
 
 void report_columns_begin(struct report *r)
 {
@@ -215,7 +218,7 @@ void report_columns_end(struct report *r)
     put(r, "</div>\n");
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 const char *report_path(char path[PATH_MAX], const char *prefix, const char *end)
 {
@@ -226,8 +229,10 @@ const char *report_path(char path[PATH_MAX], const char *prefix, const char *end
 
 static void page_begin(struct report *r, const char *title)
 {
-    put(r, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+    put(r,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<link rel=\"icon\" "
+        "href=\"data:,\">\n<title>");
     svg_text(r->page.out, title);
     put(r, "</title>\n<style>\n");
     put(r, style);

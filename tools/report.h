@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A report: one self-contained page of HTML that needs no script and is readable on a phone; its plots also as files for gnuplot and as
- * SVG. Whoever writes one calls the functions below in the order of the page; each goes to those outputs that are wanted. Files appear as
- * a whole, so a report may be written again while a run goes on. What goes wrong is told by report_end.
+ * A report: one self-contained page of HTML that needs no script and is readable on a phone; its plots also as files
+ * for gnuplot and as SVG. Whoever writes one calls the functions below in the order of the page; each goes to those
+ * outputs that are wanted. Files appear as a whole, so a report may be written again while a run goes on. What goes
+ * wrong is told by report_end.
  */
 #ifndef HX_REPORT_H
 #define HX_REPORT_H
@@ -24,9 +25,9 @@ struct report {
 
 /* The options, for tables of argp: keys from first on, as report_option takes them. */
 enum { REPORT_OPTIONS = 3 };
-#define REPORT_OPTION_TABLE(first, group)                                                                                               \
-    {"html", (first), "FILE", 0, "write a report as one page of HTML, with plots", (group)},                                            \
-    {"gnuplot", (first) + 1, "PREFIX", 0, "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", (group)},             \
+#define REPORT_OPTION_TABLE(first, group)                                                                              \
+    {"html", (first), "FILE", 0, "write a report as one page of HTML, with plots", (group)},                           \
+    {"gnuplot", (first) + 1, "PREFIX", 0, "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", (group)}, \
     {"svg", (first) + 2, "PREFIX", 0, "write its plots to PREFIX-NAME.svg", (group)}
 
 /* index: that of the option, from 0 on. */

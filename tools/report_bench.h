@@ -10,8 +10,9 @@ enum { REPORT_MAX_RUNS = 8 };
 /* NULL, or why this is no document of coll_bench. */
 const char *report_bench_refused(struct json_object *document);
 
-/* One document: what it measured, plan by plan, with bounds. Several: the same side by side, and the ratio of the first to each other; a row
- * of the first may have that as "ratio", "ratio_min" and "ratio_max" (coll_compare's, of launches in turn). 0, or -1: not written in full. */
+/* One document: what it measured, plan by plan, with bounds. Several: the same side by side, and the ratio of the first
+ * to each other; a row of the first may have that as "ratio", "ratio_min" and "ratio_max" (coll_compare's, of launches
+ * in turn). 0, or -1: not written in full. */
 int report_bench_write(const struct report_files *files, struct json_object *const *documents, int n);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The plots of a report as values and a script: a block of values per curve, a page per plot. Times are seconds in the script, so that
- * gnuplot can give them a unit; in the values they stay microseconds. */
+/* The plots of a report as values and a script: a block of values per curve, a page per plot. Times are seconds in the
+ * script, so that gnuplot can give them a unit; in the values they stay microseconds. */
 #include "report_gnuplot.h"
 #include <math.h>
 #include <string.h>
@@ -30,13 +30,17 @@ void report_gnuplot_begin(struct report *r, const char *title)
 
     fputs("# ", data);
     plain(data, title);
-    fputs("\n# A block per curve, as the script beside numbers them: x (bytes), y (microseconds, or as the plot says), lowest, highest.\n", data);
+    fputs("\n# A block per curve, as the script beside numbers them: x (bytes), y (microseconds, or as the plot says), "
+          "lowest, highest.\n",
+          data);
     fputs("# ", script);
     plain(script, title);
     fputs("\n# gnuplot ", script);
     plain(script, report_path(path, r->files->gnuplot, ".gp"));
-    fputs(" writes a page per plot; for the screen leave out the next two lines, and start it with -p.\nset terminal pdfcairo size 6,4\n"
-          "set output ", script);
+    fputs(" writes a page per plot; for the screen leave out the next two lines, and start it with -p.\nset terminal "
+          "pdfcairo size 6,4\n"
+          "set output ",
+          script);
     quoted(script, report_path(path, r->files->gnuplot, ".pdf"));
     fputs("\nvalues = ", script);
     quoted(script, report_path(path, r->files->gnuplot, ".dat"));
@@ -73,7 +77,11 @@ static void axis(FILE *out, char name, const struct svg_axis *a)
         fprintf(out, "set logscale %c %d\n", name, a->unit == SVG_BYTES ? 2 : 10);
     else
         fprintf(out, "unset logscale %c\n", name);
-    fprintf(out, "set format %c '%s'\nset %clabel ", name, a->unit == SVG_BYTES ? "%.0b %BB" : a->unit == SVG_US ? "%.0s %cs" : "%g", name);
+    fprintf(out, "set format %c '%s'\nset %clabel ", name,
+            a->unit == SVG_BYTES    ? "%.0b %BB"
+                : a->unit == SVG_US ? "%.0s %cs"
+                                    : "%g",
+            name);
     quoted(out, a->title ? a->title : "");
     fputs(" noenhanced\n", out);
 }
@@ -82,12 +90,14 @@ static void lines(FILE *out, const struct svg_plot *p, double unit)
 {
     fputs("unset arrow\nunset label\n", out);
     for (int i = 0; i < p->nmarkers; i++) {
-        fprintf(out, "set arrow from %.6g, graph 0 to %.6g, graph 1 nohead dashtype 3\nset label ", p->markers[i].x, p->markers[i].x);
+        fprintf(out, "set arrow from %.6g, graph 0 to %.6g, graph 1 nohead dashtype 3\nset label ", p->markers[i].x,
+                p->markers[i].x);
         quoted(out, p->markers[i].label ? p->markers[i].label : "");
         fprintf(out, " at %.6g, graph %s center noenhanced\n", p->markers[i].x, i % 2 ? "1.07" : "1.03");
     }
     if (p->level)
-        fprintf(out, "set arrow from graph 0, first %.6g to graph 1, first %.6g nohead dashtype 2\n", p->level * unit, p->level * unit);
+        fprintf(out, "set arrow from graph 0, first %.6g to graph 1, first %.6g nohead dashtype 2\n", p->level * unit,
+                p->level * unit);
 }
 
 void report_gnuplot_plot(struct report *r, const struct svg_plot *p)
@@ -109,8 +119,10 @@ void report_gnuplot_plot(struct report *r, const struct svg_plot *p)
         const struct svg_series *series = &p->series[i];
         const char *rgb = svg_plot_colour(colour);
         if (series->low && series->high)
-            fprintf(out, "%s values index %d using 1:($2*%g):($3*%g):($4*%g) with yerrorbars pointtype 0 linecolor '%s' notitle", before,
-                    r->nblocks, unit, unit, unit, rgb);
+            fprintf(out,
+                    "%s values index %d using 1:($2*%g):($3*%g):($4*%g) with yerrorbars pointtype 0 linecolor '%s' "
+                    "notitle",
+                    before, r->nblocks, unit, unit, unit, rgb);
         before = series->low && series->high ? ", \\\n    " : before;
         fprintf(out, "%s values index %d using 1:($2*%g) with ", before, r->nblocks, unit);
         if (series->dashed)

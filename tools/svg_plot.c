@@ -10,23 +10,30 @@ enum {
     LEFT = 54, RIGHT = 20, LINE = 16, FONT = 12, COLOURS = 8, TICKS = 16, SHORT = 8
 };
 
-static const char *const light[COLOURS] = {"#0072b2", "#d55e00", "#008a66", "#aa3377", "#b58900", "#3a93cc", "#7f5f3f", "#777777"};
-static const char *const dark[COLOURS] = {"#4aa8e8", "#ff8a3d", "#2fc79b", "#e68fc0", "#f0c040", "#9fd4ff", "#c9a27a", "#aaaaaa"};
+static const char *const light[COLOURS] = {"#0072b2", "#d55e00", "#008a66", "#aa3377",
+                                           "#b58900", "#3a93cc", "#7f5f3f", "#777777"};
+static const char *const dark[COLOURS] = {"#4aa8e8", "#ff8a3d", "#2fc79b", "#e68fc0",
+                                          "#f0c040", "#9fd4ff", "#c9a27a", "#aaaaaa"};
 
-/* ---- text ------------------------------------------------------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* Bytes of the character at text when it is valid UTF-8 and may stand in XML, else 0. */
 static int character(const unsigned char *text)
 {
-    int n = text[0] < 0x80 ? 1 : text[0] >= 0xc2 && text[0] < 0xe0 ? 2 : (text[0] & 0xf0) == 0xe0 ? 3 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : 0;
+    int n = text[0] < 0x80                  ? 1
+        : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+        : (text[0] & 0xf0) == 0xe0          ? 3
+        : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                            : 0;
 
     if (n == 1)
         return text[0] >= 0x20 && text[0] != 0x7f;
     for (int i = 1; i < n; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf0 && text[1] < 0x90) ||
-        (text[0] == 0xf4 && text[1] >= 0x90) || (text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe))
+    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
+        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90) ||
+        (text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe))
         return 0; /* overlong, halves of pairs, beyond the last, no characters */
     return n;
 }
@@ -76,7 +83,7 @@ const char *svg_value(enum svg_unit unit, double value, char text[SVG_TEXT_BYTES
     return text;
 }
 
-/* ---- axes ------------------------------------------------------------------------------------------------------------ */
+/* ---- axes -------------------------------------------------------------------------------------------------------- */
 
 struct scale {
     int log, from, length; /* where low is, and how far from there high */
@@ -188,7 +195,7 @@ static int ticks_make(const struct svg_axis *axis, const struct scale *s, double
     return ticks_log(s, axis->unit == SVG_BYTES, at);
 }
 
-/* ---- drawing --------------------------------------------------------------------------------------------------------- */
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 static void line(FILE *out, const char *attributes, double x1, double y1, double x2, double y2)
 {
@@ -219,8 +226,8 @@ static void axes_draw(const struct sheet *s)
     }
     line(s->out, "stroke=\"currentColor\" stroke-opacity=\".6\"", LEFT, s->bottom, WIDTH - RIGHT, s->bottom);
     if (p->level && placeable(&p->y, p->level))
-        line(s->out, "stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"2 3\"", LEFT, along(&s->y, p->level), WIDTH - RIGHT,
-             along(&s->y, p->level));
+        line(s->out, "stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"2 3\"", LEFT,
+             along(&s->y, p->level), WIDTH - RIGHT, along(&s->y, p->level));
     if (p->y.title)
         label(s->out, "start", 2, s->markers_top - 5, p->y.title, 0);
     if (p->x.title)
@@ -257,8 +264,8 @@ static void paint(FILE *out, int colour, const char *what)
 
 static void point_draw(FILE *out, int colour, double x, double y)
 {
-    static const char *const shapes[] = {"m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z", "m-3-3h6v6h-6z", "m0-4.4l4 7h-8z",
-                                         "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z", "m0 4.4l4-7h-8z"};
+    static const char *const shapes[] = {"m-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z", "m-3-3h6v6h-6z",
+                                         "m0-4.4l4 7h-8z", "m0-4.5l4.5 4.5l-4.5 4.5l-4.5-4.5z", "m0 4.4l4-7h-8z"};
     fprintf(out, "<path d=\"M%.1f %.1f%s\"", x, y, shapes[colour % 5]);
     paint(out, colour, "fill");
     fputs(">", out);
@@ -292,8 +299,8 @@ static void whisker_draw(const struct sheet *s, const struct svg_series *series,
 
     if (!series->low || !series->high || !placeable(axis, series->low[i]) || !placeable(axis, series->high[i]))
         return;
-    fprintf(s->out, "<path d=\"M%.1f %.1fV%.1f\" stroke-width=\"1.2\"", along(&s->x, series->x[i]), along(&s->y, series->low[i]),
-            along(&s->y, series->high[i]));
+    fprintf(s->out, "<path d=\"M%.1f %.1fV%.1f\" stroke-width=\"1.2\"", along(&s->x, series->x[i]),
+            along(&s->y, series->low[i]), along(&s->y, series->high[i]));
     paint(s->out, colour, "stroke");
     fputs("/>\n", s->out);
 }
@@ -315,7 +322,7 @@ static void series_draw(const struct sheet *s, const struct svg_series *series, 
     }
 }
 
-/* ---- legend ---------------------------------------------------------------------------------------------------------- */
+/* ---- legend ------------------------------------------------------------------------------------------------------ */
 
 /* Names side by side where they fit, below the axis from y on. Draws when sheet has a stream; returns where it ends. */
 static int legend(const struct sheet *s, int y)
@@ -331,7 +338,8 @@ static int legend(const struct sheet *s, int y)
         if (s->out) {
             fputs("<g>", s->out);
             if (series->dashed) {
-                line(s->out, "stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"", x, y - 4, x + 24, y - 4);
+                line(s->out, "stroke=\"currentColor\" stroke-width=\"1.5\" stroke-dasharray=\"6 4\"", x, y - 4, x + 24,
+                     y - 4);
             } else {
                 fprintf(s->out, "<path d=\"M%d %dh24\" stroke-width=\"1.8\"", x, y - 4);
                 paint(s->out, colour, "stroke");
@@ -350,7 +358,7 @@ static int legend(const struct sheet *s, int y)
     return s->plot->nseries ? y + LINE / 2 : y;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 static void sheet_lay(struct sheet *s)
 {
@@ -379,8 +387,11 @@ void svg_plot_write(FILE *out, const struct svg_plot *p)
 
     sheet_lay(&s);
     scales_make(&s);
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" font-family=\"system-ui,sans-serif\" "
-                 "font-size=\"%d\"%s>\n", WIDTH, s.height, FONT, p->standalone ? " class=\"hx-ink\" color=\"#222\"" : "");
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
+            "font-family=\"system-ui,sans-serif\" "
+            "font-size=\"%d\"%s>\n",
+            WIDTH, s.height, FONT, p->standalone ? " class=\"hx-ink\" color=\"#222\"" : "");
     if (p->standalone) {
         fputs("<style>", out);
         svg_plot_style(out);

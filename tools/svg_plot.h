@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Curves as SVG, for reports and files: needs no script, no font, no other file. Text is in currentColor, so a plot within a page is
- * readable wherever the page's text is; curves differ in colour (also for the colour-blind) and in the shape of their points; each
- * point tells its numbers when pointed at. What cannot be placed (not finite, or not above 0 on a logarithmic axis) is left out.
+ * Curves as SVG, for reports and files: needs no script, no font, no other file. Text is in currentColor, so a plot
+ * within a page is readable wherever the page's text is; curves differ in colour (also for the colour-blind) and in the
+ * shape of their points; each point tells its numbers when pointed at. What cannot be placed (not finite, or not above
+ * 0 on a logarithmic axis) is left out.
  *
  *     struct svg_series series[] = {{.name = "ring", .x = bytes, .y = us, .n = 3}};
  *     svg_plot_write(out, &(struct svg_plot){.title = "allreduce", .series = series, .nseries = 1, .standalone = 1,
@@ -48,7 +49,8 @@ struct svg_plot {
     const struct svg_marker *markers;
     int nmarkers;
     double level;   /* a dotted horizontal line, e.g. 1 for ratios; 0: none */
-    int standalone; /* a file of its own: with a background and the style. Else svg_plot_style's text must be in the page */
+    /* a file of its own: with a background and the style. Else svg_plot_style's text must be in the page */
+    int standalone;
 };
 
 /* Whether all was written, the stream tells (ferror). */

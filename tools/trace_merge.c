@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_trace merge: one file after the other, since ranks have tracks and message ids that no other has. What OUT will hold is kept as
- * text until every file is read: what is refused leaves OUT as it was. */
+/* coll_trace merge: one file after the other, since ranks have tracks and message ids that no other has. What OUT will
+ * hold is kept as text until every file is read: what is refused leaves OUT as it was. */
 #include "coll_trace.h"
 #include "whole_file.h"
 #include <errno.h>
@@ -15,7 +15,8 @@ static void traces_write(FILE *out, const struct trace_set *set, struct json_obj
     if (json_object_deep_copy(set->head, &head, NULL) != 0)
         trace_refuse(1, "no memory");
     json_object_object_add(head, "traces", json_object_get(traces));
-    fprintf(out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":%s}\n", json_object_to_json_string_ext(head, JSON_C_TO_STRING_PLAIN));
+    fprintf(out, "\n],\n\"displayTimeUnit\":\"ns\",\n\"otherData\":%s}\n",
+            json_object_to_json_string_ext(head, JSON_C_TO_STRING_PLAIN));
     json_object_put(head);
 }
 
@@ -36,9 +37,10 @@ static int is_news(struct json_object *event, unsigned char *named, int nodes)
 static int is_of_one_rank(const char *file)
 {
     struct json_object *root = whole_file_is_regular(file) ? json_object_from_file(file) : NULL, *head, *traces, *ranks;
-    int one = json_object_object_get_ex(root, "otherData", &head) && json_object_object_get_ex(head, "traces", &traces) &&
-              json_object_object_get_ex(head, "ranks", &ranks) && json_object_is_type(traces, json_type_array) &&
-              json_object_array_length(traces) == 1 && json_object_get_int64(ranks) > 1;
+    int one = json_object_object_get_ex(root, "otherData", &head) &&
+        json_object_object_get_ex(head, "traces", &traces) && json_object_object_get_ex(head, "ranks", &ranks) &&
+        json_object_is_type(traces, json_type_array) && json_object_array_length(traces) == 1 &&
+        json_object_get_int64(ranks) > 1;
 
     json_object_put(root);
     return one;

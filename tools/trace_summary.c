@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_trace summary. A call of the job is made of one span of each rank of its communicator; it takes as long as the longest of them. A
- * rank waits within its span, and knows for whom it waited last. Two things show an imbalance: how long the others wait for a
- * rank, and how much later than the first it comes to its calls.
+ * coll_trace summary. A call of the job is made of one span of each rank of its communicator; it takes as long as the
+ * longest of them. A rank waits within its span, and knows for whom it waited last. Two things show an imbalance: how
+ * long the others wait for a rank, and how much later than the first it comes to its calls.
  */
 #include "coll_trace.h"
 #include <stdio.h>
@@ -94,10 +94,17 @@ static const char *name_keep(struct summary *s, const char *name)
 static void span_add(struct summary *s, struct json_object *event, struct json_object *args, int rank)
 {
     s->spans = grown(s->spans, s->nspans, &s->span_room, sizeof(*s->spans));
-    s->spans[s->nspans++] = (struct span){
-        .name = name_keep(s, text(event, "name")), .group = whole(args, "group"), .context = whole(args, "context"),
-        .sequence = whole(args, "sequence"), .size = whole(args, "size"), .bytes = whole(args, "bytes"),
-        .rank = rank, .blocks = !strcmp(text(event, "cat"), "call"), .begin = json_object_get_double(get(event, "ts")), .took = json_object_get_double(get(event, "dur")), .row = -1};
+    s->spans[s->nspans++] = (struct span){.name = name_keep(s, text(event, "name")),
+                                          .group = whole(args, "group"),
+                                          .context = whole(args, "context"),
+                                          .sequence = whole(args, "sequence"),
+                                          .size = whole(args, "size"),
+                                          .bytes = whole(args, "bytes"),
+                                          .rank = rank,
+                                          .blocks = !strcmp(text(event, "cat"), "call"),
+                                          .begin = json_object_get_double(get(event, "ts")),
+                                          .took = json_object_get_double(get(event, "dur")),
+                                          .row = -1};
 }
 
 static void wait_add(struct summary *s, struct json_object *event, struct json_object *args, int rank, size_t last)
@@ -106,7 +113,10 @@ static void wait_add(struct summary *s, struct json_object *event, struct json_o
     int within = last < s->nspans && begin < s->spans[last].begin + s->spans[last].took;
 
     s->waits = grown(s->waits, s->nwaits, &s->wait_room, sizeof(*s->waits));
-    s->waits[s->nwaits++] = (struct wait){.span = within ? last : SIZE_MAX, .rank = rank, .awaited = (int)whole(args, "rank"), .took = took};
+    s->waits[s->nwaits++] = (struct wait){.span = within ? last : SIZE_MAX,
+                                          .rank = rank,
+                                          .awaited = (int)whole(args, "rank"),
+                                          .took = took};
     if (within)
         s->spans[last].waited += took;
 }
@@ -122,7 +132,8 @@ static void events_take(struct summary *s, struct json_object *events)
         const char *category = text(event, "cat");
         int64_t tid = whole(event, "tid");
         int rank = tid > 0 ? (int)((tid - 1) % s->set.ranks) : 0;
-        if (strcmp(text(event, "ph"), "X") || (strcmp(category, "call") && strcmp(category, "background") && strcmp(category, "wait")))
+        if (strcmp(text(event, "ph"), "X") ||
+            (strcmp(category, "call") && strcmp(category, "background") && strcmp(category, "wait")))
             continue;
         if (!strcmp(category, "wait")) {
             wait_add(s, event, args, rank, tid == last_tid ? last : SIZE_MAX);
@@ -145,7 +156,8 @@ static struct span *sorted_spans; /* for qsort */
 static int by_call(const void *a, const void *b)
 {
     const struct span *l = &sorted_spans[*(const size_t *)a], *r = &sorted_spans[*(const size_t *)b];
-    const int64_t left[] = {l->group, l->context, l->sequence, l->size}, right[] = {r->group, r->context, r->sequence, r->size};
+    const int64_t left[] = {l->group, l->context, l->sequence, l->size},
+                  right[] = {r->group, r->context, r->sequence, r->size};
 
     for (int i = 0; i < 4; i++)
         if (left[i] != right[i])
@@ -159,7 +171,9 @@ static int row_of(struct summary *s, const char *name, int64_t bytes)
         if (s->rows[i].bytes == bytes && !strcmp(s->rows[i].name, name))
             return i;
     s->rows = trace_memory(realloc(s->rows, (size_t)(s->nrows + 1) * sizeof(*s->rows)));
-    s->rows[s->nrows] = (struct row){.name = name, .bytes = bytes, .awaited = trace_memory(calloc((size_t)s->set.ranks, sizeof(double)))};
+    s->rows[s->nrows] = (struct row){.name = name,
+                                     .bytes = bytes,
+                                     .awaited = trace_memory(calloc((size_t)s->set.ranks, sizeof(double)))};
     return s->nrows++;
 }
 
@@ -257,7 +271,8 @@ static void row_tell(const struct summary *s, struct row *row)
 
     for (int r = 1; r < s->set.ranks; r++)
         most = row->awaited[r] > row->awaited[most] ? r : most;
-    printf("%-22s %12lld %8zu %12.3f %12.3f", row->name, (long long)row->bytes, row->calls, middle, row->took[row->calls - 1]);
+    printf("%-22s %12lld %8zu %12.3f %12.3f", row->name, (long long)row->bytes, row->calls, middle,
+           row->took[row->calls - 1]);
     if (row->in_calls > 0)
         printf(" %8.0f %%", 100 * row->waited / row->in_calls);
     if (row->waited > 0 && row->awaited[most] > 0)
@@ -275,7 +290,8 @@ static void head_tell(const struct summary *s)
     }
     printf("%d ranks; clocks of all nodes within %.3f us of rank 0's\n", s->set.ranks, (double)error / 1e3);
     if (dropped)
-        printf("%llu records were lost, the oldest ones: HX_TRACE_BYTES was too small for all\n", (unsigned long long)dropped);
+        printf("%llu records were lost, the oldest ones: HX_TRACE_BYTES was too small for all\n",
+               (unsigned long long)dropped);
     if (s->partial)
         printf("%zu spans are left out: of calls of which not all ranks' spans are there\n", s->partial);
 }
@@ -283,17 +299,22 @@ static void head_tell(const struct summary *s)
 static void tell(struct summary *s)
 {
     head_tell(s);
-    printf("\n%-22s %12s %8s %12s %12s %10s  %s\n", "call", "bytes", "calls", "median us", "longest us", "waiting", "mostly for");
+    printf("\n%-22s %12s %8s %12s %12s %10s  %s\n", "call", "bytes", "calls", "median us", "longest us", "waiting",
+           "mostly for");
     qsort(s->rows, (size_t)s->nrows, sizeof(*s->rows), by_row);
     for (int i = 0; i < s->nrows; i++)
         row_tell(s, &s->rows[i]);
-    printf("\n%6s %6s %8s %14s %14s %16s %14s\n", "rank", "node", "calls", "in calls ms", "waiting ms", "waited for ms", "late us");
+    printf("\n%6s %6s %8s %14s %14s %16s %14s\n", "rank", "node", "calls", "in calls ms", "waiting ms", "waited for ms",
+           "late us");
     for (int r = 0; r < s->set.ranks; r++)
         if (s->set.of[r].there)
-            printf("%6d %6d %8zu %14.3f %14.3f %16.3f %14.3f\n", r, s->set.of[r].node, s->ranks[r].calls, s->ranks[r].in_calls / 1e3,
-                   s->ranks[r].waited / 1e3, s->ranks[r].awaited / 1e3, median(s->ranks[r].late, s->ranks[r].nlate));
-    printf("\nwaiting: share of the ranks' time in these calls in which they waited, and the rank that was missing the most. waited for: "
-           "how long\nthe other ranks waited for this one, hx_wait included. late: after the first rank to come to a call, median.\n");
+            printf("%6d %6d %8zu %14.3f %14.3f %16.3f %14.3f\n", r, s->set.of[r].node, s->ranks[r].calls,
+                   s->ranks[r].in_calls / 1e3, s->ranks[r].waited / 1e3, s->ranks[r].awaited / 1e3,
+                   median(s->ranks[r].late, s->ranks[r].nlate));
+    printf("\nwaiting: share of the ranks' time in these calls in which they waited, and the rank that was missing the "
+           "most. waited for: "
+           "how long\nthe other ranks waited for this one, hx_wait included. late: after the first rank to come to a "
+           "call, median.\n");
 }
 
 int trace_summary(const struct trace_options *o)

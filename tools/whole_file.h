@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. What is no regular
- * file (a pipe, a device, "-" for standard output) is written as it is, so once only. */
+/* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. What
+ * is no regular file (a pipe, a device, "-" for standard output) is written as it is, so once only. */
 #ifndef HX_WHOLE_FILE_H
 #define HX_WHOLE_FILE_H
 #include "options.h"

@@ -15,7 +15,8 @@ struct hx_nic {
     int up;                 /* link is up */
     int loopback;           /* loopback or container-bridge device: used only when there is nothing else */
     uint32_t network;       /* a hash of its network's name */
-    int routed;             /* the kernel picks a message's way by its network: unlike networks do not reach each other */
+    /* the kernel picks a message's way by its network: unlike networks do not reach each other */
+    int routed;
     int stacked;            /* lies on another interface, as a VLAN does */
     int efa;                /* an AWS EFA device */
     uint32_t efa_caps;      /* its EFADV_DEVICE_ATTR_CAPS_* */
@@ -44,7 +45,8 @@ int hx_nic_near(struct hx_nic *nics, int n);
 
 /* Which of these equally good NICs does rank `index` of the `sharers` ranks of this node take that find them so? Where
  * there are more NICs than sharers each takes several, at most max; else they take one in turn. Of NICs that do not
- * reach each other each takes all, beginning with its turn. Fills taken[max], the first choice first; returns their number. */
+ * reach each other each takes all, beginning with its turn. Fills taken[max], the first choice first; returns their
+ * number. */
 int hx_nic_share(const struct hx_nic *nics, int n, int index, int sharers, int max, int *taken);
 
 #endif

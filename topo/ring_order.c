@@ -33,7 +33,8 @@ static int is_shorter(struct hx_ring_length a, struct hx_ring_length b)
     return a.worst * SAME < b.worst || (a.worst <= b.worst * SAME && a.sum * SAME < b.sum);
 }
 
-/* A copy with times that can be added: what is longer than most takes as long as all others together, a thousand times. */
+/* A copy with times that can be added: what is longer than most takes as long as all others together, a thousand
+ * times. */
 static double *cost_within(const double *cost, int n, double most)
 {
     size_t links = (size_t)n * (size_t)n;
@@ -49,8 +50,8 @@ static double *cost_within(const double *cost, int n, double most)
 
 /* ---- exact ------------------------------------------------------------------------------------------------------- */
 
-/* left[S * n + j]: the best way from node j through all of S, a bit per node from 1 on, and back to node 0; by its longest
- * link or by the sum of all. */
+/* left[S * n + j]: the best way from node j through all of S, a bit per node from 1 on, and back to node 0; by its
+ * longest link or by the sum of all. */
 struct subsets {
     const double *cost;
     int n, by_worst;
@@ -268,13 +269,16 @@ int hx_ring_order_search(const double *cost, int n, int *order)
 int hx_ring_order_solve(const double *cost, int n, double margin, int *order)
 {
     int *found = malloc((size_t)n * sizeof(*found));
-    int status = !found ? -1 : n <= HX_RING_EXACT_NODES ? hx_ring_order_exact(cost, n, found) : hx_ring_order_search(cost, n, found);
+    int status = !found            ? -1
+        : n <= HX_RING_EXACT_NODES ? hx_ring_order_exact(cost, n, found)
+                                   : hx_ring_order_search(cost, n, found);
 
     for (int i = 0; i < n; i++)
         order[i] = i;
     if (status == 0) {
         struct hx_ring_length by_rank = hx_ring_length(cost, n, order), best = hx_ring_length(cost, n, found);
-        if (best.worst * (1 + margin) < by_rank.worst || (best.worst <= by_rank.worst && best.sum * (1 + margin) < by_rank.sum))
+        if (best.worst * (1 + margin) < by_rank.worst ||
+            (best.worst <= by_rank.worst && best.sum * (1 + margin) < by_rank.sum))
             memcpy(order, found, (size_t)n * sizeof(*order));
     }
     free(found);
@@ -291,16 +295,19 @@ int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t
         char *end;
         long node = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
         if (node < 0 || *end != (i < n - 1 ? ',' : 0)) {
-            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes, 0 to %d, as in 0,2,1", n, n - 1);
+            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes, 0 to %d, as in 0,2,1", n,
+                     n - 1);
             return -1;
         }
         if (node >= n) {
-            snprintf(error, error_bytes, "there is no node %ld; choose rank, auto, or each of the nodes 0 to %d once", node, n - 1);
+            snprintf(error, error_bytes, "there is no node %ld; choose rank, auto, or each of the nodes 0 to %d once",
+                     node, n - 1);
             return -1;
         }
         for (int j = 0; j < i; j++)
             if (order[j] == node) {
-                snprintf(error, error_bytes, "node %ld stands there twice; choose rank, auto, or each of the nodes 0 to %d once", node,
+                snprintf(error, error_bytes,
+                         "node %ld stands there twice; choose rank, auto, or each of the nodes 0 to %d once", node,
                          n - 1);
                 return -1;
             }
@@ -321,8 +328,8 @@ int hx_ring_order_format(const int *order, int n, char *text, size_t capacity)
     return length;
 }
 
-/* The round-robin tournament: on a circle of an odd number, i meets who is as far on the other side of the round's number;
- * who would meet itself there meets the one node too many. */
+/* The round-robin tournament: on a circle of an odd number, i meets who is as far on the other side of the round's
+ * number; who would meet itself there meets the one node too many. */
 int hx_pair_partner(int i, int round, int n)
 {
     int circle = n % 2 ? n : n - 1, partner;

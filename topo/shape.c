@@ -195,14 +195,16 @@ struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TO
         if ((shape = hx_shape_parse(text, error)) && shape->nranks == nranks)
             return shape;
         if (shape)
-            snprintf(error, HX_TOPO_ERROR_BYTES, "nodes of %d ranks in all, but there are %d; choose sizes whose sum is %d",
-                     shape->nranks, nranks, nranks);
+            snprintf(error, HX_TOPO_ERROR_BYTES,
+                     "nodes of %d ranks in all, but there are %d; choose sizes whose sum is %d", shape->nranks, nranks,
+                     nranks);
         hx_shape_free(shape);
         return NULL;
     }
     if (nnodes < 1 || nnodes > nranks) {
-        snprintf(error, HX_TOPO_ERROR_BYTES, "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all", nranks,
-                 nranks, nranks);
+        snprintf(error, HX_TOPO_ERROR_BYTES,
+                 "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all", nranks, nranks,
+                 nranks);
         return NULL;
     }
     if ((node_id = malloc((size_t)nranks * sizeof *node_id))) {

@@ -34,9 +34,9 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks);
  * ":cyclic" placement. NULL with a message in error naming the text and what is expected. */
 struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES]);
 
-/* What HX_NODES means for nranks ranks: a number of nodes, which get the ranks in order and as evenly as can be, or text as
- * above, of which each number then is a node's. NULL with a message in error, which tells what is wrong with the text but not what
- * the text is. */
+/* What HX_NODES means for nranks ranks: a number of nodes, which get the ranks in order and as evenly as can be, or
+ * text as above, of which each number then is a node's. NULL with a message in error, which tells what is wrong with
+ * the text but not what the text is. */
 struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TOPO_ERROR_BYTES]);
 
 /* The shortest text that hx_shape_parse reads back to the same node sizes ("3,1,2", "4x96"); returns as snprintf. */
@@ -49,7 +49,8 @@ struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks,
 /* Rings pass the nodes in this order from now on: each of them once. -1 without memory. */
 int hx_shape_set_ring(struct hx_shape *shape, const int *order);
 
-/* As those of whole pass them, where that has an order of its own: ranks[i] of whole is rank i of shape. -1 without memory. */
+/* As those of whole pass them, where that has an order of its own: ranks[i] of whole is rank i of shape. -1 without
+ * memory. */
 int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
 
 void hx_shape_free(struct hx_shape *shape);
