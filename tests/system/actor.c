@@ -8,7 +8,7 @@
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
- *   calls N               N all-reduces of two floats; exits 77 where the compiler did not optimise
+ *   calls NAME N          N calls of hx_NAME with two floats; exits 77 where the compiler did not optimise
  */
 #include "hier/planner.h"
 #include "runtime/comm.h"
@@ -193,12 +193,28 @@ static void play_choices(void)
         check(sum(n), "allreduce");
 }
 
-static int play_calls(int n)
+static hx_status_t call_once(const char *name)
 {
-    float in[2] = {1, 2}, out[2];
+    float in[2] = {1, 2}, out[2] = {0};
+    size_t block = 2 / (size_t)size;
 
+    if (!strcmp(name, "allreduce"))
+        return hx_allreduce(in, out, 2, HX_FLOAT32, HX_SUM, world);
+    if (!strcmp(name, "reduce_scatter_block"))
+        return hx_reduce_scatter_block(in, out, block, HX_FLOAT32, HX_SUM, world);
+    if (!strcmp(name, "reduce"))
+        return hx_reduce(in, out, 2, HX_FLOAT32, HX_SUM, 0, world);
+    if (!strcmp(name, "scatter"))
+        return hx_scatter(in, out, block, HX_FLOAT32, 0, world);
+    if (!strcmp(name, "barrier"))
+        return hx_barrier(world);
+    exit(2);
+}
+
+static int play_calls(const char *name, int n)
+{
     for (int i = 0; i < n; i++)
-        check(hx_allreduce(in, out, 2, HX_FLOAT32, HX_SUM, world), "allreduce");
+        check(call_once(name), name);
     /* no hx_finalize, whose waiting would be counted */
 #ifdef __OPTIMIZE__
     return 0;
@@ -220,8 +236,8 @@ int main(int argc, char **argv)
         play_loop();
     else if (!strcmp(mode, "absent") && argc > 2)
         return play_absent(atoi(argv[2]));
-    else if (!strcmp(mode, "calls") && argc > 2)
-        return play_calls(atoi(argv[2]));
+    else if (!strcmp(mode, "calls") && argc > 3)
+        return play_calls(argv[2], atoi(argv[3]));
     else if (!strcmp(mode, "late") && argc > 3)
         play_late(atoi(argv[2]), atof(argv[3]));
     else if (!strcmp(mode, "maps"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Performance guidelines: a collective must not be slower than others that do its work, nor slower for less. Both sides are timed in turn,
- * A B B A, in batches that start together; what counts is the median, over rounds, of the ratio of the slowest ranks' times.
+ * A B B A, in batches that start together, in other buffers from round to round; what counts is the median, over rounds, of the ratio
+ * of the slowest ranks' times.
  * usage: guidelines          one line each: "NUMBER RATIO TEXT"
  *        guidelines NUMBER... only these
  */
@@ -47,12 +48,12 @@ static const struct rule {
 };
 static const size_t sizes[] = {64, 4 << 10, 64 << 10, 512 << 10};
 
-enum { RULES = sizeof(rules) / sizeof(*rules), SIZES = sizeof(sizes) / sizeof(*sizes), ROUNDS = 12, LARGEST = 1 << 20 };
+enum { RULES = sizeof(rules) / sizeof(*rules), SIZES = sizeof(sizes) / sizeof(*sizes), ROUNDS = 12, BUFFERS = 4, LARGEST = 1 << 20 };
 
 #define BATCH_US 250.0
 
 static hx_comm_t *comm;
-static float *in, *out;
+static float *memory, *in, *out;
 static int nranks, failed;
 
 static double now_us(void)
@@ -120,6 +121,12 @@ static double median(double *values, int n)
     return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
+static void buffers_use(int i)
+{
+    in = memory + (size_t)(i % BUFFERS) * LARGEST / sizeof(float);
+    out = in + (size_t)BUFFERS * LARGEST / sizeof(float);
+}
+
 static void measure(int number)
 {
     const struct rule *rule = &rules[number / SIZES];
@@ -135,6 +142,7 @@ static void measure(int number)
     for (int i = 0; i < ROUNDS; i++)
         for (int k = 0; k < 2; k++) {
             int right = k ^ (i & 1);
+            buffers_use(i);
             mine[right][i] = batch(rule, right, bytes, repeat[right]);
         }
     failed |= hx_allreduce(mine, all, 2 * (size_t)ROUNDS, HX_FLOAT64, HX_MAX, comm) != HX_SUCCESS;
@@ -142,7 +150,7 @@ static void measure(int number)
         ratio[i] = all[0][i] / all[1][i];
     if (hx_rank(comm) != 0 || failed)
         return;
-    printf("%d %.2f %s <= %s%s%s%s of %zu bytes: %.2f us, %.2f us\n", number, median(ratio, ROUNDS), names[rule->left], names[rule->right[0]],
+    printf("%d %.2f %s <= %s%s%s%s of %zu bytes: %.3f us, %.3f us\n", number, median(ratio, ROUNDS), names[rule->left], names[rule->right[0]],
            rule->right[1] ? " + " : "", names[rule->right[1]], rule->more ? " of twice as much," : ",", bytes, median(all[0], ROUNDS),
            median(all[1], ROUNDS));
 }
@@ -152,15 +160,16 @@ int main(int argc, char **argv)
     if (hx_init(&comm) != HX_SUCCESS)
         return 1;
     nranks = hx_size(comm);
-    in = calloc(1, LARGEST);
-    out = calloc(1, LARGEST);
-    failed = !in || !out;
+    memory = malloc(2 * BUFFERS * LARGEST);
+    failed = !memory;
+    if (memory)
+        memset(memory, 0, 2 * BUFFERS * LARGEST);
+    buffers_use(0);
     for (int i = 1; i < argc && !failed; i++)
         measure(atoi(argv[i]) % (RULES * SIZES));
     for (int number = 0; argc == 1 && number < RULES * SIZES && !failed; number++)
         if (rules[number / SIZES].left != BARRIER || number % SIZES == 0)
             measure(number);
-    free(in);
-    free(out);
+    free(memory);
     return hx_finalize() != HX_SUCCESS || failed;
 }

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Performance guidelines on 1 x 2, 1 x 4 and 2 x 2 ranks: no collective takes more than 1.2 times as long as others that do its work, and
-# 0.25 us longer: below that, calls differ by how their few instructions overlap with the wait for a cache line. What appears to is
-# measured anew, in fresh jobs, and must appear in every one of them: the machine may be busy with other things.
+# 0.03 us longer: below that, calls differ by how their few instructions overlap with the wait for a cache line. What appears to is
+# measured anew, in fresh jobs, and must appear in every one of five: the machine may be busy with other things, and where the system
+# places a job's pages decides how quickly large vectors pass through its caches. instructions.sh counts what small calls do themselves.
 . "$(dirname "$0")/common.sh"
 if [ -n "${TEST_SANITIZER:-}" ]; then
     skip "times mean nothing with sanitizers"
 fi
 
 # above FILE: the numbers of the guidelines that it says are violated
-above() { awk '$2 > 1.2 && $(NF - 3) - $(NF - 1) > 0.25 {print $1}' "$1"; }
+above() { awk '$2 > 1.2 && $(NF - 3) - $(NF - 1) > 0.03 {print $1}' "$1"; }
 
 for shape in "2 1" "4 1" "4 2"; do
     read -r n nodes <<<"$shape"
