@@ -15,6 +15,7 @@ a=${units[0]} b=${units[1]:-}
 places() {
     local expected=$1 text=$2 job status i rank places=()
     shift 2
+    rm -f "$tmp/out" # the job's shell may be slow to empty it
     "$@" -- "$here/actor" loop >"$tmp/out" 2>"$tmp/err" &
     job=$!
     await_file "$tmp/out" 2
