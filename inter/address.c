@@ -239,9 +239,10 @@ static int by_address(const struct ip *ips, int n, int place)
     return 0;
 }
 
-/* Without a network in common there may be ways between their networks: likely from the first by address to the first, from the
- * second to the second, as planes of a fabric are numbered. Pairs of ranks take these in turn. */
-static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct rail_blob *const *theirs, int ntheirs)
+/* Without a network in common there may be ways between their networks: likely from the first by address to the first,
+ * from the second to the second, as planes of a fabric are numbered. Pairs of ranks take these in turn. */
+static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct rail_blob *const *theirs,
+                            int ntheirs)
 {
     int mine = net->nrails_told, place = (net->rank + edge->peer) % (mine < ntheirs ? mine : ntheirs);
     struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_PROGRESS_THREAD: a thread of our own that lets non-blocking calls move while the program's threads compute. It is pinned to a core
- * of this process (topo/helper.h) that no other progress thread of the node has taken; else, being woken by messages and asleep most of
- * the time, it would run wherever the kernel finds room, far from the network interface or in the way of any of the program's threads.
+ * HX_PROGRESS_THREAD: a thread of our own that lets non-blocking calls move while the program's threads compute. It is
+ * pinned to a core of this process (topo/helper.h) that no other progress thread of the node has taken; else, being woken
+ * by messages and asleep most of the time, it would run wherever the kernel finds room, far from the network interface or
+ * in the way of any of the program's threads.
  */
 #include "call.h"
 #include "log.h"
@@ -78,7 +79,8 @@ hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_top
     char error[HX_TOPO_ERROR_BYTES];
     int unit;
 
-    if (!env->progress_core || is_none(env->progress_core) || hx_helper_units_parse(topo, env->progress_core, &unit, 1, error) > 0)
+    if (!env->progress_core || is_none(env->progress_core) ||
+        hx_helper_units_parse(topo, env->progress_core, &unit, 1, error) > 0)
         return HX_SUCCESS;
     return hx_fail(HX_ERR_ENV, "HX_PROGRESS_CORE=%s: %s", env->progress_core, error);
 }
@@ -88,7 +90,8 @@ static int unit_take(struct hx_shared *shared, int unit)
 {
     uint64_t bit = UINT64_C(1) << (unit % 64);
 
-    return unit < UNITS_MAX && !(atomic_fetch_or_explicit(&shared->header->helpers[unit / 64], bit, memory_order_relaxed) & bit);
+    return unit < UNITS_MAX &&
+           !(atomic_fetch_or_explicit(&shared->header->helpers[unit / 64], bit, memory_order_relaxed) & bit);
 }
 
 /* The best that is free, or the best; -1: none. */
@@ -110,7 +113,8 @@ static int unit_find(const struct hx_world *world, const struct hx_topo *topo, i
 static int unit_set(const struct hx_world *world, const struct hx_topo *topo, int *units)
 {
     char error[HX_TOPO_ERROR_BYTES];
-    int count = is_none(world->env->progress_core) ? 0 : hx_helper_units_parse(topo, world->env->progress_core, units, UNITS_MAX, error);
+    const char *text = world->env->progress_core;
+    int count = is_none(text) ? 0 : hx_helper_units_parse(topo, text, units, UNITS_MAX, error);
 
     return count > 0 ? units[world->shared->me % count] : -1;
 }
@@ -127,7 +131,8 @@ static void thread_pin(const struct hx_world *world)
     }
     unit = world->env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units);
     if (unit < 0)
-        hx_info("progress thread: not pinned: %s", world->env->progress_core ? "HX_PROGRESS_CORE=none" : "this process has one core");
+        hx_info("progress thread: not pinned: %s",
+                world->env->progress_core ? "HX_PROGRESS_CORE=none" : "this process has one core");
     else if (hx_helper_pin(topo, world->progress_thread, unit) == 0)
         hx_info("progress thread: pinned to processing unit %d", unit);
     else

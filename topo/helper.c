@@ -78,7 +78,8 @@ static int refuse(const struct hx_topo *topo, int unit, char *error)
     return -1;
 }
 
-int hx_helper_units_parse(const struct hx_topo *topo, const char *list, int *units, int capacity, char error[HX_TOPO_ERROR_BYTES])
+int hx_helper_units_parse(const struct hx_topo *topo, const char *list, int *units, int capacity,
+                          char error[HX_TOPO_ERROR_BYTES])
 {
     const char *at = list;
     int count = 0;
