@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Performance guidelines on 1 x 2, 1 x 4 and 2 x 2 ranks: no collective takes more than 1.2 times as long as others that do its work, and
-# 0.03 us longer: below that, calls differ by how their few instructions overlap with the wait for a cache line. What appears to is
-# measured anew, in fresh jobs, and must appear in every one of five: the machine may be busy with other things, and where the system
-# places a job's pages decides how quickly large vectors pass through its caches. instructions.sh counts what small calls do themselves.
+# Performance guidelines on 1 x 2, 1 x 4 and 2 x 2 ranks: no collective takes more than 1.2 times as long as others that
+# do its work, and 0.03 us longer: below that, calls differ by how their few instructions overlap with the wait for a
+# cache line. What appears to is measured anew, in fresh jobs, and must appear in every one of five: the machine may be
+# busy with other things, and of like jobs some pass large vectors through the caches half as fast as others, whatever
+# the algorithm. instructions.sh counts what small calls do themselves.
 . "$(dirname "$0")/common.sh"
 if [ -n "${TEST_SANITIZER:-}" ]; then
     skip "times mean nothing with sanitizers"
