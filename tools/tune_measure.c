@@ -141,7 +141,7 @@ static enum tune_outcome visit_round(void *ctx, const int *order, int n, double 
     *used = all[n * k + 2] / 1e9 / v->seconds;
     if (all[n * k + 1] > 0)
         return TUNE_STOPPED;
-    if (all[n * k] > 0 && v->spoiled <= v->measured) { /* on a machine that always loses some, that must do */
+    if (all[n * k] > 0 && v->spoiled < v->measured) { /* on a machine that always loses some, that must do */
         v->spoiled++;
         return TUNE_SPOILED;
     }
