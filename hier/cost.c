@@ -263,7 +263,8 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return N == 1 ? 0 : 1e12;
     cost->rounds = rounds;
     cost->net_bytes = vectors * bytes * streams;
-    return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * p->message_us * p->oversubscription +
+    double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us / 2 : p->message_us; /* a root only sends, or only receives */
+    return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * each * p->oversubscription +
            (vectors + pipeline_fill(algorithm, rounds, bytes / hx_cost_least_message(p))) * bytes *
                (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
