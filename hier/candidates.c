@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SLOT_BYTES_OF_COUNT (2 * sizeof(size_t)) /* of an all-to-all with counts, half of it gaps at most */
+
 static const struct hx_algorithm *const tables[] = {hx_intra_algorithms, hx_inter_algorithms};
 
 const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx)
@@ -80,13 +82,22 @@ enum hx_coll hx_candidate_between(enum hx_coll coll)
 
 int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
 {
-    return !hx_coll_has_traffic(coll) && (!hx_coll_is_scan(coll) || hx_shape_is_in_order(shape));
+    return !hx_coll_is_scan(coll) || hx_shape_is_in_order(shape);
 }
 
 int hx_candidate_takes_lanes(enum hx_coll coll)
 {
-    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll) &&
-           !hx_coll_has_traffic(coll);
+    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll);
+}
+
+/* On so many? With traffic a rank must carry no other's lane. */
+static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    if (candidate->lanes > shape->max_local || candidate->lanes > HX_MATCH_STAGES)
+        return 0;
+    if (hx_coll_has_traffic(candidate->coll)) /* one number more is for the long blocks */
+        return candidate->lanes == shape->max_local && candidate->lanes < HX_MATCH_STAGES;
+    return candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll);
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
@@ -100,6 +111,9 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
         after = "release";
     } else if (hx_coll_is_scan(candidate->coll)) {
         after = "apply";
+    } else if (hx_coll_has_traffic(candidate->coll)) {
+        before = "counts";
+        after = "direct";
     }
     const char *first = candidate->first ? candidate->first->name : before;
     const char *last = candidate->last ? candidate->last->name : after;
@@ -157,7 +171,8 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
 
     if (candidate->ordered && !hx_candidate_keeps_order(candidate, shape))
         return 0;
-    if (hx_coll_has_pairs(candidate->coll) && (candidate->lanes ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
+    if (hx_coll_has_pairs(candidate->coll) &&
+        (candidate->lanes && !hx_coll_has_traffic(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
         return 0;
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
@@ -167,9 +182,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
            (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
-           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && candidate->lanes <= shape->max_local &&
-           candidate->lanes <= HX_MATCH_STAGES &&
-           (candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll));
+           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
 }
 
 /* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
@@ -254,8 +267,8 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
     int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES;
     int many = fed > most || hx_coll_has_pairs(coll) ? most : (int)fed; /* lanes of an all-to-all save a hop inside the node */
 
-    lanes[0] = 1;
-    if (!hx_candidate_takes_lanes(coll))
+    lanes[0] = hx_coll_has_traffic(coll) ? planner->shape->max_local : 1;
+    if (!hx_candidate_takes_lanes(coll) || hx_coll_has_traffic(coll))
         return 1;
     if (planner->forced_lanes > 0) {
         lanes[0] = planner->forced_lanes > most ? most : (int)planner->forced_lanes;
@@ -335,8 +348,9 @@ static const char *levels_lack(const struct hx_planner *planner, enum hx_coll co
     if (shape->nnodes == 1 || shape->max_local == 1)
         return NULL;
     if (!hx_candidate_composes(coll, shape))
-        return hx_coll_has_traffic(coll) ? "flat, since no rank knows what others send each other"
-                                         : "flat, since a composition needs nodes that hold runs of ranks";
+        return "flat, since a composition needs nodes that hold runs of ranks";
+    if (hx_coll_has_traffic(coll) && SLOT_BYTES_OF_COUNT * (size_t)shape->nranks > planner->live_bytes)
+        return "flat, since a rank's slots have no room for the counts of so many";
     return ordered && !hx_shape_is_in_order(shape)
                ? "flat, since the operation is not commutative: a composition then needs nodes that hold runs of ranks"
                : NULL;

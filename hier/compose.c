@@ -82,6 +82,7 @@ struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope 
     }
     stage->in = in;
     stage->out = out;
+    stage->share = c->share;
     return stage;
 }
 
@@ -113,12 +114,23 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
     return stage;
 }
 
-void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
+void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
+                       enum hx_space out)
 {
     struct hx_stage *stage = node_stage(c, level, in, out);
 
     hx_composer_rows(c, stage, 0);
-    hx_composer_build(c, stage, algorithm->name, algorithm->build);
+    hx_composer_build(c, stage, name, build);
+}
+
+static void first_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
+{
+    hx_composer_intra(c, level, c->candidate->first->name, c->candidate->first->build, in, out);
+}
+
+static void last_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
+{
+    hx_composer_intra(c, level, c->candidate->last->name, c->candidate->last->build, in, out);
 }
 
 /* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
@@ -258,10 +270,10 @@ static void buffers_lay_out(struct composer *c)
 
 static void compose_allreduce(struct composer *c)
 {
-    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_OUT);
+    first_stage(c, 0, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        last_stage(c, 2, HX_OUT, HX_OUT);
 }
 
 static int by_number(const void *a, const void *b)
@@ -304,7 +316,7 @@ static void compose_reduce_scatter(struct composer *c)
     int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
 
     hx_composer_work(c);
-    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_WORK);
+    first_stage(c, 0, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
@@ -316,7 +328,7 @@ static void compose_allgather(struct composer *c)
     hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        last_stage(c, 2, HX_OUT, HX_OUT);
 }
 
 /* The vector stands in OUT, of the root only at first. */
@@ -326,7 +338,7 @@ static void compose_bcast(struct composer *c)
         fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
+        last_stage(c, 2, HX_OUT, HX_OUT);
 }
 
 /* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
@@ -336,7 +348,7 @@ static void compose_reduce(struct composer *c)
 
     if (mine == HX_WORK)
         hx_composer_work(c);
-    hx_composer_intra(c, 0, c->candidate->first, HX_IN, mine);
+    first_stage(c, 0, HX_IN, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
@@ -393,7 +405,7 @@ static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
     [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
     [HX_COLL_GATHER] = compose_gather,       [HX_COLL_SCATTER] = compose_scatter,
     [HX_COLL_SCAN] = hx_compose_scan,        [HX_COLL_EXSCAN] = hx_compose_exscan,
-    [HX_COLL_ALLTOALL] = hx_compose_alltoall,
+    [HX_COLL_ALLTOALL] = hx_compose_alltoall, [HX_COLL_ALLTOALLV] = hx_compose_alltoallv,
 };
 
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)

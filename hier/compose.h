@@ -14,6 +14,8 @@
  *   scatter         inter scatter to the leaders  ->  intra scatter
  *   all-to-all      intra all-to-all: who carries a lane takes what goes to the ranks it covers, on all nodes  ->  inter all-to-all on every
  *                   lane  ->  intra scatter (fewer lanes than members)
+ *   with counts     intra all-to-all of these  ->  short blocks as above, on as many lanes as the fullest node has ranks  ->  long ones
+ *                   from rank to rank
  *   barrier         every node's ranks tell its leader  ->  inter barrier of the leaders  ->  leaders tell their ranks
  *   scan            intra scan  ->  inter exclusive scan of the nodes' sums, on their last ranks  ->  intra apply: put that before
  *   exclusive scan  likewise; a node's last rank adds its own part to its result, to have the node's sum

@@ -8,9 +8,17 @@
  *   inter all-to-all, work -> out       0>0 1>0  2>0 3>0    0>1 1>1  2>1 3>1       of two blocks each
  *
  * With fewer lanes than ranks a carrier gets what is meant for several, and hands it out (hx_scatter_nary).
+ *
+ * With counts a rank knows how long the blocks are that it sends and receives itself; who carries others' must learn it.
+ * So what each rank sends to whom goes inside the node the way that the blocks then go; with as many lanes as the fullest
+ * node has ranks a carrier takes blocks from other nodes for itself only, and knows these. Short blocks then pass as above;
+ * long ones go from rank to rank, all at once: both ends of a block know which it is.
+ *
+ *   intra all-to-all of counts  ->  intra all-to-all, in -> work  ->  inter all-to-all, work -> out  ->  direct, in -> out
  * Source: the node-aware communication of Bienz, Gropp, Olson, JPDC 130 (2019).
  */
 #include "composer.h"
+#include "inter/algorithms.h"
 #include "intra/algorithms.h"
 #include "lists.h"
 #include "runtime/error.h"
@@ -98,8 +106,50 @@ void hx_compose_alltoall(struct composer *c)
         return;
     }
     pairs_work_give(c, few_lanes);
-    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_WORK);
+    hx_composer_intra(c, 0, c->candidate->first->name, c->candidate->first->build, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+}
+
+/* The lengths of the blocks that the next stage hands to me. */
+static void counts_exchange(struct hx_builder *b)
+{
+    hx_alltoall_nary(b);
+    hx_learn(b);
+}
+
+/* Long blocks, among all ranks. */
+static void direct_stage(struct composer *c, int level)
+{
+    int n = c->shape->nranks, *members = malloc((size_t)n * sizeof(int));
+    struct hx_stage *stage;
+
+    for (int rank = 0; members && rank < n; rank++)
+        members[rank] = rank;
+    if (!members && c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", n);
+    c->share = HX_SHARE_LONG;
+    stage = hx_composer_stage(c, level, HX_SCOPE_FLAT, members, n, c->rank, HX_IN, HX_OUT);
+    free(members);
+    if (!stage)
+        return;
+    stage->coarse = 1;
+    stage->nrows = (uint32_t)n;
+    stage->nblocks = (uint32_t)n * (uint32_t)n;
+    hx_composer_build(c, stage, "mesh", hx_alltoall_mesh);
+}
+
+void hx_compose_alltoallv(struct composer *c)
+{
+    if (c->n > 1) {
+        pairs_work_give(c, 0);
+        c->share = HX_SHARE_COUNTS;
+        hx_composer_intra(c, 0, "counts", counts_exchange, HX_COUNTS, HX_HEARD);
+        c->share = HX_SHARE_SHORT;
+        hx_composer_intra(c, 1, "nary", hx_alltoall_nary, HX_IN, HX_WORK);
+    }
+    c->share = HX_SHARE_SHORT;
+    hx_composer_lanes(c, 2, c->n > 1 ? HX_WORK : HX_IN, HX_OUT);
+    direct_stage(c, 3);
 }

@@ -10,6 +10,7 @@ struct composer {
     const struct hx_candidate *candidate;
     struct hx_plan *plan;
     int rank, node, local, n; /* me, my node and its size */
+    enum hx_share share;      /* of the stages to come */
     hx_status_t status;
 };
 
@@ -29,8 +30,8 @@ void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_
 
 /* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what
  * i sends there. */
-void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in,
-                       enum hx_space out);
+void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                       enum hx_space in, enum hx_space out);
 /* A gather to, or scatter from, the carriers of my node. */
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                          enum hx_space in, enum hx_space out);
@@ -51,6 +52,7 @@ void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_st
 void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
 void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
 void hx_compose_alltoall(struct composer *c);
+void hx_compose_alltoallv(struct composer *c);
 
 /* hier/compose_flat.c */
 void hx_compose_flat(struct composer *c);

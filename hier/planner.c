@@ -13,6 +13,8 @@
 #define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
+#define SHORT_BLOCK_COPIES 4
+#define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
@@ -143,6 +145,27 @@ static double least_of_slices(double slice, double bytes)
     return slice > bytes / SLICES_MAX ? slice : bytes / SLICES_MAX;
 }
 
+/* Nobody knows how long a vector with traffic is: one slice. What is chosen is which of its blocks are short: copying them a few times
+ * inside the nodes costs less than a message of their own, and there is room for all. */
+static void limit_choose(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
+                         struct hx_choice *choice)
+{
+    double worth = planner->cost.message_us * planner->cost.intra_gb_s * 1e3 / SHORT_BLOCK_COPIES;
+    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1};
+    uint64_t bytes = 64;
+
+    while (2.0 * (double)bytes <= worth && bytes < SHORT_BLOCK_MAX_BYTES)
+        bytes *= 2;
+    for (;; bytes /= 2) {
+        sizes.limit = bytes / elem_bytes;
+        choice->slot_bytes = most_live_slots(d, &sizes);
+        if (choice->slot_bytes <= planner->live_bytes || sizes.limit == 0)
+            break;
+    }
+    choice->fine_slices = choice->coarse_slices = 1;
+    choice->limit = sizes.limit;
+}
+
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
                               struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes,
                               struct hx_choice *choice)
@@ -162,6 +185,11 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
     choice->window_coarse = hx_coarse_window(plan);
+    if (hx_coll_has_traffic(plan->coll) && plan->nlanes) {
+        limit_choose(planner, &d, count, elem_bytes, choice);
+        deciding_release(&d);
+        return HX_SUCCESS;
+    }
     choice->coarse_slices = coarse;
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */

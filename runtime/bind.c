@@ -169,6 +169,7 @@ void hx_bound_release(struct hx_bound *bound)
     for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++)
         free(step->sources);
     free(bound->starts);
+    free(bound->heard);
     hx_plan_release(bound->plan);
     free(bound->steps);
     free(bound->stages);
@@ -183,23 +184,6 @@ static hx_status_t sources_bind(const struct hx_node *node, const struct hx_boun
         return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
     for (uint32_t i = 0; i < 2 * step->n; i++)
         step->sources[i] = (unsigned char *)node->base + step->src.offset[i / step->n] + bs->slot_offsets[i % step->n];
-    return HX_SUCCESS;
-}
-
-/* With traffic a step moves one block of one pair, from IN or to OUT: note which. */
-static hx_status_t pair_bind(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)
-{
-    const struct hx_step *plan_step = step->plan_step;
-    uint64_t x;
-
-    if (!hx_coll_has_traffic(bound->kind.coll) || plan_step->nblocks == 0)
-        return HX_SUCCESS;
-    if (plan_step->nblocks > 1 || (plan_step->src && plan_step->src != HX_IN) || (plan_step->dst && plan_step->dst != HX_OUT))
-        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s moves more than a pair's block at once", bound->plan->name,
-                       hx_coll_name(bound->plan->coll));
-    x = hx_layout_item(bound->plan, bs->stage, plan_step->block, 0);
-    step->from = (uint32_t)(x / (uint64_t)bound->plan->p);
-    step->to = (uint32_t)(x % (uint64_t)bound->plan->p);
     return HX_SUCCESS;
 }
 
@@ -224,33 +208,12 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
             hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
             step->instance = bs->instances;
             bound->steps_end++;
-            status = pair_bind(bound, bs, step);
+            status = hx_bind_pair(bound, bs, step);
             status = status == HX_SUCCESS ? sources_bind(node, bs, step) : status;
         }
         bs->nsteps = (uint32_t)(bound->steps_end - bs->steps);
     }
     return status;
-}
-
-void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traffic)
-{
-    uint32_t me = (uint32_t)bound->plan->rank;
-
-    for (int s = 0; s < bound->nstages; s++)
-        bound->stages[s].layout.traffic = traffic;
-    for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++) {
-        if (step->plan_step->nblocks == 0)
-            continue;
-        size_t elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
-        size_t scale = elements ? bound->elem_bytes : 0; /* of nothing there may be no buffer */
-        step->elements = elements;
-        step->bytes = elements * scale;
-        step->contiguous = 1;
-        for (int parity = 0; parity < 2; parity++) {
-            step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * scale : 0;
-            step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * scale : 0;
-        }
-    }
 }
 
 static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_bound *bound)
@@ -302,12 +265,14 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
 {
     struct hx_sizes sizes = {.count = bound->kind.count * bound->per_element, .elem_bytes = bound->elem_bytes,
                              .fine_slices = choice->fine_slices, .coarse_slices = choice->coarse_slices,
-                             .starts = bound->starts, .places = bound->places};
+                             .starts = bound->starts, .places = bound->places, .limit = choice->limit};
+    size_t heard_bytes = hx_coll_has_traffic(bound->kind.coll) ? hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) : 0;
     hx_status_t status;
 
     bound->sizes = sizes;
     bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
-    status = bound->stages ? HX_SUCCESS : HX_ERR_NOMEM;
+    bound->heard = heard_bytes ? malloc(heard_bytes) : NULL;
+    status = bound->stages && !heard_bytes == !bound->heard ? HX_SUCCESS : HX_ERR_NOMEM;
     for (int s = 0; status == HX_SUCCESS && s < bound->nstages; s++)
         status = stage_bind(engine, bound, s, choice, &sizes);
     if (status != HX_SUCCESS)
@@ -318,10 +283,11 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-    bound->quick = sizes.fine_slices == 1 && !HX_TRACING;
+    bound->walks = sizes.fine_slices == 1 && !HX_TRACING;
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
-        bound->quick &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
+        bound->walks &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
+    bound->quick = bound->walks && !bound->heard;
     bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = steps_bind(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;

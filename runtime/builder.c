@@ -333,6 +333,11 @@ void hx_await_lag(struct hx_builder *b, int flag, int member, int n)
     flag_append(b, HX_OP_AWAIT, flag, member_wrap(b, member), (uint32_t)n)->own = 1;
 }
 
+void hx_learn(struct hx_builder *b)
+{
+    step_append(b, HX_OP_LEARN);
+}
+
 hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name,
                            void (*build)(struct hx_builder *))
 {

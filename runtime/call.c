@@ -213,7 +213,7 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
         if (!bound && (status = hx_bind(&comm->engine, call->kind, &bound)) != HX_SUCCESS)
             return hx_comm_break(comm, status);
         if (hx_coll_has_traffic(call->kind.coll))
-            hx_bound_set_traffic(bound, &call->traffic);
+            hx_bound_set_traffic(&comm->engine, bound, &call->traffic);
         if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
             return status;
     }

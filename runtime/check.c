@@ -237,6 +237,7 @@ void hx_check_sizes(struct hx_plan *const *plans, int nplans, int window_fine, i
     sizes->count = sizes->fine_slices * parts * (sparse ? 1 : 3) / 2 + 1;
     if (plans[0]->partition == HX_PARTITION_EVEN)
         sizes->count *= plans[0]->nblocks;
+    sizes->limit = sparse ? 0 : sizes->count; /* all blocks are short, or long */
     if (plans[0]->coll == HX_COLL_BARRIER) /* one token: a second would bring news that the first should have brought */
         *sizes = (struct hx_sizes){.count = 1, .elem_bytes = 1, .coarse_slices = 1, .fine_slices = 1};
 }

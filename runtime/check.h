@@ -35,7 +35,7 @@ struct hx_traffic *hx_check_traffic_new(int n, uint64_t count);
 void hx_check_traffic_free(struct hx_traffic *traffic);
 
 /* Small sizes that reach every path: slices one more than fit the window, pieces of 1 or 2 elements, or (sparse) of
- * 1 or none. */
+ * 1 or none. With traffic, all of it short, or (sparse) all long. */
 void hx_check_sizes(struct hx_plan *const *plans, int nplans, int window_fine, int window_coarse, int sparse,
                     struct hx_sizes *sizes);
 

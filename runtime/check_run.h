@@ -34,9 +34,11 @@ struct hx_check_rank { /* one rank in one call */
     const struct hx_plan *plan;
     struct hx_plan whole;
     struct hx_sizes sizes;
-    struct hx_traffic numbered; /* as sizes has it, but numbers elements instead of placing them */
+    struct hx_traffic traffic, numbered; /* of sizes; the same, but numbers elements instead of placing them */
     struct hx_check_stage *stages;
     struct hx_check_memory user[2], work; /* IN and OUT, or both in user[0] */
+    struct hx_check_memory counts, heard; /* COUNTS and HEARD, of a plan that learns how long blocks are */
+    int learns, has_learnt;
     size_t in_base, out_base;             /* where they stand in their memory */
     uint32_t entered;                     /* clock of the rank's own thread, 0: not yet */
     struct hx_check_snapshot *entry, *end;

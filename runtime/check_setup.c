@@ -90,7 +90,7 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
     stage->whole.places = NULL;
-    stage->whole.traffic = r->sizes.traffic ? &r->numbered : NULL;
+    stage->whole.traffic = stage->layout.traffic ? &r->numbered : NULL;
     stage->first_thread = *thread;
     *thread += stage->window;
     stage->slot_offset = *slots;
@@ -136,7 +136,7 @@ static hx_status_t rings_assign(struct hx_check_run *run, int call, int rank)
     return HX_ERR_INTERNAL;
 }
 
-/* Where the slots, flags and rings of a stage stand must be the same on all members. */
+/* Where the slots, flags and rings of a stage stand must be the same on all members of a node. */
 static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
 {
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
@@ -147,6 +147,8 @@ static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
         for (int i = 0; i < stage->stage->n && shares; i++) {
             int peer = stage->stage->members[i];
             const struct hx_check_stage *theirs = &hx_check_rank_at(run, call, peer)->stages[stage->peers[i]];
+            if (run->shape->node_of[peer] != run->shape->node_of[rank])
+                continue;
             if (theirs->slot_offset == stage->slot_offset && theirs->layout.slot_bytes == stage->layout.slot_bytes &&
                 theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags &&
                 theirs->channel == stage->channel)
@@ -160,6 +162,25 @@ static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
     return HX_SUCCESS;
 }
 
+/* What the rank sends and receives, and what it knows when it has learnt how long others' blocks are. */
+static int traffic_open(struct hx_check_run *run, const struct hx_traffic *all, struct hx_check_rank *r)
+{
+    const struct hx_plan *plan = r->plan;
+    size_t *heard = r->learns ? hx_check_alloc(&run->store, r->heard.bytes) : NULL;
+
+    r->traffic = all[plan->rank];
+    for (const struct hx_area *work = plan->work; heard && work < plan->work + 2; work++)
+        for (uint64_t i = 0; i < (uint64_t)work->nrows * work->ncolumns; i++) {
+            uint32_t from = work->rows[i / work->ncolumns], to = work->columns[i % work->ncolumns];
+            heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + to)] = all[from].sent[to];
+        }
+    r->sizes.heard = heard;
+    r->numbered = r->traffic;
+    r->numbered.sent_at = NULL;
+    r->sizes.traffic = &r->traffic;
+    return r->learns && !heard;
+}
+
 static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_t *slots)
 {
     const struct hx_check_call *of = &run->calls[call];
@@ -171,11 +192,13 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
 
     r->plan = plan;
     r->sizes = of->sizes;
-    if (of->traffic) {
-        r->sizes.traffic = &of->traffic[rank];
-        r->numbered = of->traffic[rank];
-        r->numbered.sent_at = NULL;
-    }
+    for (int s = 0; s < plan->nstages; s++)
+        r->learns |= plan->stages[s].share == HX_SHARE_COUNTS;
+    if (r->learns && (memory_open(run, &r->counts, "counts", rank, hx_layout_space_bytes(plan, &r->sizes, HX_COUNTS)) ||
+                      memory_open(run, &r->heard, "heard", rank, hx_layout_space_bytes(plan, &r->sizes, HX_HEARD))))
+        return HX_ERR_NOMEM;
+    if (of->traffic && traffic_open(run, of->traffic, r))
+        return HX_ERR_NOMEM;
     in_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_IN);
     out_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_OUT);
     r->whole = *plan;
@@ -212,6 +235,8 @@ static hx_status_t buffers_open(struct hx_check_run *run)
             const struct hx_check_call *call = &run->calls[c];
             size_t whole = call->traffic ? call->plans[r]->nblocks * call->sizes.count : hx_layout_vector(call->plans[r], &call->sizes);
             most = whole > most ? whole : most;
+            if (hx_coll_has_traffic(call->plans[r]->coll) && most < (size_t)run->shape->nranks * sizeof(size_t))
+                most = (size_t)run->shape->nranks * sizeof(size_t); /* lengths */
             for (int s = 0; s < call->plans[r]->nstages; s++) {
                 size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
                 spans = n > spans ? n : spans;
@@ -288,6 +313,11 @@ void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
             hx_check_write(store, cell, &access);
             hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, (uint32_t)(elements.start + i));
         }
+    }
+    for (size_t i = 0; i < r->counts.bytes; i++) { /* a number for each byte of a length, as for elements of 8 to a block */
+        uint32_t cell = hx_check_cell_of(store, &r->counts, i), element = (uint32_t)((size_t)rank * r->counts.bytes + i);
+        hx_check_write(store, cell, &access);
+        hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, element);
     }
     store->threads[rank].dirty = 1;
     r->entry = hx_check_release(store, (uint32_t)rank);

@@ -70,6 +70,10 @@ static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space 
     case HX_WORK:
         *bytes = r->work.bytes;
         return &r->work;
+    case HX_COUNTS:
+    case HX_HEARD:
+        *bytes = (space == HX_COUNTS ? &r->counts : &r->heard)->bytes;
+        return space == HX_COUNTS ? &r->counts : &r->heard;
     case HX_SCRATCH:
         *bytes = s->stage->layout.scratch_bytes;
         return &s->stage->scratch[s->instance->slice % s->stage->window];
@@ -98,7 +102,7 @@ static int64_t work_missing(const struct hx_check_step *s)
         uint64_t items = stage->split ? 1 : hx_layout_items(stage, b);
         for (uint64_t item = 0; item < items; item++) {
             uint64_t x = hx_layout_item(s->r->plan, stage, stage->split ? 0 : b, item);
-            if (!hx_layout_work_holds(s->r->plan, x))
+            if (hx_layout_work_place(s->r->plan, x) < 0)
                 return (int64_t)x;
         }
     }
@@ -113,7 +117,7 @@ int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, u
 
     if (s->run->faulty)
         return -1;
-    if (space == HX_WORK && work_missing(s) >= 0) {
+    if ((space == HX_WORK || space == HX_HEARD) && work_missing(s) >= 0) {
         hx_check_step_fault(s, "work does not hold plan block %lld", (long long)work_missing(s));
         return -1;
     }
@@ -332,6 +336,27 @@ static int await_run(struct hx_check_step *s)
     return 1;
 }
 
+/* ---- lengths */
+
+/* All of HEARD must be there, each length in its place. */
+static void learn_run(struct hx_check_step *s)
+{
+    const struct hx_plan *plan = s->r->plan;
+
+    for (const struct hx_area *work = plan->work; work < plan->work + 2; work++)
+        for (uint64_t i = 0; i < (uint64_t)work->nrows * work->ncolumns; i++) {
+            uint64_t x = (uint64_t)work->rows[i / work->ncolumns] * (uint64_t)plan->p + work->columns[i % work->ncolumns];
+            size_t at = (size_t)hx_layout_work_place(plan, x) * sizeof(size_t);
+            for (size_t j = 0; j < sizeof(size_t); j++) {
+                uint32_t cell = hx_check_cell_of(&s->run->store, &s->r->heard, at + j);
+                if (hx_check_step_access(s, cell, 0, "a length") ||
+                    hx_check_step_value(s, cell, (uint32_t)(x * sizeof(size_t) + j), "lengths"))
+                    return;
+            }
+        }
+    s->r->has_learnt = 1;
+}
+
 /* ---- one step */
 
 /* A slot of call c is written when all ranks of the node have left call c-2, which used the same bank. */
@@ -383,6 +408,8 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
         return 0;
     here(&s, &where);
     s.access.where = hx_check_where_new(&run->store, &where);
+    if (s.r->learns && !s.r->has_learnt && s.stage->stage->share == HX_SHARE_SHORT && s.step->nblocks)
+        hx_check_step_fault(&s, "how long its blocks are has not been learnt");
     if (!range_is_there(s.stage->stage, s.step))
         hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(s.stage->stage),
                             s.stage->stage->npicks);
@@ -392,6 +419,8 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
         hx_check_transfer_run(&s);
     else if (s.step->op == HX_OP_PUBLISH)
         publish_run(&s);
+    else if (s.step->op == HX_OP_LEARN)
+        learn_run(&s);
     else
         hx_check_step_fault(&s, "no such opcode");
     return !run->faulty;

@@ -36,6 +36,7 @@ struct hx_choice {
     uint64_t fine_slices, coarse_slices;
     unsigned window_fine, window_coarse;
     size_t slot_bytes; /* live at once on the rank that has most */
+    uint64_t limit;    /* as struct hx_sizes */
 };
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,

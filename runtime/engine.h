@@ -131,8 +131,11 @@ struct hx_bound {
     struct hx_plan *plan;
     uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;
+    struct hx_traffic traffic; /* of the call under way */
+    size_t *heard;             /* where it has lengths to learn; else NULL */
     int writes_slot;
-    int quick; /* one slice, and nobody traces it: run_inline */
+    int walks; /* one slice, stage after stage: run_inline */
+    int quick; /* it does, and that is all there is to a call */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;
@@ -248,10 +251,16 @@ void hx_requests_progress(struct hx_world *world);
 
 void hx_bound_release(struct hx_bound *bound);
 /* What the next run of a plan sends and receives: the caller's arrays, until its end. */
-void hx_bound_set_traffic(struct hx_bound *bound, const struct hx_traffic *traffic);
+void hx_bound_set_traffic(struct hx_engine *engine, struct hx_bound *bound, const struct hx_traffic *traffic);
+/* The run has heard how long the blocks are that it moves for others. Errors: HX_ERR_ARG, a rank of this node sends this one more or less
+ * than it expects. */
+hx_status_t hx_bound_learn(struct hx_run *run);
 /* Addresses of a step for one slice. */
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out);
+
+/* Note of a step of a plan with traffic which pair's block it moves. */
+hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
 
 static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
 {

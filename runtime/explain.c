@@ -5,7 +5,7 @@
 
 #define OPERAND_BYTES 96
 
-static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot"};
+static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot", "counts", "heard"};
 
 static const char *const op_names[HX_OPCODE_COUNT] = {
 #define HX_OPCODE(name, text, writes, async, synopsis) text,
@@ -113,6 +113,8 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
     case HX_OP_AWAIT:
         return snprintf(text, capacity, "%s flag %u of %s%s", op, step->tag, run_of(step->peer, step->n, members),
                         step->own ? ", one window before" : "");
+    case HX_OP_LEARN:
+        return snprintf(text, capacity, "%s how long blocks are", op);
     case HX_OPCODE_COUNT:
         break;
     }
@@ -167,8 +169,9 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
                 (unsigned)stage->scope < 5 ? scopes[stage->scope] : "?", stage->algorithm, stage->me, stage->n);
         for (int i = 0; i < stage->n; i++)
             fprintf(file, " %d", stage->members[i]);
-        fprintf(file, "), %s -> %s%s\n", name_of(space_names, stage->in, HX_SPACE_COUNT),
-                name_of(space_names, stage->out, HX_SPACE_COUNT), stage->coarse ? ", coarse slices" : "");
+        fprintf(file, "), %s -> %s%s%s\n", name_of(space_names, stage->in, HX_SPACE_COUNT),
+                name_of(space_names, stage->out, HX_SPACE_COUNT), stage->coarse ? ", coarse slices" : "",
+                stage->share == HX_SHARE_SHORT ? ", short blocks" : stage->share == HX_SHARE_LONG ? ", long blocks" : "");
         blocks_explain(stage, file);
         for (uint32_t i = 0; i < stage->nsteps; i++) {
             hx_explain_step(stage, &stage->steps[i], text, sizeof text);

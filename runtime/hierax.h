@@ -241,8 +241,8 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * rcounts[r] elements, as many as that rank sends, into out + rdispls[r] elements. All four arrays: size entries. Counts may be 0,
  * also all of them (then the buffer may be NULL). With HX_IN_PLACE as in, scounts and sdispls are ignored: what is sent stands where
  * what comes goes, rcounts[r] elements at rdispls[r]. A rank may return before ranks that send it nothing have entered the call.
- * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for displacements that reach beyond an address space, blocks that overlap in
- * out, and a rank that sends itself another count than it gets. */
+ * On several nodes of several ranks all ranks of a node meet in the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for
+ * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself another count than it gets. */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 

@@ -24,32 +24,43 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-/* Elements of a block of the matrix that this rank knows of. */
-static uint64_t traffic_length(const struct hx_plan *plan, const struct hx_traffic *traffic, uint64_t x)
+/* Elements of a block of the matrix, of which this rank may not know: then none. */
+static uint64_t traffic_length(const struct hx_plan *plan, const struct hx_traffic *traffic, const size_t *heard, uint64_t x)
 {
     uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;
+    int64_t place;
 
-    return from == (uint64_t)plan->rank ? traffic->sent[to] : to == (uint64_t)plan->rank ? traffic->received[from] : 0;
+    if (from == (uint64_t)plan->rank)
+        return traffic->sent[to];
+    if (to == (uint64_t)plan->rank)
+        return traffic->received[from];
+    place = heard ? hx_layout_work_place(plan, x) : -1;
+    return place < 0 ? 0 : heard[place];
 }
 
 static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts,
-                                   const struct hx_traffic *traffic, uint64_t x)
+                                   const struct hx_traffic *traffic, const size_t *heard, uint64_t x)
 {
     if (plan->partition != HX_PARTITION_PER_RANK)
         return cut((struct hx_extent){0, count}, x, plan->nblocks);
     if (starts)
         return (struct hx_extent){starts[x], starts[x + 1] - starts[x]};
-    return (struct hx_extent){x * count, traffic ? traffic_length(plan, traffic, x) : count};
+    return (struct hx_extent){x * count, traffic ? traffic_length(plan, traffic, heard, x) : count};
 }
 
 static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
 {
-    return plan_block(layout->plan, layout->count, layout->starts, layout->traffic, x);
+    struct hx_extent e = plan_block(layout->plan, layout->count, layout->starts, layout->traffic, layout->heard, x);
+    enum hx_share share = layout->stage->share;
+
+    if ((share == HX_SHARE_SHORT && e.length > layout->limit) || (share == HX_SHARE_LONG && e.length <= layout->limit))
+        e.length = 0;
+    return e;
 }
 
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
 {
-    return plan_block(plan, sizes->count, sizes->starts, sizes->traffic, x);
+    return plan_block(plan, sizes->count, sizes->starts, sizes->traffic, sizes->heard, x);
 }
 
 /* Which of IN and OUT the places are of: it has all blocks, if this rank has them. */
@@ -103,6 +114,12 @@ static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
     return plan->partition == HX_PARTITION_PER_RANK ? count : ceil_div(count, plan->nblocks);
 }
 
+/* In WORK, where with traffic only short ones stand. */
+static uint64_t work_block_max(const struct hx_plan *plan, const struct hx_sizes *sizes)
+{
+    return hx_coll_has_traffic(plan->coll) ? sizes->limit : plan_block_max(plan, sizes->count);
+}
+
 uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block)
 {
     return hx_items_count(hx_items_of(stage, hx_stage_columns(stage), block));
@@ -129,8 +146,7 @@ uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t 
 /* The longest that n plan blocks one after the other can be in one slice. */
 static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
 {
-    uint64_t block_max = plan_block_max(layout->plan, layout->count);
-    return ceil_div(n * ceil_div(block_max, layout->coarse), layout->per_coarse);
+    return ceil_div(n * ceil_div(layout->room, layout->coarse), layout->per_coarse);
 }
 
 /* Room for the rounding of a block that starts on a line: to the next line, and with several slices of one element. */
@@ -160,12 +176,19 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
                                  .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places,
-                                 .traffic = sizes->traffic};
+                                 .traffic = sizes->traffic, .heard = sizes->heard, .limit = sizes->limit};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
+    layout->room = stage->share == HX_SHARE_SHORT ? sizes->limit : plan_block_max(plan, sizes->count);
+    if (stage->share == HX_SHARE_COUNTS) { /* the same matrix of other blocks */
+        layout->count = layout->room = sizeof(size_t);
+        layout->elem_bytes = 1;
+        layout->traffic = NULL;
+        layout->nslices = layout->coarse = 1;
+    }
     layout->per_coarse = layout->nslices / layout->coarse;
     if (stage->split) {
-        size_t part_bytes = ceil_div(piece_max(layout, 1), stage->nblocks) * sizes->elem_bytes;
+        size_t part_bytes = ceil_div(piece_max(layout, 1), stage->nblocks) * layout->elem_bytes;
         layout->row_bytes = align_up(part_bytes);
         layout->slot_lines = part_bytes >= SLOT_LINES_WORTH * HX_ROW_ALIGN;
         layout->slot_stride = layout->slot_lines ? layout->row_bytes : part_bytes;
@@ -175,12 +198,12 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
-        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * sizes->elem_bytes);
+        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * layout->elem_bytes);
         layout->slot_lines =
             piece_max(layout, (uint64_t)hx_list_start(stage, layout->columns) * hx_row_length(stage, row)) *
-                sizes->elem_bytes >=
+                layout->elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
-        if (layout->nslices == 1 && plan_block_max(plan, sizes->count) * sizes->elem_bytes % HX_ROW_ALIGN == 0)
+        if (layout->nslices == 1 && layout->room * layout->elem_bytes % HX_ROW_ALIGN == 0)
             layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
         layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
     }
@@ -188,11 +211,6 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
 }
 
 /* ---- spaces that hold whole plan blocks */
-
-static uint64_t area_blocks(const struct hx_area *area)
-{
-    return (area->nrows ? area->nrows : 1) * (uint64_t)area->ncolumns;
-}
 
 static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *sizes)
 {
@@ -222,8 +240,12 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     uint64_t first = space == HX_IN ? plan->in_block : plan->out_block;
     uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
 
+    if (space == HX_COUNTS)
+        return (size_t)plan->p * sizeof(size_t);
+    if (space == HX_HEARD)
+        return hx_layout_work_blocks(plan) * sizeof(size_t);
     if (space == HX_WORK && !sizes->starts)
-        return (area_blocks(&plan->work[0]) + area_blocks(&plan->work[1])) * plan_block_max(plan, sizes->count) * sizes->elem_bytes;
+        return hx_layout_work_blocks(plan) * work_block_max(plan, sizes) * sizes->elem_bytes;
     if (space == HX_WORK) {
         const struct hx_area *work = &plan->work[0];
         first = work->ncolumns ? work->columns[0] : 0;
@@ -239,47 +261,6 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     return (high.start + high.length - low.start) * sizes->elem_bytes;
 }
 
-/* The place of x in n ascending numbers, or of the first beyond it. */
-static uint32_t place_of(const uint32_t *numbers, uint32_t n, uint64_t x)
-{
-    uint32_t low = 0, high = n;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (numbers[middle] < x)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* How many plan blocks stand in an area before x; -1: x is not in it. */
-static int64_t area_place(const struct hx_plan *plan, const struct hx_area *area, uint64_t x)
-{
-    uint64_t row = area->nrows ? x / (uint64_t)plan->p : 0, column = area->nrows ? x % (uint64_t)plan->p : x;
-    uint32_t i = place_of(area->rows, area->nrows, row), j = place_of(area->columns, area->ncolumns, column);
-
-    if (j == area->ncolumns || area->columns[j] != column || (area->nrows && (i == area->nrows || area->rows[i] != row)))
-        return -1;
-    return area->nrows ? (int64_t)j * area->nrows + i : j;
-}
-
-/* Likewise in WORK. */
-static int64_t work_place(const struct hx_plan *plan, uint64_t x)
-{
-    int64_t place = area_place(plan, &plan->work[0], x);
-
-    if (place < 0 && (place = area_place(plan, &plan->work[1], x)) >= 0)
-        place += (int64_t)area_blocks(&plan->work[0]);
-    return place;
-}
-
-int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x)
-{
-    return work_place(plan, x) >= 0;
-}
-
 /* Element position of extent e of plan block x in a space that holds whole plan blocks. */
 static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64_t x, struct hx_extent e)
 {
@@ -291,7 +272,7 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
         return layout->traffic->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
     if (layout->places && space == placed_space(plan))
         return layout->places[x] + e.start - block_of(layout, x).start;
-    if (space == HX_IN)
+    if (space == HX_IN || space == HX_COUNTS)
         return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
     if (space == HX_OUT && plan->out_stride == 1)
         return e.start - (plan->out_block ? block_of(layout, plan->out_block).start : 0);
@@ -300,7 +281,7 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
     e.start -= block_of(layout, x).start;
     if (space == HX_OUT)
         return (x - plan->out_block) / plan->out_stride * layout->count + e.start;
-    return (uint64_t)work_place(plan, x) * plan_block_max(plan, layout->count) + e.start;
+    return (uint64_t)hx_layout_work_place(plan, x) * layout->room + e.start;
 }
 
 struct span_list {

@@ -33,7 +33,9 @@ struct hx_sizes {
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
-    const struct hx_traffic *traffic; /* of this rank, which knows no more; count is then at least the longest */
+    const struct hx_traffic *traffic; /* of this rank, which knows no more; where it is checked, count is at least the longest */
+    const size_t *heard;     /* with traffic: how long the blocks are that WORK holds, in its order; NULL: nothing known */
+    uint64_t limit;          /* elements of a short block at most, see enum hx_share */
     const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
 };
 
@@ -45,6 +47,9 @@ struct hx_layout { /* of one stage in one call */
     const struct hx_plan *plan;
     const struct hx_stage *stage;
     uint64_t count, nslices;
+    uint64_t room;        /* elements of the longest plan block it moves, and from one to the next in WORK */
+    const size_t *heard;
+    uint64_t limit;
     const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
     const struct hx_traffic *traffic;
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
@@ -73,7 +78,7 @@ uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *siz
 /* Does the plan await all ranks, with these sizes? Nobody waits for an empty block, nor does who has one. */
 int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes);
 
-/* Bytes of IN, OUT and WORK. */
+/* Bytes of IN, OUT, WORK, COUNTS and HEARD. */
 size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space);
 
 /* The spans of the range [block, block + nblocks) of slice, in order, neighbours merged, empty ones left out. Returns how many there
@@ -92,8 +97,9 @@ uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block);
 uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage, uint32_t block, uint64_t i);
 /* The block that is number i of the range from `first` on. */
 uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i);
-/* Does WORK hold a plan block? */
-int hx_layout_work_holds(const struct hx_plan *plan, uint64_t x);
+/* How many plan blocks WORK holds, and which place among them one has; -1: none. */
+uint64_t hx_layout_work_blocks(const struct hx_plan *plan);
+int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x);
 
 /* The most spans any range of the stage can have. */
 int hx_layout_max_spans(const struct hx_stage *stage);

@@ -113,11 +113,11 @@ void hx_plan_release(struct hx_plan *plan)
 
 uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member)
 {
-    uint32_t shared = 0;
+    uint32_t shared = plan->stages[stage].scope == HX_SCOPE_FLAT ? (uint32_t)plan->nlanes : 0; /* after lanes, whichever they are */
 
     for (const struct hx_stage *at = &plan->stages[stage], *before = plan->stages; before < at; before++)
-        shared += before->scope == HX_SCOPE_FLAT ||
-                  (before->scope == HX_SCOPE_INTER && before->members[member] == at->members[member]);
+        shared += before->scope == HX_SCOPE_FLAT || (before->scope == HX_SCOPE_INTER && at->scope == HX_SCOPE_INTER &&
+                                                     before->members[member] == at->members[member]);
     return shared;
 }
 

@@ -95,7 +95,18 @@ enum hx_space {
     HX_WORK,    /* private, from stage to stage of one call: the blocks of plan->work, whole */
     HX_SCRATCH, /* private, of one slice of one stage: rows of one block each */
     HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage, or of one row */
+    HX_COUNTS,  /* of an all-to-all with counts: how long each block is that this rank sends */
+    HX_HEARD,   /* likewise: how long the blocks are that WORK has room for */
     HX_SPACE_COUNT
+};
+
+/* Which blocks of an all-to-all with counts a stage moves. Those of at most hx_sizes.limit elements go through the ranks' nodes, so that
+ * slots and WORK have room for any; longer ones from rank to rank. Both ends of a block know how long it is. */
+enum hx_share {
+    HX_SHARE_ALL,
+    HX_SHARE_SHORT,
+    HX_SHARE_LONG,
+    HX_SHARE_COUNTS /* none, but how long they are: 8 bytes for each */
 };
 
 /* One step. A range of blocks [block, block + nblocks) names the data; row says where in SCRATCH it stands. From block stage->nblocks on
@@ -139,6 +150,7 @@ struct hx_stage {
     int level;              /* stages of one level run side by side */
     int after;              /* it starts a slice when this level has finished it: the next lower one that this rank has; -1: none */
     int coarse;             /* 1: its slices each gather several slices of the fine stages */
+    enum hx_share share;
     int n, me, root;        /* members of the group; which one this rank is, and which the root, 0 where there is none */
     int *members;           /* [n] ranks of the communicator */
     enum hx_space in, out;  /* where its input stands and its output goes */
@@ -279,6 +291,7 @@ void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
 void hx_await_first(struct hx_builder *b, int flag, int n); /* members 0 .. n-1 */
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */
+void hx_learn(struct hx_builder *b); /* out has the lengths of all blocks in WORK: from here on they are known */
 
 enum hx_needs {
     HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */

@@ -59,7 +59,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     else if (engine->part == HX_PART_CALL)
         hx_call_aside(&first->call, first->aside, &in, &out);
     if (hx_coll_has_traffic(kind.coll))
-        hx_bound_set_traffic(bound, &first->call.traffic);
+        hx_bound_set_traffic(engine, bound, &first->call.traffic);
     hx_run_begin(engine, bound, first->call.name, in, out);
     return HX_SUCCESS;
 }

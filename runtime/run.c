@@ -106,6 +106,9 @@ static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, 
         return 1;
     case HX_OP_AWAIT:
         return flags_reached(run, instance, step);
+    case HX_OP_LEARN:
+        run->status = hx_bound_learn(run);
+        return run->status == HX_SUCCESS;
     case HX_OPCODE_COUNT:
         break;
     }
@@ -170,7 +173,7 @@ static int wait_for(struct hx_run *run, int (*look)(void *))
     return run->status == HX_SUCCESS;
 }
 
-static void run_inline(struct hx_run *run)
+static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
 {
     const struct hx_bound_step *step = run->bound->steps, *end = run->bound->steps_end;
 
@@ -382,7 +385,14 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     return HX_SUCCESS;
 }
 
-/* More than one slice, or traced. */
+/* Where the lengths of an all-to-all with counts stand. */
+static void lengths_set(struct hx_run *run)
+{
+    run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->traffic.sent;
+    run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
+}
+
+/* More than one slice, or traced, or with lengths to learn. */
 static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
                                                            const void *in, void *out)
 {
@@ -393,8 +403,13 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     if (HX_TRACING)
         hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look))
-        run_progress(&run);
+    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look)) {
+        lengths_set(&run);
+        if (bound->walks)
+            run_inline(&run);
+        else
+            run_progress(&run);
+    }
     status = run_leave(&run);
     engine->running = HX_IDLE;
     hx_news(engine->world);
@@ -427,6 +442,7 @@ hx_status_t hx_run_end(struct hx_run *run)
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
+    lengths_set(&engine->run);
     stages_begin(&engine->run);
 }
 

@@ -191,7 +191,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
         exit(1);
     hx_plan_release(plan);
     job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,
-                                   .coarse_slices = choice.coarse_slices};
+                                   .coarse_slices = choice.coarse_slices, .limit = choice.limit};
     job->window_fine = choice.window_fine;
     job->window_coarse = choice.window_coarse;
 }

@@ -112,8 +112,10 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     dense.exact = sparse.exact = in_place.exact = hx_candidate_needs_exact(candidate);
     struct hx_traffic *traffic = NULL;
     ragged = dense;
-    if (hx_coll_has_traffic(candidate->coll))
+    if (hx_coll_has_traffic(candidate->coll)) {
         ragged.traffic = traffic = plan_memory(hx_check_traffic_new(shape->nranks, ragged.sizes.count));
+        ragged.sizes.limit /= 2;
+    }
     if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))
         ragged_make(&ragged, plans[0], starts, starts + shape->nranks + 1);
     struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,

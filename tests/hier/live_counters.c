@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     if (hx_registry.planner->choose(comm->planner, coll, 0, 0, count, bytes, &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
-                             .coarse_slices = choice.coarse_slices};
+                             .coarse_slices = choice.coarse_slices, .limit = choice.limit};
     if (hx_coll_has_traffic(coll)) /* one message whatever the length */
         sizes.fine_slices = sizes.coarse_slices = 1;
     hx_plan_count(choice.plan, comm->shape, &sizes, &stats);

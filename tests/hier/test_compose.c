@@ -2,6 +2,7 @@
 /* Composition over random shapes: lanes cover every local rank once, stages hold every block once, and what must be
  * equal on all ranks is. */
 #include "hier/planner.h"
+#include "runtime/check.h"
 #include "runtime/explain.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +122,7 @@ static void pairs_intra_check(const struct hx_shape *shape, const struct hx_plan
 
     pairs_count(plan, stage, held);
     for (int x = 0; x < plan->p * plan->p; x++)
-        assert_int_equal(held[x], shape->node_of[stage->level == 0 ? x / plan->p : x % plan->p] == node);
+        assert_int_equal(held[x], shape->node_of[stage->level == 0 || stage->share ? x / plan->p : x % plan->p] == node);
     free(held);
 }
 
@@ -205,7 +206,7 @@ static void composition_check(const struct hx_shape *shape, const struct hx_cand
             for (int s = 0; s < plan->nstages; s++) {
                 if (plan->stages[s].scope == HX_SCOPE_INTRA)
                     intra_check(shape, plan, &plan->stages[s]);
-                else
+                else if (plan->stages[s].share != HX_SHARE_LONG)
                     lane_check(shape, plan, &plan->stages[s], carried);
             }
             hx_plan_release(plan);
@@ -243,10 +244,9 @@ static void stages_hold_every_block_once(void **state)
     for (int i = 0; i < 300; i++) {
         struct hx_shape *shape = shape_draw();
         for (int coll = 0; coll < HX_COLL_COUNT && shape->max_local > 1; coll++) {
-            if (hx_coll_has_traffic((enum hx_coll)coll)) /* nothing is composed */
-                continue;
             int most = hx_candidate_takes_lanes((enum hx_coll)coll) ? shape->max_local : 1;
-            struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(1, most));
+            int least = hx_coll_has_traffic((enum hx_coll)coll) ? most : 1; /* a rank's lanes bring nothing for others */
+            struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(least, most));
             c.root = hx_coll_is_rooted(c.coll) ? draw(0, shape->nranks - 1) : 0;
             assert_int_equal(hx_candidate_fits(&c, shape), !hx_coll_is_scan(c.coll) || hx_shape_is_in_order(shape));
             if (hx_coll_is_scan(c.coll))
@@ -317,6 +317,56 @@ struct decision {
     struct hx_choice choice;
 };
 
+/* ---- all-to-all with counts: who carries others' blocks learns how long they are */
+
+/* Without a step of rank's first stage. */
+static void step_leave_out(struct hx_plan *plan, enum hx_opcode op, enum hx_space dst)
+{
+    struct hx_stage *stage = &plan->stages[0];
+    uint32_t i = 0;
+
+    while (i < stage->nsteps && !(stage->steps[i].op == op && (op != HX_OP_COPY || stage->steps[i].dst == dst)))
+        i++;
+    assert_in_range(i, 0, stage->nsteps - 1);
+    memmove(stage->steps + i, stage->steps + i + 1, (--stage->nsteps - i) * sizeof(*stage->steps));
+}
+
+static void lengths_are_learnt(void **state)
+{
+    static const char *const shapes[] = {"2,2", "3,1,2", "3,1,2:cyclic", "4,4,3", "1,5"};
+    static const char *const faults[] = {NULL, "has not been learnt", "never written", "call 0"};
+    char error[HX_TOPO_ERROR_BYTES], report[2048];
+
+    (void)state;
+    for (int i = 0; i < 5 * 4; i++) {
+        struct hx_shape *shape = hx_shape_parse(shapes[i / 4], error);
+        struct hx_candidate c = candidate_of(HX_COLL_ALLTOALLV, shape->max_local);
+        struct hx_plan **plans = calloc((size_t)shape->nranks, sizeof(*plans));
+        struct hx_check_call call = {.plans = plans, .window_fine = 4, .window_coarse = 3};
+        int last = shape->nranks - 1; /* it shares its node */
+        for (int r = 0; r <= last; r++)
+            assert_non_null(plans[r] = hx_compose(shape, r, &c));
+        hx_check_sizes(plans, shape->nranks, 4, 3, 0, &call.sizes);
+        call.sizes.limit /= 2; /* some are long */
+        struct hx_traffic *traffic = hx_check_traffic_new(shape->nranks, call.sizes.count);
+        assert_non_null(call.traffic = traffic);
+        if (i % 4 == 1)
+            step_leave_out(plans[last], HX_OP_LEARN, HX_NOWHERE);
+        else if (i % 4 == 2)
+            step_leave_out(plans[last], HX_OP_COPY, HX_HEARD);
+        else if (i % 4 == 3)
+            ((size_t *)(uintptr_t)traffic[last].received)[0]++;
+        hx_status_t status = hx_check(shape, &call, 1, report, sizeof(report));
+        if (i % 4 == 0 ? status != HX_SUCCESS : !strstr(report, faults[i % 4]))
+            fail_msg("%s, fault %d: %s", shapes[i / 4], i % 4, report);
+        hx_check_traffic_free(traffic);
+        for (int r = 0; r <= last; r++)
+            hx_plan_release(plans[r]);
+        free(plans);
+        hx_shape_free(shape);
+    }
+}
+
 /* hx_job holds rank 0's facts on every rank; only the rank itself differs. */
 static struct decision decide(const struct hx_env *env, const struct hx_shape *shape, int rank,
                               const struct hx_job *job, enum hx_coll coll, int root, enum hx_folding folding, uint64_t count, uint32_t elem_bytes)
@@ -342,7 +392,7 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     assert_non_null(plan);
     assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, 0, &d.choice), HX_SUCCESS);
     struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = d.choice.fine_slices,
-                             .coarse_slices = d.choice.coarse_slices};
+                             .coarse_slices = d.choice.coarse_slices, .limit = d.choice.limit};
     if (hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse) > planner.bank_bytes)
         fail_msg("%s of %llu elements on %d ranks, %d nodes: rank %d has no room for its slots", plan->name,
                  (unsigned long long)count, shape->nranks, shape->nnodes, rank);
@@ -389,7 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_cover_local_ranks),
-        cmocka_unit_test(stages_hold_every_block_once),
+        cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
         cmocka_unit_test(all_ranks_choose_alike),
     };

@@ -119,7 +119,7 @@ static void slots_fit_the_bank(void **state)
                 assert_non_null(plan);
                 assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, 0, &choice), HX_SUCCESS);
                 struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
-                                         .coarse_slices = choice.coarse_slices};
+                                         .coarse_slices = choice.coarse_slices, .limit = choice.limit};
                 size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
                 if (slots > (size_t)job.llc_bytes / 2 / (size_t)shape->max_local || slots > planner.bank_bytes)
                     fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i], slots, planner.live_bytes);
