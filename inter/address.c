@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 2
+#define ADDRESS_VERSION 3
 
 struct address_blob {
     uint32_t magic;
@@ -18,7 +18,8 @@ struct address_blob {
     uint32_t chunk_bytes;
     uint16_t grant;
     uint16_t rails_bytes;
-    char provider[28];
+    uint32_t seat; /* struct hx_net_seat */
+    char provider[24];
     uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
 };
 
@@ -48,7 +49,8 @@ static uint32_t blob_checksum(const struct address_blob *blob)
 static void blob_own(const struct hx_net *net, struct address_blob *blob)
 {
     *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
-                                  .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT};
+                                  .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT,
+                                  .seat = (uint32_t)net->seat};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
 }
 
@@ -240,11 +242,13 @@ static int by_address(const struct ip *ips, int n, int place)
 }
 
 /* Without a network in common there may be ways between their networks: likely from the first by address to the first,
- * from the second to the second, as planes of a fabric are numbered. Pairs of ranks take these in turn. */
+ * from the second to the second, as planes of a fabric are numbered. The seats of two nodes that face each other (lanes)
+ * take these in turn. */
 static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct rail_blob *const *theirs,
-                            int ntheirs)
+                            int ntheirs, uint32_t their_seat)
 {
-    int mine = net->nrails_told, place = (net->rank + edge->peer) % (mine < ntheirs ? mine : ntheirs);
+    uint32_t own_seat = (uint32_t)net->seat, seat = own_seat > their_seat ? own_seat : their_seat;
+    int mine = net->nrails_told, place = (int)(seat % (uint32_t)(mine < ntheirs ? mine : ntheirs));
     struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];
 
     for (int i = 0; i < mine; i++)
@@ -273,7 +277,7 @@ static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const st
             status = path_add(edge, rail, to);
             break;
         }
-    return edge->npaths == 0 ? way_make(net, edge, theirs, blob->nrails) : status;
+    return edge->npaths == 0 ? way_make(net, edge, theirs, blob->nrails, blob->seat) : status;
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)

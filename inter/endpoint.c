@@ -197,6 +197,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         return hx_fail(HX_ERR_NOMEM, "no memory for a network endpoint");
     net->rank = rank;
     net->nranks = nranks;
+    net->seat = seat->index;
     net->wait_fd = -1;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
     status = net->edges != NULL ? hx_negotiate(env, seat, &choice)

@@ -126,13 +126,13 @@ struct hx_edge {
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
-    struct hx_path paths[]; /* the first: for all but long messages */
+    struct hx_path paths[]; /* the first: for credits */
 };
 
 struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
     int nrails, nrails_told; /* told: in the address that peers have */
-    int rank, nranks, broken;
+    int rank, nranks, seat, broken;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t recvs_in_flight;
