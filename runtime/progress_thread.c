@@ -94,8 +94,8 @@ static int unit_take(struct hx_shared *shared, int unit)
            !(atomic_fetch_or_explicit(&shared->header->helpers[unit / 64], bit, memory_order_relaxed) & bit);
 }
 
-/* The best that is free, or the best; -1: none. */
-static int unit_find(const struct hx_world *world, const struct hx_topo *topo, int *units)
+/* The best that is free; -1, and why: none. A thread would be worse off on another's core than where the kernel finds room. */
+static int unit_find(const struct hx_world *world, const struct hx_topo *topo, int *units, const char **why)
 {
     struct hx_nic nic;
     int count;
@@ -106,7 +106,8 @@ static int unit_find(const struct hx_world *world, const struct hx_topo *topo, i
     for (int i = 0; i < count; i++)
         if (unit_take(world->shared, units[i]))
             return units[i];
-    return count > 0 ? units[0] : -1;
+    *why = count > 0 ? "other ranks' have the cores of this process" : "this process has one core";
+    return -1;
 }
 
 /* The setting's; its places are counted from the node's first rank on. */
@@ -122,6 +123,7 @@ static int unit_set(const struct hx_world *world, const struct hx_topo *topo, in
 static void thread_pin(const struct hx_world *world)
 {
     char error[HX_TOPO_ERROR_BYTES];
+    const char *why = "HX_PROGRESS_CORE=none";
     int units[UNITS_MAX], unit;
     struct hx_topo *topo;
 
@@ -129,10 +131,9 @@ static void thread_pin(const struct hx_world *world)
         hx_warn("HX_PROGRESS_THREAD: not pinned: %s", error);
         return;
     }
-    unit = world->env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units);
+    unit = world->env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units, &why);
     if (unit < 0)
-        hx_info("progress thread: not pinned: %s",
-                world->env->progress_core ? "HX_PROGRESS_CORE=none" : "this process has one core");
+        hx_info("progress thread: not pinned: %s", why);
     else if (hx_helper_pin(topo, world->progress_thread, unit) == 0)
         hx_info("progress thread: pinned to processing unit %d", unit);
     else
