@@ -103,6 +103,9 @@ static hx_status_t name_check(const char *variable, const struct item *item, enu
 
     if (name && (hx_algorithm_find(coll, scope, name) || (also && !strcmp(name, also))))
         return HX_SUCCESS;
+    if (also && item->name > 5 && !strncmp(item->text, "flat(", 5) && item->text[item->name - 1] != ')')
+        return hx_fail(HX_ERR_ENV, "%s=%.*s: name the algorithm alone, as in flat(ring); its channels (x2) are set by HX_LANES",
+                       variable, item->name, item->text);
     if (also && !strncmp(item->text, "hier(", 5))
         return hx_fail(HX_ERR_ENV,
                        "%s=%s: a plan of stages is forced by %s=hier, its stages by HX_INTRA_... and HX_INTER_..., "
