@@ -9,7 +9,7 @@
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
 #define FURTHER_FLAG 0.125 /* of alpha: another flag read in the same wait */
-#define EMPTY_STEP_US 0.02 /* a block that there is none of: sent, received, joined */
+#define EMPTY_STEP 0.125 /* of alpha: a block that there is none of: sent, received, joined */
 #define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
@@ -306,7 +306,7 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
         if (hx_coll_has_traffic(candidate->coll)) /* counts, then short blocks, and a look at each of the long ones, which there may be */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG) + switches(params)) +
-                             2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 + shape->nranks * EMPTY_STEP_US;
+                             2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 + shape->nranks * EMPTY_STEP * params->intra_alpha_us;
         if (candidate->first)
             cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */

@@ -282,8 +282,12 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
                                      .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered,
                                      .exact = hx_candidate_needs_exact(candidate)};
         hx_check_sizes(plans, p, call.window_fine, call.window_coarse, 0, &call.sizes);
-        if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
-            status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
+        for (int longs = 0; status == HX_SUCCESS && longs <= hx_coll_has_traffic(candidate->coll); longs++) {
+            if (longs)
+                call.sizes.limit = 0; /* now no block is short */
+            if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
+                status = hx_fail(HX_ERR_INTERNAL, "HX_CHECK: %s", report);
+        }
     }
     for (int r = 0; plans && r < p; r++)
         hx_plan_release(plans[r]);

@@ -242,7 +242,9 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * also all of them (then the buffer may be NULL). With HX_IN_PLACE as in, scounts and sdispls are ignored: what is sent stands where
  * what comes goes, rcounts[r] elements at rdispls[r]. A rank may return before ranks that send it nothing have entered the call.
  * On several nodes of several ranks all ranks of a node meet in the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for
- * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself another count than it gets. */
+ * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself or one of its node another
+ * count than is expected there. Between nodes wrong counts are found where a message has another length, else they give undefined
+ * results; ranks that wait for one that has failed get HX_ERR_TIMEOUT. */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 

@@ -203,6 +203,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             piece_max(layout, (uint64_t)hx_list_start(stage, layout->columns) * hx_row_length(stage, row)) *
                 layout->elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
+        if (stage->share == HX_SHARE_COUNTS || stage->share == HX_SHARE_SHORT)
+            layout->slot_lines = 0; /* written once a call: so a smaller node's slots are no longer than the fullest's */
         if (layout->nslices == 1 && layout->room * layout->elem_bytes % HX_ROW_ALIGN == 0)
             layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
         layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
