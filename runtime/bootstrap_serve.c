@@ -19,9 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STOP_WAIT_MS 5000
+#define LEAVE_WAIT_MS 5000 /* for ranks that have yet to say goodbye */
+#define TELL_WAIT_MS 1000  /* of a job that has failed: for ranks that have yet to ask, so that they hear why */
 
-enum { SERVE_RUN, SERVE_UNTIL_ALL_LEFT, SERVE_STOP };
+enum { SERVE_RUN, SERVE_UNTIL_ALL_LEFT, SERVE_UNTIL_ALL_TOLD };
 
 struct hx_serve {
     struct hx_store *store;
@@ -122,11 +123,10 @@ static void *serve_main(void *argument)
         const int order = atomic_load(&serve->order);
 
         hx_store_serve(serve->store);
-        if (order == SERVE_STOP || (order == SERVE_UNTIL_ALL_LEFT && hx_store_finished(serve->store)))
-            return NULL;
-        if (order == SERVE_UNTIL_ALL_LEFT) {
-            until = until > 0 ? until : hx_boot_now() + 1e-3 * STOP_WAIT_MS;
-            if (hx_boot_now() >= until)
+        if (order != SERVE_RUN) {
+            const double wait_ms = order == SERVE_UNTIL_ALL_LEFT ? LEAVE_WAIT_MS : TELL_WAIT_MS;
+            until = until > 0 ? until : hx_boot_now() + 1e-3 * wait_ms;
+            if (hx_store_finished(serve->store) || hx_boot_now() >= until)
                 return NULL;
         }
         poll(fds, order == SERVE_RUN ? 2 : 1, order == SERVE_RUN ? -1 : 100);
@@ -179,7 +179,7 @@ void hx_serve_stop(struct hx_serve *serve, int orderly)
 
     if (!serve)
         return;
-    atomic_store(&serve->order, orderly ? SERVE_UNTIL_ALL_LEFT : SERVE_STOP);
+    atomic_store(&serve->order, orderly ? SERVE_UNTIL_ALL_LEFT : SERVE_UNTIL_ALL_TOLD);
     if (write(serve->wake_fd, &one, sizeof one) < 0)
         hx_debug("eventfd: %s", strerror(errno)); /* cannot happen: one write per eventfd */
     pthread_join(serve->thread, NULL);

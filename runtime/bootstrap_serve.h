@@ -18,7 +18,7 @@ struct hx_serve; /* a thread that runs a store */
 
 /* Serve the store if root names this machine and its port is free; else *serve is NULL: somebody else does. */
 hx_status_t hx_serve_start(const struct hx_root *root, int size, const char *secret, struct hx_serve **serve);
-/* orderly: first wait, for a bounded time, until all ranks have left. */
+/* First wait, for a bounded time, until all ranks have left, or if not orderly have heard that the job has failed. */
 void hx_serve_stop(struct hx_serve *serve, int orderly);
 
 #endif
