@@ -174,7 +174,7 @@ static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, vo
     pmix_proc_t process = pmix->me;
     pmix_value_t *found = NULL;
 
-    process.rank = (pmix_rank_t)owner; /* PMIX_RANK_UNDEF, anybody's, is not implemented by every store of PMIx 4 */
+    process.rank = (pmix_rank_t)owner; /* named: not every store of PMIx 4 looks among all (PMIX_RANK_UNDEF) */
     const pmix_status_t rc = pmix->calls.Get(&process, key, &immediate, 1, &found);
     if (rc == PMIX_ERR_NOT_FOUND)
         return HX_SUCCESS;
