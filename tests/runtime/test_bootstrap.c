@@ -411,10 +411,11 @@ static void tcp_names_leaver_and_aborter(void **state)
     start_store(2);
     assert_int_equal(open_as(0, 2, SECRET, 10, &stays), HX_SUCCESS);
     assert_int_equal(open_as(1, 2, SECRET, 10, &leaves), HX_SUCCESS);
-    hx_boot_close(leaves, 1);
+    hx_boot_close(leaves, 1); /* nobody answers that, so the store may hear of the fence first */
     usleep(100000);
     assert_int_equal(hx_boot_fence(stays), HX_ERR_PEER_DEAD);
-    assert_detail("1 of the 2 ranks have ended already");
+    if (!strstr(hx_last_detail(), "rank 1 has ended while 1 ranks wait"))
+        assert_detail("1 of the 2 ranks have ended already");
     hx_boot_close(stays, 0);
     stop_store();
 

@@ -34,13 +34,13 @@ ended() {
     return 1
 }
 
-# await_file FILE LINES: FILE has that many lines within 20 s
+# await_file FILE LINES: FILE has that many lines within 60 s
 await_file() {
     local i
-    for ((i = 0; i < 1000; i++)); do
+    for ((i = 0; i < 3000; i++)); do
         [ "$(wc -l 2>/dev/null <"$1" || echo 0)" -ge "$2" ] && return 0
         sleep 0.02
     done
-    fail "$1 has not $2 lines within 20 s"
+    fail "$1 has not $2 lines within 60 s"
     return 1
 }

@@ -3,10 +3,11 @@
 # kill -9 of one rank, of all ranks, of coll_run, in the middle of all-reduces: nothing is left, and coll_run names rank and signal.
 . "$(dirname "$0")/common.sh"
 
-# Jobs of others may be starting on this machine: theirs are gone soon.
-traces() { ls /dev/shm /tmp 2>/dev/null | grep -i hierax; }
+# Jobs of others may be starting or ending on this machine: what they have is gone soon, and what was there before does not count.
+files() { find /dev/shm /tmp -maxdepth 1 -iname '*hierax*' 2>/dev/null | sort; }
+traces() { comm -13 "$tmp/before" <(files); }
 sockets() { grep -o '@hierax-.*' /proc/net/unix; }
-before=$(traces)
+files >"$tmp/before"
 
 # start N NODES: a job under way; its launcher is $launcher, its ranks are $pids
 start() {
@@ -29,7 +30,7 @@ gone() {
         ended "$pid" 5 || { fail "$1: rank with pid $pid still runs"; kill -9 "$pid"; }
     done
     for ((i = 0; i < 400; i++)); do
-        [ "$(traces)" != "$before" ] || sockets >/dev/null || return 0
+        [ -n "$(traces)" ] || sockets >/dev/null || return 0
         sleep 0.05
     done
     fail "$1: left $(traces) $(sockets)"
