@@ -13,9 +13,9 @@ killed() { # kill -9 of one rank in the midst of a long run: the job fails, soon
     local job i victim='' status=0
     timeout -k 5 60 "$lab" coll_run 2 2 -- "${bench[0]}" allreduce --min 1M --max 1M --iterations 1000000 &
     job=$!
-    for ((i = 0; i < 100 && ${#victim} == 0; i++)); do
+    for ((i = 0; i < 200 && ${#victim} == 0; i++)); do
         sleep 0.1
-        victim=$("$lab" ps 2 | sed -n '/coll_bench/{s/ .*//p;q}')
+        victim=$("$lab" ps 2 | sed -n '/^[0-9]* [^ ]*coll_bench allreduce/{s/ .*//p;q}') # not a shell that is about to start it
     done
     sleep 2
     kill -KILL "$victim" || return 1

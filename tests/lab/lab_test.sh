@@ -94,7 +94,7 @@ check "coll_run: a failing rank ends the job" coll_failing
 check "build an MPI program" mpi_build
 check "mpirun over 4 hosts" "$lab" mpirun 4 2 -- "$scratch/mpi_hello"
 check "build a PMIx program" pmix_build
-check "lab slurm up" "$lab" slurm up
+CASE_SECONDS=150 check "lab slurm up" "$lab" slurm up
 prints "srun on each host" "h1 h2 h3 h4" "$lab" srun -N4 -n4 hostname
 check "srun --mpi=pmi2" "$lab" srun --mpi=pmi2 -N4 -n8 "$here/pmi1_hello.sh"
 check "srun --mpi=pmix" "$lab" srun --mpi=pmix -N4 -n8 "$scratch/pmix_hello"

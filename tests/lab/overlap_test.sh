@@ -11,10 +11,10 @@ told() { # WORD: the number after it in what overlap has said
 }
 
 # With the progress thread 72 to 99 %: two ranks compute on the machine's two cores, which also have to carry the network. A call takes the
-# wire 134 ms; one that a wake-up passes by takes 100 ms more.
+# wire 134 ms; one that a wake-up passes by takes 100 ms more. The best of six counts: others may want the cores too.
 hides() {
     local i
-    for ((i = 0; i < 3; i++)); do
+    for ((i = 0; i < 6; i++)); do
         HX_PROGRESS_THREAD=1 "$lab" coll_run 2 1 -- "$overlap" 16 >"$scratch/overlap" || return 1
         cat "$scratch/overlap"
         [ "$(told call)" -ge 200 ] || [ "$(told overlap)" -lt 75 ] || return 0

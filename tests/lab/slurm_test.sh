@@ -16,7 +16,7 @@ info_tells() { # MPI: coll_info prints once, with the ranks of every host
 }
 
 check "lab up" "$lab" up 4
-check "lab slurm up" "$lab" slurm up
+CASE_SECONDS=150 check "lab slurm up" "$lab" slurm up
 for mpi in pmi2 pmix; do
     check "bootstrap, srun --mpi=$mpi -N4 -n7" "$lab" srun --mpi=$mpi -N4 -n7 "$ring" --expect 7
     check "coll_info, srun --mpi=$mpi" info_tells "$mpi"
