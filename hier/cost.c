@@ -286,13 +286,14 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     if (lanes == 0 && shape->nnodes == 1) {
         cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, shape->nranks, bytes);
     } else if (lanes == 0) {
-        /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, the others with nearly
-         * all of their messages */
+        /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, a root's blocks cross its
+         * link only, the others cross each with nearly all of their messages */
         int neighbours = (!strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain")) &&
                          (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
-        int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : shape->max_local;
+        int roots_blocks = hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll);
+        int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : roots_blocks ? 1 : shape->max_local;
         double rounds, messages, vectors = 0, others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what is sent */
-        if (hx_coll_has_pairs(candidate->coll) && others > 0) {
+        if ((hx_coll_has_pairs(candidate->coll) || roots_blocks) && others > 0) {
             inside = (shape->max_local - 1) / others;
             outside = 1 - inside;
         }
