@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 3
+#define ADDRESS_VERSION 4
 
 struct address_blob {
     uint32_t magic;
@@ -19,7 +19,9 @@ struct address_blob {
     uint16_t grant;
     uint16_t rails_bytes;
     uint32_t seat; /* struct hx_net_seat */
-    char provider[24];
+    uint32_t link_mbits; /* of an interface; 0: not known */
+    uint16_t links;      /* see struct hx_net */
+    char provider[26];
     uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
 };
 
@@ -50,7 +52,8 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
 {
     *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
                                   .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT,
-                                  .seat = (uint32_t)net->seat};
+                                  .seat = (uint32_t)net->seat,
+                                  .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
 }
 
@@ -145,6 +148,17 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
     return status != HX_SUCCESS ? status
                                 : blobs_agree(a, (const struct address_blob *)buffer_a, b,
                                               (const struct address_blob *)buffer_b);
+}
+
+void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out)
+{
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
+    const struct address_blob *blob = (const struct address_blob *)buffer;
+
+    if (blob_read(0, address, bytes, buffer) == HX_SUCCESS && blob->links > 0)
+        hx_profile_cost(net->info, blob->links, blob->nrails, blob->link_mbits * 1e6, out);
+    else /* not after start-up, where all compare theirs with it */
+        hx_profile_cost(net->info, 1, 1, 0, out);
 }
 
 /* The IP address in a name of that many bytes, and its length; NULL: it holds none. */

@@ -184,6 +184,19 @@ static void text_make(struct hx_net *net)
              net->register_local ? ", registered buffers" : "");
 }
 
+/* Those that this rank finds near, and those as good that others of its node find near. */
+static int links_count(const struct hx_nic_choice *choice)
+{
+    int n = 0;
+
+    for (int i = 0; i < choice->n; i++) {
+        const struct hx_nic *nic = &choice->nics[i];
+        n += i < choice->near ||
+             (nic->up && !nic->loopback && !nic->routed && nic->rate_bits == choice->nics[0].rate_bits);
+    }
+    return n > 0 ? n : 1;
+}
+
 static void net_close(struct hx_net *net, int orderly);
 
 static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
@@ -206,6 +219,8 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .reads = 1, .wait_fd = -1};
     if (status == HX_SUCCESS) {
         net->info = net->rails[0].info;
+        net->links = links_count(&choice);
+        net->link_bits = choice.nics[0].rate_bits;
         choice.nrails = 0; /* ours now */
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
@@ -340,12 +355,6 @@ static void net_nic(const struct hx_net *net, struct hx_nic *nic)
     hx_nic_locate(net->info, nic);
 }
 
-static void net_profile(const struct hx_net *net, struct hx_net_profile *out)
-{
-    hx_profile_cost(net->info, out);
-    out->provider = net->info->fabric_attr->prov_name;
-}
-
 static size_t net_chunk_bytes(const struct hx_net *net)
 {
     return net->chunk_bytes;
@@ -366,6 +375,6 @@ const struct hx_net_ops hx_net_fabric = {
     .describe = net_describe,
     .nic = net_nic,
     .chunk_bytes = net_chunk_bytes,
-    .profile = net_profile,
+    .profile = hx_address_profile,
     .close = net_close,
 };

@@ -135,6 +135,8 @@ struct hx_net {
     int rank, nranks, seat, broken;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
+    int links;          /* interfaces over which the ranks of this node reach others together */
+    uint64_t link_bits; /* rate of each, bit/s; 0: not known */
     size_t recvs_in_flight;
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
@@ -184,7 +186,10 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
 /* All that libfabric offers, an interface of a provider each, in its order; state: "usable", or what is the matter. */
 typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
 void hx_offers_visit(hx_offer_visit_t *visit, void *arg);
-void hx_profile_cost(const struct fi_info *info, struct hx_net_profile *out);
+/* links: of a node; rails: that one rank drives; link_bits: of each, 0 not known */
+void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
+/* By what rank 0 has told in its address. */
+void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out);
 size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
 int hx_provider_is_native_tcp(const struct fi_info *info);
 

@@ -322,14 +322,18 @@ int hx_provider_is_native_tcp(const struct fi_info *info)
     return strcmp(info->fabric_attr->prov_name, "net") == 0 || strcmp(info->fabric_attr->prov_name, "tcp") == 0;
 }
 
-void hx_profile_cost(const struct fi_info *info, struct hx_net_profile *out)
+void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
 {
     const char *provider = info->fabric_attr->prov_name;
+    const double gb_s = link_bits > 0 ? link_bits / 8e9 : 12.5; /* EFA's first */
 
+    /* a kernel's TCP, 25 Gbit/s */
     if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
-        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .message_us = 13}; /* a kernel's TCP, 25 Gbit/s */
+        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .message_us = 13};
     else
-        *out = (struct hx_net_profile){.alpha_us = 18, .gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3}; /* EFA, one interface */
+        *out = (struct hx_net_profile){
+            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .message_us = 0.3};
+    out->provider = provider;
 }
 
 size_t hx_profile_chunk_bytes(const struct fi_info *info)

@@ -94,14 +94,22 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }
 
+void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out)
+{
+    const struct hx_job_entry *rank0 = &world->shared->table[0];
+
+    *out = (struct hx_net_profile){.provider = NULL};
+    if (world->net)
+        hx_registry.net->profile(world->net, rank0->address, rank0->address_bytes, out);
+}
+
 static hx_status_t comm_plan(struct hx_comm *comm)
 {
     struct hx_world *world = comm->world;
     struct hx_net_profile profile;
     hx_status_t status;
 
-    if (world->net)
-        hx_registry.net->profile(world->net, &profile);
+    hx_world_profile(world, &profile);
     status = hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
     if (status == HX_SUCCESS)
         hx_registry.planner->tuning_use(comm->planner, world->tuning, world->tuning_bytes);

@@ -116,6 +116,9 @@ struct hx_comm {
     char detail[HX_DETAIL_BYTES];
 };
 
+/* What the network is taken for, as rank 0 has it; of one node a provider NULL. */
+void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
+
 /* A communicator of n ranks of the job, in this order; contexts and first_calls as all members agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
                          const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **comm);

@@ -52,7 +52,7 @@ struct hx_net_counters {
 struct hx_net_profile {
     const char *provider; /* its name; lives as long as the endpoint */
     double alpha_us;   /* one hop, waking the receiver included */
-    double gb_s;       /* one node's link */
+    double gb_s;       /* one node's links together */
     double stream_gb_s; /* what one rank can drive of it */
     double message_us; /* CPU time of a further message in the same round */
 };
@@ -98,7 +98,8 @@ struct hx_net_ops {
 
     void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
 
-    void (*profile)(const struct hx_net *net, struct hx_net_profile *out);
+    /* By rank 0's address, so that all ranks find the same. */
+    void (*profile)(const struct hx_net *net, const void *rank0, size_t bytes, struct hx_net_profile *out);
 
     /* One line for the log: provider, version, interface, chunk, credits, wait object. */
     const char *(*describe)(const struct hx_net *net);

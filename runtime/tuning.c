@@ -14,10 +14,9 @@ struct head { /* goes before the tuning */
 
 static void read_here(struct hx_world *world, struct head *head)
 {
-    struct hx_net_profile profile = {0};
+    struct hx_net_profile profile;
 
-    if (world->net)
-        hx_registry.net->profile(world->net, &profile);
+    hx_world_profile(world, &profile);
     head->status = hx_registry.planner->tuning_read(world->env, profile.provider, &world->tuning, &world->tuning_bytes);
     head->bytes = world->tuning_bytes;
     if (head->status == HX_SUCCESS)

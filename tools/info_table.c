@@ -84,12 +84,11 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
 {
     const struct hx_table_entry *entries = comm->world->tuning;
     size_t n = comm->world->tuning_bytes / sizeof(*entries);
-    struct hx_net_profile profile = {0};
+    struct hx_net_profile profile;
     struct hx_table_entry key;
     char name[64] = "HX_";
 
-    if (comm->world->net)
-        hx_registry.net->profile(comm->world->net, &profile);
+    hx_world_profile(comm->world, &profile);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
         hx_table_key(&key, entries[i].coll, entries[i].ordered, comm->shape, profile.provider);
