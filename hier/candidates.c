@@ -208,6 +208,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
         planner->cost.net_gb_s = net->gb_s;
         planner->cost.stream_gb_s = net->stream_gb_s;
         planner->cost.message_us = net->message_us;
+        hx_cost_cut(&planner->cost);
     }
     hx_shared_dimension(&dimensions, job->max_local ? job->max_local : shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;

@@ -12,14 +12,6 @@
 #define EMPTY_STEP 0.125 /* of alpha: a block that there is none of: sent, received, joined */
 #define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
 
-void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
-{
-    *params = (struct hx_cost_params){
-        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3, .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10,
-        .switch_us = 1.0, .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
-    };
-}
-
 static double floor_log2(int p)
 {
     int k = 0;
@@ -266,7 +258,7 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
     cost->net_bytes = vectors * bytes * streams;
     double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us / 2 : p->message_us; /* a root only sends, or only receives */
     return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * each * p->oversubscription +
-           (vectors + pipeline_fill(algorithm, rounds, bytes / hx_cost_least_message(p))) * bytes *
+           (vectors + pipeline_fill(algorithm, rounds, bytes / p->least_message)) * bytes *
                (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
 

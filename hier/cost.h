@@ -6,6 +6,7 @@
 #ifndef HX_COST_H
 #define HX_COST_H
 #include "compose.h"
+#include <stddef.h>
 
 struct hx_cost_params {
     double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
@@ -15,6 +16,7 @@ struct hx_cost_params {
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
     double switch_us;                 /* a context switch */
     double oversubscription;          /* ranks per core, at least 1 */
+    double least_message;             /* bytes; one between nodes is not cut smaller: see hx_cost_cut */
 };
 
 struct hx_cost {
@@ -26,11 +28,20 @@ struct hx_cost {
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
-/* Bytes of a message between nodes that is not worth cutting: the CPU's part in it is 1/16 of the wire's. */
-static inline double hx_cost_least_message(const struct hx_cost_params *params)
-{
-    return 16 * params->message_us * params->stream_gb_s * 1e3;
-}
+#define HX_COST_PARAMETERS 8
+struct hx_cost_parameter {
+    const char *name;
+    size_t offset; /* of a double in struct hx_cost_params */
+    int net;       /* of the network, 0: of the node */
+    const char *about;
+};
+/* Those of the network first; the last has no name. */
+extern const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1];
+double *hx_cost_parameter(struct hx_cost_params *params, int k);
+
+/* Set least_message from what the network is taken for: the CPU's part in such a message is 1/16 of the wire's. Not from
+ * fitted values: messages are cut as the provider wants them. */
+void hx_cost_cut(struct hx_cost_params *params);
 
 /* Bytes that pass along one lane of a node, for `bytes` of the collective's vector; without lanes, a rank's own. */
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes);

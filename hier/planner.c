@@ -110,7 +110,7 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
                               double bytes)
 {
     double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
-    uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / hx_cost_least_message(&planner->cost));
+    uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / planner->cost.least_message);
     double longest = hx_coll_has_pairs(d->fullest->coll) ? lane_bytes / lane_parts(planner, d) : lane_bytes;
     uint64_t needed = at_least_one(longest / MESSAGE_MAX_BYTES + 1);
 

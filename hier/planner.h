@@ -28,6 +28,7 @@ struct hx_planner {
     const struct hx_shape *shape;
     int rank;
     struct hx_cost_params cost;
+    int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
     int64_t forced_lanes, forced_slice;
     struct hx_forced forced[HX_COLL_COUNT];

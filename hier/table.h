@@ -7,6 +7,10 @@
  *     "hierax_table": 1,
  *     "hierax": "0.1.0",
  *     "machine": {"cpu": "...", "cpus": 96},
+ *     "models": [
+ *       {"provider": "efa", "net_alpha_us": 17, "net_gb_s": 12, "stream_gb_s": 9, "message_us": 0.4, "points": 55},
+ *       {"provider": "", "intra_alpha_us": 0.2, "intra_gb_s": 8, "reduce_gb_s": 12, "switch_us": 1.1, "points": 55}
+ *     ],
  *     "entries": [
  *       {"collective": "allreduce", "commutative": true, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
  *        "bytes": [5793, 23170], "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
@@ -17,12 +21,13 @@
  */
 #ifndef HX_TABLE_H
 #define HX_TABLE_H
-#include "compose.h"
+#include "cost.h"
 #include <stdio.h>
 
 #define HX_TABLE_VERSION 1
 #define HX_TABLE_CPU_BYTES 64
 #define HX_TABLE_PROVIDER_BYTES 32
+#define HX_TABLE_MODELS 8 /* at most */
 #define HX_TABLE_MAX_BYTES (4 << 20) /* of a file */
 
 struct hx_table_entry {
@@ -42,6 +47,15 @@ struct hx_table_entry {
     int line; /* of the file it was read from */
 };
 
+/* Parameters of the cost model as they were measured: those of one provider's network, or with provider "" those of the
+ * node. */
+struct hx_table_model {
+    char provider[HX_TABLE_PROVIDER_BYTES];
+    double values[HX_COST_PARAMETERS]; /* of the other kind: 0 */
+    int points;                        /* collectives and sizes that were measured for them; 0: nothing is known */
+    int line;                          /* of the file it was read from */
+};
+
 /* What must be alike where a table is made and where it is used. */
 struct hx_table_machine {
     char hierax[16];               /* version of Hierax */
@@ -52,6 +66,8 @@ struct hx_table_machine {
 struct hx_table {
     struct hx_table_machine machine;
     int line; /* where the file tells that machine */
+    int nmodels;
+    struct hx_table_model models[HX_TABLE_MODELS];
     int n;
     struct hx_table_entry *entries;
 };
@@ -89,6 +105,23 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, 
 
 /* The entry of n that holds for key and bytes; NULL: none. */
 const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes);
+
+/* The model of a provider's network, of "" the node's; NULL: none. */
+const struct hx_table_model *hx_table_model(const struct hx_table *table, const char *provider);
+
+/* Add a model, in place of the one of its provider. HX_ERR_ENV: there are too many. */
+hx_status_t hx_table_model_add(struct hx_table *table, const struct hx_table_model *model);
+
+/* A model of these values; put its values among the parameters. */
+void hx_table_model_fill(struct hx_table_model *model, const char *provider, const struct hx_cost_params *params,
+                         int points);
+void hx_table_model_use(const struct hx_table_model *model, struct hx_cost_params *params);
+
+/* What a job takes from its tables, as rank 0 sends it: its two models, and the entries. */
+struct hx_tuning {
+    struct hx_table_model net, node; /* without points: there is none */
+    struct hx_table_entry entries[];
+};
 
 /* JSON schema of the file, as text. */
 extern const char hx_table_schema[];

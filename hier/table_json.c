@@ -13,47 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char hx_table_schema[] =
-    "{\n"
-    "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-    "  \"title\": \"Hierax tuning table, version 1\",\n"
-    "  \"type\": \"object\",\n"
-    "  \"required\": [\"hierax_table\", \"hierax\", \"machine\", \"entries\"],\n"
-    "  \"properties\": {\n"
-    "    \"hierax_table\": {\"const\": 1},\n"
-    "    \"hierax\": {\"type\": \"string\", \"description\": \"version that made it\"},\n"
-    "    \"machine\": {\n"
-    "      \"type\": \"object\",\n"
-    "      \"required\": [\"cpu\", \"cpus\"],\n"
-    "      \"properties\": {\"cpu\": {\"type\": \"string\"}, \"cpus\": {\"type\": \"integer\", \"minimum\": 1}}\n"
-    "    },\n"
-    "    \"entries\": {\n"
-    "      \"type\": \"array\",\n"
-    "      \"items\": {\n"
-    "        \"type\": \"object\",\n"
-    "        \"required\": [\"collective\", \"commutative\", \"nodes\", \"ranks_per_node\", \"placement\", \"provider\", \"bytes\",\n"
-    "                     \"plan\", \"slice\", \"us\", \"default_plan\", \"default_us\"],\n"
-    "        \"properties\": {\n"
-    "          \"collective\": {\"type\": \"string\", \"description\": \"allreduce, bcast ...\"},\n"
-    "          \"commutative\": {\"type\": \"boolean\", \"description\": \"the operation\"},\n"
-    "          \"nodes\": {\"type\": \"integer\", \"minimum\": 1},\n"
-    "          \"ranks_per_node\": {\"type\": \"array\", \"items\": {\"type\": \"integer\", \"minimum\": 1}, \"minItems\": 2, \"maxItems\": 2,\n"
-    "                             \"description\": \"on the emptiest and on the fullest node\"},\n"
-    "          \"placement\": {\"enum\": [\"block\", \"other\"], \"description\": \"block: every node holds a run of ranks\"},\n"
-    "          \"provider\": {\"type\": \"string\", \"description\": \"libfabric's, empty on one node\"},\n"
-    "          \"bytes\": {\"type\": \"array\", \"items\": {\"type\": [\"integer\", \"null\"], \"minimum\": 0}, \"minItems\": 2, \"maxItems\": 2,\n"
-    "                    \"description\": \"of the whole vector: from, to, both included; null: no limit\"},\n"
-    "          \"plan\": {\"type\": \"string\", \"description\": \"the fastest, as coll_plan names it\"},\n"
-    "          \"slice\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes of the vector; 0: as the planner cuts it\"},\n"
-    "          \"us\": {\"type\": \"number\", \"minimum\": 0},\n"
-    "          \"default_plan\": {\"type\": \"string\", \"description\": \"what the cost model chooses\"},\n"
-    "          \"default_us\": {\"type\": \"number\", \"minimum\": 0}\n"
-    "        }\n"
-    "      }\n"
-    "    }\n"
-    "  }\n"
-    "}\n";
-
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
 struct reader {
@@ -202,6 +161,57 @@ static void read_machine(struct reader *r, struct hx_table *table)
     r->at = root_at;
 }
 
+#define PARAMETER_LEAST 1e-6 /* what no machine has, and no formula overflows by */
+#define PARAMETER_MOST 1e6
+
+static void read_model(struct reader *r, struct hx_table_model *model)
+{
+    read_text(r, "provider", model->provider, sizeof(model->provider));
+    model->points = (int)read_integer(r, "points", 1, INT_MAX);
+    for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
+        const char *name = hx_cost_parameters[k].name;
+        if (hx_cost_parameters[k].net != (model->provider[0] != 0))
+            continue;
+        model->values[k] = read_number(r, name);
+        if (model->values[k] < PARAMETER_LEAST || model->values[k] > PARAMETER_MOST)
+            bad(r, " is out of range", name);
+    }
+}
+
+/* A table may have none. */
+static void read_models(struct reader *r, struct json_object *root, struct hx_table *table)
+{
+    const size_t root_at = r->at;
+    struct json_object *models = NULL;
+    size_t at = hx_place_member(r->text, r->at, "models");
+
+    if (!json_object_object_get_ex(root, "models", &models))
+        return;
+    if (!json_object_is_type(models, json_type_array)) {
+        bad(r, " must be an array", "models");
+        return;
+    }
+    at = hx_place_first(r->text, at);
+    for (size_t i = 0; i < json_object_array_length(models) && r->status == HX_SUCCESS; i++) {
+        struct hx_table_model model = {.line = 1};
+        int column = 1;
+        hx_place_line(r->text, 0, at, &model.line, &column);
+        r->at = at;
+        r->from = json_object_array_get_idx(models, i);
+        if (!json_object_is_type(r->from, json_type_object))
+            refuse(r, at, "a model", " must be an object");
+        else
+            read_model(r, &model);
+        if (r->status == HX_SUCCESS && hx_table_model(table, model.provider))
+            refuse(r, at, "this provider has a model already", "");
+        else if (r->status == HX_SUCCESS)
+            r->status = hx_table_model_add(table, &model);
+        at = hx_place_next(r->text, at);
+    }
+    r->at = root_at;
+    r->from = root;
+}
+
 /* One more, at the end; their order is made later. */
 static struct hx_table_entry *room_make(struct reader *r, struct hx_table *table)
 {
@@ -251,6 +261,8 @@ static void read_root(struct reader *r, struct json_object *root, struct hx_tabl
     read_text(r, "hierax", table->machine.hierax, sizeof(table->machine.hierax));
     entries = member(r, "entries", json_type_array, " must be an array");
     read_machine(r, table);
+    if (r->status == HX_SUCCESS)
+        read_models(r, root, table);
     if (r->status == HX_SUCCESS)
         read_entries(r, entries, table);
     if (r->status == HX_SUCCESS && (twice = hx_table_sort(table)))
@@ -358,6 +370,16 @@ static void write_member(FILE *out, const char *name, const char *text)
     write_text(out, text);
 }
 
+static void write_model(FILE *out, const struct hx_table_model *model)
+{
+    fprintf(out, "    {\"provider\": ");
+    write_text(out, model->provider);
+    for (int k = 0; k < HX_COST_PARAMETERS; k++)
+        if (hx_cost_parameters[k].net == (model->provider[0] != 0))
+            fprintf(out, ", \"%s\": %.6g", hx_cost_parameters[k].name, model->values[k]);
+    fprintf(out, ", \"points\": %d}", model->points);
+}
+
 /* An entry a line, so that a person can read, compare and edit them. */
 static void write_entry(FILE *out, const struct hx_table_entry *entry)
 {
@@ -382,7 +404,12 @@ void hx_table_print(FILE *out, const struct hx_table *table)
     write_text(out, table->machine.hierax);
     fprintf(out, ",\n  \"machine\": {\"cpu\": ");
     write_text(out, table->machine.cpu);
-    fprintf(out, ", \"cpus\": %d},\n  \"entries\": [", table->machine.cpus);
+    fprintf(out, ", \"cpus\": %d},\n  \"models\": [", table->machine.cpus);
+    for (int i = 0; i < table->nmodels; i++) {
+        fprintf(out, "%s\n", i ? "," : "");
+        write_model(out, &table->models[i]);
+    }
+    fprintf(out, "%s],\n  \"entries\": [", table->nmodels ? "\n  " : "");
     for (int i = 0; i < table->n; i++) {
         fprintf(out, "%s\n", i ? "," : "");
         write_entry(out, &table->entries[i]);

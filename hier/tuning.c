@@ -22,15 +22,19 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
             status = hx_fail(HX_ERR_ENV, "%s:%d: %s", path, table->line, why);
         else
             hx_warn("HX_TABLE: %s:%d: it is not used: %s", path, table->line, why);
-        table->n = 0;
+        table->n = table->nmodels = 0;
     }
+    for (int i = 0; i < table->nmodels && status == HX_SUCCESS; i++)
+        if (!table->models[i].provider[0] || (provider && !strcmp(table->models[i].provider, provider)))
+            status = hx_table_model_add(all, &table->models[i]);
     for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {
         if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
             status = hx_table_add(all, &table->entries[i]);
         else
             passed++;
     }
-    hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s", path, table->n - passed, passed, provider ? provider : "none");
+    hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s; %d cost models", path, table->n - passed,
+            passed, provider ? provider : "none", table->nmodels);
     hx_table_free(table);
     return status;
 }
@@ -47,6 +51,26 @@ static hx_status_t files_take(struct hx_table *all, char *paths, const char *pro
     return status == HX_SUCCESS ? file_take(all, paths, provider, strict) : status;
 }
 
+static hx_status_t tuning_pack(const struct hx_table *all, const char *provider, void **tuning, size_t *bytes)
+{
+    const struct hx_table_model *node = hx_table_model(all, ""), *net = provider ? hx_table_model(all, provider) : NULL;
+    struct hx_tuning *packed;
+
+    if (!node && !net && !all->n)
+        return HX_SUCCESS;
+    *bytes = sizeof(*packed) + (size_t)all->n * sizeof(*all->entries);
+    if (!(packed = calloc(1, *bytes)))
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes of tuning", *bytes);
+    if (node)
+        packed->node = *node;
+    if (net)
+        packed->net = *net;
+    if (all->n)
+        memcpy(packed->entries, all->entries, (size_t)all->n * sizeof(*all->entries));
+    *tuning = packed;
+    return HX_SUCCESS;
+}
+
 hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes)
 {
     struct hx_table *all = hx_table_new();
@@ -59,11 +83,8 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
 
     *tuning = NULL;
     *bytes = 0;
-    if (status == HX_SUCCESS) {
-        *tuning = all->entries;
-        *bytes = (size_t)all->n * sizeof(*all->entries);
-        all->entries = NULL;
-    }
+    if (status == HX_SUCCESS)
+        status = tuning_pack(all, provider, tuning, bytes);
     hx_table_free(all);
     free(paths);
     return status;
@@ -71,7 +92,15 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
 
 void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes)
 {
-    hx_planner_use_table(planner, tuning, (int)(bytes / sizeof(struct hx_table_entry)));
+    const struct hx_tuning *packed = tuning;
+
+    if (bytes < sizeof(*packed))
+        return;
+    hx_planner_use_table(planner, packed->entries, (int)((bytes - sizeof(*packed)) / sizeof(struct hx_table_entry)));
+    hx_table_model_use(&packed->node, &planner->cost);
+    hx_table_model_use(&packed->net, &planner->cost);
+    planner->node_points = packed->node.points;
+    planner->net_points = packed->net.points;
 }
 
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n)

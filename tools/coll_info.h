@@ -30,6 +30,8 @@ struct json_object *info_algorithms(const struct info_options *options);
 
 /* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
 struct json_object *info_table(const char *paths);
+/* The cost model's parameters in this job, and where they come from. */
+struct json_object *info_model(const struct hx_comm *comm);
 /* Has the job plans from its tables where this setting, HX_<COLLECTIVE>, is not set? */
 int info_table_has(const struct hx_comm *comm, const char *setting);
 

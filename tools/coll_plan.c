@@ -6,23 +6,9 @@
 #include "coll_plan.h"
 #include "runtime/error.h"
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PARAMETER(name, about) {#name, offsetof(struct hx_cost_params, name), about}
-const struct plan_parameter plan_parameters[] = {
-    PARAMETER(net_alpha_us, "time of a message between nodes, without its bytes"),
-    PARAMETER(net_gb_s, "bandwidth of a node's link, 10^9 bytes/s"),
-    PARAMETER(stream_gb_s, "what one rank can drive of it"),
-    PARAMETER(message_us, "CPU time of a further message in the same round"),
-    PARAMETER(intra_alpha_us, "a flag handed to another core"),
-    PARAMETER(intra_gb_s, "one rank copying in shared memory"),
-    PARAMETER(reduce_gb_s, "one rank reducing there, by the bytes that it reads"),
-    PARAMETER(switch_us, "a context switch, with more ranks than cores (--cpus)"),
-    {0}};
-_Static_assert(sizeof(plan_parameters) / sizeof(plan_parameters[0]) == PLAN_PARAMETERS + 1, "as many as --model takes");
 
 /* ---- a job that is not there ---- */
 
@@ -38,9 +24,15 @@ struct hx_shape *plan_shape_parse(const char *text)
 
 static void model_set(struct hx_cost_params *params, const struct plan_options *options)
 {
-    for (int i = 0; i < PLAN_PARAMETERS; i++)
-        if (options->model[i] > 0)
-            memcpy((char *)params + plan_parameters[i].offset, &options->model[i], sizeof(double));
+    int given = 0;
+
+    for (int i = 0; i < HX_COST_PARAMETERS; i++)
+        if (options->model[i] > 0) {
+            *hx_cost_parameter(params, i) = options->model[i];
+            given = 1;
+        }
+    if (given)
+        hx_cost_cut(params);
 }
 
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)

@@ -10,19 +10,11 @@
 #define PLAN_NAMES_MAX 256
 #define PLAN_COMMANDS_MAX 8
 #define PLAN_OPTIONS_MAX 32
-#define PLAN_PARAMETERS 8 /* of the cost model */
 
 struct plan_command {
     const char *name, *args, *about, *teaches;
 };
 extern const struct plan_command plan_commands[]; /* the last has no name */
-
-struct plan_parameter {
-    const char *name;
-    size_t offset; /* in struct hx_cost_params */
-    const char *about;
-};
-extern const struct plan_parameter plan_parameters[]; /* the last has no name */
 
 struct plan_options {
     const char *command;
@@ -37,7 +29,7 @@ struct plan_options {
     const char *ring_order; /* NULL: as HX_RING_ORDER says; verify: by rank */
     uint64_t *sizes;
     int nsizes;
-    double model[PLAN_PARAMETERS]; /* 0: as it is by default */
+    double model[HX_COST_PARAMETERS]; /* 0: as it is by default */
     uint64_t llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;

@@ -3,6 +3,7 @@
 #include "coll_tune.h"
 #include "bench_backend.h"
 #include <errno.h>
+#include <json.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +18,9 @@ struct tune_run {
     struct hx_table *table; /* on rank 0 */
     struct tune_point *points;
     struct tune_story *stories; /* of the points */
+    struct tune_survey *survey; /* judge, model: of the point under way */
+    struct tune_fitting fitting; /* on rank 0 */
+    struct json_object *judgement; /* judge: on rank 0 */
     int npoints;
     double begin_ns, told_ns;
     char begun[BENCH_TEXT_BYTES];
@@ -45,6 +49,7 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
 
 static int points_make(struct tune_run *run)
 {
+    static const uint64_t fixed[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20}; /* judge, model */
     const struct bench_options *b = &run->o->bench;
 
     run->points = calloc((size_t)b->ncollectives * 42, sizeof(*run->points)); /* sizes up to 2^40 */
@@ -53,9 +58,14 @@ static int points_make(struct tune_run *run)
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    for (int i = 0; i < b->ncollectives; i++)
-        for (uint64_t want = b->min_bytes; want <= b->max_bytes; want = want ? want * b->factor : 1)
+    for (int i = 0; i < b->ncollectives; i++) {
+        for (uint64_t want = b->min_bytes; run->o->command == TUNE_RUN && want <= b->max_bytes;
+             want = want ? want * b->factor : 1)
             point_add(run, b->collectives[i], want);
+        for (size_t k = 0; run->o->command != TUNE_RUN && k < sizeof(fixed) / sizeof(*fixed); k++)
+            if (b->min_bytes <= fixed[k] && fixed[k] <= b->max_bytes)
+                point_add(run, b->collectives[i], fixed[k]);
+    }
     return 0;
 }
 
@@ -162,6 +172,57 @@ static double elapsed_s(double begin_ns, int *stop)
     return elapsed;
 }
 
+/* The ways of a race that have run, as plans of a survey. */
+static int story_plans(const struct tune_run *run, int at, struct tune_plan plans[TUNE_WAYS])
+{
+    const struct tune_story *story = &run->stories[at];
+    int n = 0;
+
+    for (int w = 0; w < story->nways; w++) {
+        if (story->ways[w].lap.rounds < 2)
+            continue;
+        plans[n] = (struct tune_plan){.us = story->ways[w].lap.ratio.median * run->points[at].entry.default_us};
+        snprintf(plans[n++].name, sizeof(plans->name), "%.*s", HX_CANDIDATE_NAME_BYTES - 1, story->ways[w].name);
+    }
+    return n;
+}
+
+static int fitting_take(struct tune_run *run, int at, const struct tune_plan *plans, int n)
+{
+    const struct tune_point *point = &run->points[at];
+
+    return tune_fitting_add(&run->fitting, hx_world->comms->planner, point->coll,
+                            point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, plans, n);
+}
+
+/* Measure one. On rank 0 what was found is told, and kept. */
+static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
+{
+    struct tune_point *point = &run->points[at];
+    struct tune_plan plans[TUNE_WAYS];
+    enum tune_outcome outcome;
+    int failed = 0;
+
+    if (run->o->command == TUNE_RUN)
+        outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, &run->stories[at]);
+    else
+        outcome = tuner_survey(run->tuner, point, seconds, run->survey);
+    point->measured = outcome == TUNE_MEASURED;
+    if (!point->measured || run->job.rank != 0)
+        return outcome;
+    if (run->o->command == TUNE_RUN)
+        point_tell(run, at);
+    if (run->o->command == TUNE_RUN)
+        failed = fitting_take(run, at, plans, story_plans(run, at, plans));
+    else if (run->o->command == TUNE_MODEL)
+        failed = fitting_take(run, at, run->survey->plans, run->survey->n);
+    else
+        tune_judge_point(run->judgement, point, run->survey);
+    if (failed)
+        bench_backend_abort(1);
+    return outcome;
+}
+
 /* All points that are not known, while time is left. Returns 0, or the signal that stopped it. */
 static int points_run(struct tune_run *run)
 {
@@ -176,16 +237,24 @@ static int points_run(struct tune_run *run)
             break;
         if (run->job.rank == 0)
             tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
-        enum tune_outcome outcome = tuner_point(run->tuner, point, chosen_before(run, i),
-                                                (run->o->budget_s - elapsed) / points_left(run, i), &run->stories[i]);
+        enum tune_outcome outcome = point_run(run, i, (run->o->budget_s - elapsed) / points_left(run, i));
         if (outcome == TUNE_FAILED)
             bench_backend_abort(1);
         if (outcome == TUNE_STOPPED)
             elapsed_s(begin_ns, &stop);
-        else if (run->job.rank == 0)
-            point_tell(run, i);
     }
     return stop;
+}
+
+/* On rank 0: the parameters that fit what was measured go into the table. 0, or -1 after printing why. */
+static int model_end(struct tune_run *run)
+{
+    const char *page = run->o->bench.report.html;
+
+    if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->table,
+                         page && !strcmp(page, "-") ? stderr : stdout))
+        return -1;
+    return hx_table_write(run->table, run->output) == HX_SUCCESS ? 0 : -1;
 }
 
 /* On rank 0. 0, or -1: the report is not there. */
@@ -203,7 +272,7 @@ static int end_tell(struct tune_run *run, int stopped)
     else if (left)
         fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->output,
                 run->npoints - left, run->npoints);
-    return html_write(run, 1);
+    return model_end(run) || html_write(run, 1) ? -1 : 0;
 }
 
 /* 0, or the exit status. */
@@ -217,7 +286,11 @@ static int run_all(struct tune_run *run)
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
-    if (run->job.rank == 0)
+    if (run->o->command != TUNE_RUN && !(run->survey = malloc(sizeof(*run->survey))))
+        bench_backend_abort(1);
+    if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
+        run->judgement = tune_judge_new();
+    else if (run->job.rank == 0)
         bad = table_open(run);
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
         bench_backend_abort(1);
@@ -229,7 +302,9 @@ static int run_all(struct tune_run *run)
     run->begin_ns = bench_now_ns();
     signal_number = points_run(run);
     if (run->job.rank == 0)
-        failed = end_tell(run, signal_number);
+        failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
+                 : run->o->command == TUNE_MODEL ? model_end(run)
+                                                 : end_tell(run, signal_number);
     return signal_number ? 128 + signal_number : failed ? 1 : 0;
 }
 
@@ -241,6 +316,9 @@ static int finish(struct tune_run *run, int status)
     for (int i = 0; i < run->npoints; i++)
         free(run->stories[i].pruned);
     free(run->stories);
+    free(run->survey);
+    free(run->fitting.plans);
+    json_object_put(run->judgement);
     free(run->points);
     bench_job_close();
     if (fflush(stdout) || ferror(stdout)) {
@@ -278,7 +356,7 @@ int main(int argc, char **argv)
 
     bench_backend_tool = "coll_tune";
     tune_options_parse(&o, argc, argv);
-    status = o.error[0] || o.command == TUNE_RUN ? run_job(&o) : tune_files(&o);
+    status = o.error[0] || tune_is_job(&o) ? run_job(&o) : tune_files(&o);
     free(o.files);
     return status;
 }

@@ -3,7 +3,7 @@
 #ifndef HX_COLL_TUNE_H
 #define HX_COLL_TUNE_H
 #include "bench_loop.h"
-#include "hier/table.h"
+#include "hier/planner.h"
 #include "tune_race.h"
 
 #define TUNE_COSTLY 4.0               /* times the best prediction: not tried */
@@ -28,7 +28,9 @@ struct tune_story {
     double seconds, bound_us;
 };
 
-enum tune_command { TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION };
+enum tune_command {
+    TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION
+};
 
 #define TUNE_OUTPUT "hierax_table.json" /* where no other is named */
 
@@ -42,6 +44,12 @@ struct tune_options {
     int nfiles;
     char error[OPTION_TEXT_BYTES];
 };
+
+/* Does the command measure? */
+static inline int tune_is_job(const struct tune_options *o)
+{
+    return o->command == TUNE_RUN || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0);
+}
 
 /* A collective and size: what is to be measured, and what was found. */
 struct tune_point {
@@ -75,6 +83,64 @@ enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, con
 /* Has anybody been told to stop? Sets *elapsed to the greatest of all ranks. 0, or -1 when the library failed. */
 int tuner_agree(double *elapsed, int *stop);
 void tuner_watch_signals(void);
+
+/* A plan, and what is known of its time. */
+struct tune_plan {
+    char name[HX_CANDIDATE_NAME_BYTES];
+    uint64_t slice_bytes;    /* 0: as the planner cuts */
+    double predicted_us, us; /* us 0: not measured */
+};
+/* Race plans at a point for so many seconds, the first as the default; nothing is made of who wins. */
+enum tune_outcome tuner_plans_race(struct tuner *tuner, const struct tune_point *point, const struct tune_plan *plans,
+                                   int n, double seconds, struct tune_race *race);
+
+/* tune_survey.c: the planner's choice, which is the first, and all other candidates, in the order of predictions. */
+struct tune_survey {
+    int n, costly; /* costly: predictions that are too far off to measure */
+    struct tune_plan plans[HX_MAX_CANDIDATES];
+};
+enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds,
+                               struct tune_survey *survey);
+
+/* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
+ * names one. */
+struct json_object;
+struct json_object *tune_judge_new(void);
+void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey);
+int tune_judge_end(struct json_object *doc, const char *path); /* 0, or -1 after printing why */
+/* The figure of such files, by the planner as it is. The exit status. */
+int tune_judge(const struct tune_options *o);
+/* A job as such a file tells it: its shape, and a planner without settings. 0, or -1 after printing why; to be closed
+ * either way. */
+struct tune_judged {
+    struct hx_shape *shape;
+    struct hx_planner planner;
+    struct hx_env env;
+    void *tuning;
+    struct hx_candidate candidates[HX_MAX_CANDIDATES];
+};
+/* Open it, zeroed before, from a file, and show every point to visit. 0, or -1 after printing why; to be freed either
+ * way. */
+int tune_judgement_read(const char *path, struct tune_judged *j,
+                        int (*visit)(void *ctx, struct tune_judged *j, struct json_object *point), void *ctx);
+void tune_judged_free(struct tune_judged *j);
+/* What was measured at a point. The number of plans, or -1: it is none. */
+int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *bytes,
+                     struct tune_plan plans[HX_MAX_CANDIDATES]);
+
+/* tune_model.c: the cost model's parameters, from measured plans. On rank 0, or without a job. */
+struct tune_fitting {
+    struct tune_observed *plans;
+    int n, points;
+};
+/* The plans of a point, by a planner of its shape, which stays until the fit. 0, or -1 after printing why. */
+int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, double bytes,
+                     const struct tune_plan *plans, int n);
+/* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print
+ * it. Of no points nothing. 0, or -1 after printing why. */
+int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, struct hx_table *table, FILE *out);
+/* The command, of files. The exit status. */
+int tune_model(const struct tune_options *o);
 
 /* tune_report.c, on rank 0 only */
 void tune_progress(const struct tune_point *points, int n, int at, double elapsed_s, double budget_s);

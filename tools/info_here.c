@@ -329,6 +329,7 @@ struct json_object *info_all(struct hx_comm *comm)
         section(all, "network", network_tell(comm->world, topo));
         section(all, "job", job);
         section(all, "settings", settings_tell(comm));
+        section(all, "model", info_model(comm));
         section(all, "counters", counters_tell(comm->world));
     } else {
         json_object_put(job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info --table: what tuning tables say, and whether they hold here. And which settings a job has from them. */
 #include "coll_info.h"
-#include "hier/table.h"
+#include "hier/planner.h"
 #include "runtime/error.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +33,30 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
     return o;
 }
 
+static struct json_object *parameter_tell(int k, const char *provider, double value, int points)
+{
+    struct json_object *o = json_object_new_object();
+
+    info_text(o, "parameter", hx_cost_parameters[k].name);
+    info_real(o, "value", value);
+    info_text(o, "of", hx_cost_parameters[k].net ? provider : "the node");
+    info_int(o, "points", points);
+    info_text(o, "meaning", hx_cost_parameters[k].about);
+    return o;
+}
+
 /* NULL: it cannot be read; that has been told. */
 static struct json_object *file_tell(const char *path)
 {
-    struct json_object *o = json_object_new_object(), *entries = json_object_new_array();
+    struct json_object *o = json_object_new_object(), *entries = json_object_new_array(),
+                       *models = json_object_new_array();
     struct hx_table *table;
     char why[256], text[512];
 
     if (hx_table_read(path, &table) != HX_SUCCESS) {
         json_object_put(o);
         json_object_put(entries);
+        json_object_put(models);
         return NULL;
     }
     const char *foreign = hx_table_foreign(table, why);
@@ -53,6 +67,12 @@ static struct json_object *file_tell(const char *path)
     snprintf(text, sizeof(text), "%s%s", foreign ? "no: " : "yes", foreign ? foreign : "");
     info_text(o, "holds_here", text);
     info_int(o, "entries_in_all", table->n);
+    for (int i = 0; i < table->nmodels; i++)
+        for (int k = 0; k < HX_COST_PARAMETERS; k++)
+            if (table->models[i].values[k] > 0)
+                json_object_array_add(models, parameter_tell(k, table->models[i].provider, table->models[i].values[k],
+                                                             table->models[i].points));
+    json_object_object_add(o, "model", models);
     for (int i = 0; i < table->n; i++)
         json_object_array_add(entries, entry_tell(&table->entries[i]));
     json_object_object_add(o, "entries", entries);
@@ -82,8 +102,9 @@ struct json_object *info_table(const char *paths)
 
 int info_table_has(const struct hx_comm *comm, const char *setting)
 {
-    const struct hx_table_entry *entries = comm->world->tuning;
-    size_t n = comm->world->tuning_bytes / sizeof(*entries);
+    const struct hx_tuning *tuning = comm->world->tuning;
+    const struct hx_table_entry *entries = tuning ? tuning->entries : NULL;
+    size_t n = tuning ? (comm->world->tuning_bytes - sizeof(*tuning)) / sizeof(*entries) : 0;
     struct hx_net_profile profile;
     struct hx_table_entry key;
     char name[64] = "HX_";
@@ -97,4 +118,23 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
             return 1;
     }
     return 0;
+}
+
+struct json_object *info_model(const struct hx_comm *comm)
+{
+    struct json_object *list = json_object_new_array();
+    const struct hx_planner *planner = comm->planner;
+    struct hx_cost_params params = planner->cost;
+
+    for (int k = 0; k < HX_COST_PARAMETERS; k++) {
+        int net = hx_cost_parameters[k].net, points = net ? planner->net_points : planner->node_points;
+        struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
+        if (net && comm->shape->nnodes == 1) {
+            json_object_put(o);
+            continue;
+        }
+        info_text(o, "source", points ? "table" : "default");
+        json_object_array_add(list, o);
+    }
+    return list;
 }

@@ -119,8 +119,8 @@ void plan_help(int command, const struct argp_option *options, const unsigned *t
         text_add(doc, sizeof(doc), " %s", hx_coll_name((enum hx_coll)c));
     if (models)
         text_add(doc, sizeof(doc), "\n\nParameters of the model:\n");
-    for (int i = 0; models && plan_parameters[i].name; i++)
-        text_add(doc, sizeof(doc), "  %-17s %s\n", plan_parameters[i].name, plan_parameters[i].about);
+    for (int i = 0; models && hx_cost_parameters[i].name; i++)
+        text_add(doc, sizeof(doc), "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
     text_add(doc, sizeof(doc), "\n\nThe exit status is 0; 1 when something is not as it must be; 2 for a wrong command line.");
     argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_plan");
 }

@@ -106,10 +106,10 @@ struct json_object *plan_cost_json(const struct plan_job *job, struct json_objec
     add_int(j, "hierax_cost", COST_VERSION);
     add_text(j, "collective", hx_coll_name(job->coll));
     add_text(j, "dtype", hx_dtype_name(job->options->dtype));
-    for (int i = 0; plan_parameters[i].name; i++) {
+    for (int i = 0; hx_cost_parameters[i].name; i++) {
         double value;
-        memcpy(&value, (const char *)&job->planner.cost + plan_parameters[i].offset, sizeof(value));
-        add_real(model, plan_parameters[i].name, value);
+        memcpy(&value, (const char *)&job->planner.cost + hx_cost_parameters[i].offset, sizeof(value));
+        add_real(model, hx_cost_parameters[i].name, value);
     }
     json_object_object_add(j, "model", model);
     json_object_object_add(j, "points", points);

@@ -171,16 +171,16 @@ static void algorithm_add(struct plan_options *o, const char *name)
 
 static void model_set(struct plan_options *o, const char *text)
 {
-    const char *names[PLAN_PARAMETERS + 1] = {NULL}, *equals = strchr(text, '=');
+    const char *names[HX_COST_PARAMETERS + 1] = {NULL}, *equals = strchr(text, '=');
     char name[64] = "", error[OPTION_TEXT_BYTES];
 
     if (!equals)
         plan_refuse("--model %s: expected NAME=VALUE", text);
     strncat(name, text, (size_t)(equals - text) < sizeof(name) - 1 ? (size_t)(equals - text) : sizeof(name) - 1);
-    for (int i = 0; i < PLAN_PARAMETERS; i++)
-        names[i] = plan_parameters[i].name;
+    for (int i = 0; i < HX_COST_PARAMETERS; i++)
+        names[i] = hx_cost_parameters[i].name;
     int i = plan_name_choose("parameter of the model", name, names);
-    if (option_real(plan_parameters[i].name, equals + 1, 0, 1e6, &o->model[i], error) < 0)
+    if (option_real(hx_cost_parameters[i].name, equals + 1, 0, 1e6, &o->model[i], error) < 0)
         plan_refuse("--model %s", error + 2);
 }
 

@@ -56,6 +56,9 @@ static int check(const struct tune_options *o)
         }
         printf("%s: %d entries, %d of them other than the default; Hierax %s, %s, %d processing units\n", o->files[f], table->n, changed,
                table->machine.hierax, table->machine.cpu, table->machine.cpus);
+        for (int i = 0; i < table->nmodels; i++)
+            printf("%s: cost model of %s, fitted to %d points\n", o->files[f],
+                   table->models[i].provider[0] ? table->models[i].provider : "the node", table->models[i].points);
         if (slower)
             printf("%s: warning: %d entries measured slower than the default\n", o->files[f], slower);
         if (hx_table_foreign(table, text))
@@ -87,6 +90,8 @@ static int merge(const struct tune_options *o)
                     table->machine.cpus, table->machine.cpu);
             status = 2;
         }
+        for (int i = 0; status == 0 && i < table->nmodels; i++)
+            status = hx_table_model_add(all, &table->models[i]) == HX_SUCCESS ? 0 : 2;
         for (int i = 0; status == 0 && i < table->n; i++)
             if (hx_table_add(all, &table->entries[i]) != HX_SUCCESS)
                 status = 1;
@@ -156,6 +161,18 @@ static int only_tell(const char *path, const struct hx_table *table, const struc
     return only;
 }
 
+/* Models tell how much their parameters differ; that alone makes no difference: two runs never find the same. */
+static void models_compare(const struct hx_table *a, const struct hx_table *b)
+{
+    for (int i = 0; i < a->nmodels; i++) {
+        const struct hx_table_model *other = hx_table_model(b, a->models[i].provider);
+        for (int k = 0; other && k < HX_COST_PARAMETERS; k++)
+            if (a->models[i].values[k] > 0)
+                printf("# model of %s: %s %.4g against %.4g\n", other->provider[0] ? other->provider : "the node",
+                       hx_cost_parameters[k].name, a->models[i].values[k], other->values[k]);
+    }
+}
+
 static int diff(const struct tune_options *o)
 {
     struct hx_table *a = table_read(o->files[0]), *b = table_read(o->files[1]);
@@ -165,6 +182,7 @@ static int diff(const struct tune_options *o)
     if (a && b) {
         for (int i = 0; i < a->n; i++)
             entry_compare(&a->entries[i], b, &tally);
+        models_compare(a, b);
         only = only_tell(o->files[0], a, b) + only_tell(o->files[1], b, a);
         printf("# %d the same, %d others (%d of them within 5 %% of each other, relative to the default), %d in one table only\n", tally.same, tally.other, tally.within,
                only);
@@ -183,6 +201,8 @@ int tune_files(const struct tune_options *o)
     case TUNE_CHECK: status = check(o); break;
     case TUNE_MERGE: status = merge(o); break;
     case TUNE_DIFF: status = diff(o); break;
+    case TUNE_JUDGE: status = tune_judge(o); break;
+    case TUNE_MODEL: status = tune_model(o); break;
     case TUNE_SCHEMA: printf("%s", hx_table_schema); break;
     case TUNE_VERSION: printf("coll_tune %s\n", hx_version()); break;
     default: tune_options_help(); break;

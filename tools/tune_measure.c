@@ -83,7 +83,7 @@ struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *j
     }
     t->job = job;
     t->bench = o->bench;
-    t->bench.warmup = WARM_UP;
+    t->bench.warmup = o->command == TUNE_RUN ? WARM_UP : WARM_UP / 2;
     for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++)
         status = hx_comm_dup(world, &t->comms[w]);
     if (status == HX_SUCCESS)
@@ -373,5 +373,22 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
     story->spoiled = v.spoiled;
     story->seconds = (bench_now_ns() - v.begin_ns) / 1e9;
     point->measured = outcome == TUNE_MEASURED;
+    return outcome;
+}
+
+enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *point, const struct tune_plan *plans,
+                                   int n, double seconds, struct tune_race *race)
+{
+    struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
+    struct bench_loop loop;
+    struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
+    enum tune_outcome outcome = TUNE_FAILED;
+
+    *race = (struct tune_race){.nways = n, .before = -1, .until = 1};
+    for (int w = 0; w < n; w++)
+        way_set(t, w, point, plans[w].name, plans[w].slice_bytes);
+    if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0 && warm_up(&v, n) == 0)
+        outcome = tune_race_run(race, visit_round, &v);
+    bench_loop_close(&loop);
     return outcome;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
-static const char *const command_names[] = {"check", "merge", "diff", NULL};
+static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", NULL};
 
 enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
@@ -14,11 +14,11 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
-    {"max", KEY_MAX, "BYTES", 0, "largest size (default 4M)", 2},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 4M; judge: 16M; model: 1M)", 2},
     {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
-    {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m)", 3},
+    {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
     {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
     REPORT_OPTION_TABLE(KEY_REPORT, 3),
     {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
@@ -34,7 +34,13 @@ static const char doc[] =
     "Without a job:\n"
     "  coll_tune check FILE...            read tables; is every entry right, were they made on such a machine\n"
     "  coll_tune merge A B... -o FILE     all entries in one table; where two are for the same sizes, the later file's holds\n"
-    "  coll_tune diff A B                 where two tables choose otherwise; the exit status is 1 when they do\n\v"
+    "  coll_tune diff A B                 where two tables choose otherwise; the exit status is 1 when they do\n"
+    "  coll_tune model FILE... -o TABLE   fit the cost model to files that judge has written\n"
+    "  coll_tune judge FILE...            how good are the choices now, by such files; of a table with HX_TABLE=TABLE\n\n"
+    "Other jobs:\n"
+    "  coll_tune model -o TABLE           measure the cost model's parameters only, in --budget (default 20s)\n"
+    "  coll_tune judge [-o FILE]          measure every candidate at 8, 1K, 64K, 1M and 16M beside the planner's choice, and tell how much "
+    "slower than the best it is; --output keeps the times\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
     "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
     "Method: the candidates are what the planner has for the collective, cheapest prediction first; those predicted to take more than 4 "
@@ -47,6 +53,9 @@ static const char doc[] =
     "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically).\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
     "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
+    "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
+    "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
+    "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
     "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line or table; 128 and the signal's "
     "number when interrupted.";
 
@@ -186,12 +195,13 @@ void tune_options_help(void)
 static void together_check(const struct parsing *p)
 {
     struct tune_options *o = p->o;
-    const char *command = o->command >= TUNE_CHECK && o->command <= TUNE_DIFF ? command_names[o->command - TUNE_CHECK] : NULL;
+    int is_command = o->command >= TUNE_CHECK && o->command <= TUNE_MODEL && !tune_is_job(o);
+    const char *command = is_command ? command_names[o->command - TUNE_CHECK] : NULL;
     const char *output = o->output ? o->output : TUNE_OUTPUT;
 
     if (command && p->run_option)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", p->run_option, command);
-    else if (command && o->output && o->command != TUNE_MERGE)
+    else if (command && o->output && o->command != TUNE_MERGE && o->command != TUNE_MODEL)
         snprintf(o->error, sizeof(o->error), "option --output is not one of coll_tune %s", command);
     else if (o->command == TUNE_CHECK && o->nfiles == 0)
         snprintf(o->error, sizeof(o->error), "check takes tables: coll_tune check table.json");
@@ -199,7 +209,7 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
-    else if (o->command == TUNE_RUN && o->bench.min_bytes > o->bench.max_bytes)
+    else if (tune_is_job(o) && o->bench.max_bytes && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);
     else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, output))
@@ -211,8 +221,8 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     struct parsing p = {.o = o};
     const char *names[BENCH_COLLECTIVES + 1];
 
-    *o = (struct tune_options){.budget_s = 300, .files = calloc((size_t)argc + 1, sizeof(*o->files)),
-                               .bench = {.min_bytes = 8, .max_bytes = 4 << 20, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
+    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)),
+                               .bench = {.min_bytes = 8,  .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
     option_command_line(argc, argv, o->bench.command);
     if (!o->files) {
         snprintf(o->error, sizeof(o->error), "no memory");
@@ -220,6 +230,10 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     }
     if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0)
         together_check(&p);
+    if (o->bench.max_bytes == 0)
+        o->bench.max_bytes = o->command == TUNE_JUDGE ? 16 << 20 : o->command == TUNE_MODEL ? 1 << 20 : 4 << 20;
+    if (o->budget_s <= 0)
+        o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)
         o->bench.ncollectives = tunable(names, o->bench.collectives);
 }

@@ -77,7 +77,7 @@ static void is_taken(const char *text, size_t bytes, int n)
     MUST(fd >= 0 && write(fd, text, bytes) == (ssize_t)bytes);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     MUST(hx_tuning_read(&env, "net", &tuning, &taken) == HX_SUCCESS);
-    MUST(taken <= (size_t)n * sizeof(struct hx_table_entry));
+    MUST(taken <= sizeof(struct hx_tuning) + (size_t)n * sizeof(struct hx_table_entry));
     free(tuning);
     close(fd);
 }

@@ -102,12 +102,54 @@ static void a_file_is_read_as_written(void **state)
     unlink(path);
 }
 
+/* Of the network and of the node, each with its own parameters; a later one of a provider replaces the first. */
+static void models_are_read_as_written(void **state)
+{
+    struct hx_table *table = hx_table_new(), *again;
+    struct hx_cost_params params, found;
+    struct hx_table_model model;
+    char name[8];
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    params.net_alpha_us = 31.25;
+    hx_table_model_fill(&model, "net", &params, 3);
+    assert_int_equal(hx_table_model_add(table, &model), HX_SUCCESS);
+    params.intra_gb_s = 6.5;
+    hx_table_model_fill(&model, "", &params, 4);
+    assert_int_equal(hx_table_model_add(table, &model), HX_SUCCESS);
+    params.net_alpha_us = 42;
+    hx_table_model_fill(&model, "net", &params, 5);
+    assert_int_equal(hx_table_model_add(table, &model), HX_SUCCESS);
+    assert_int_equal(hx_table_write(table, path), HX_SUCCESS);
+    assert_int_equal(hx_table_read(path, &again), HX_SUCCESS);
+    assert_int_equal(again->nmodels, 2);
+    assert_null(hx_table_model(again, "efa"));
+    assert_int_equal(hx_table_model(again, "net")->points, 5);
+    hx_cost_defaults(&found, 1);
+    hx_table_model_use(hx_table_model(again, ""), &found);
+    assert_true(found.intra_gb_s == 6.5 && found.net_alpha_us == 18);
+    hx_table_model_use(hx_table_model(again, "net"), &found);
+    assert_true(found.intra_gb_s == 6.5 && found.net_alpha_us == 42);
+    for (int i = 2; i < HX_TABLE_MODELS; i++) {
+        snprintf(name, sizeof(name), "p%d", i);
+        hx_table_model_fill(&model, name, &params, 1);
+        assert_int_equal(hx_table_model_add(table, &model), HX_SUCCESS);
+    }
+    hx_table_model_fill(&model, "more", &params, 1);
+    assert_int_equal(hx_table_model_add(table, &model), HX_ERR_ENV);
+    hx_table_free(table);
+    hx_table_free(again);
+    unlink(path);
+}
+
 /* ---- files that are no tables ------------------------------------------------------------------------------------- */
 
 static const char good[] =
     "{\n"
     "  \"hierax_table\": 1, \"hierax\": \"0.1.0\",\n"
-    "  \"machine\": {\"cpu\": \"a } [ cpu\", \"cpus\": 2},\n"
+    "  \"machine\": {\"cpu\": \"a } [ cpu\", \"cpus\": 2}, \"models\": [{\"provider\": \"\", \"intra_alpha_us\": 0.25, "
+    "\"intra_gb_s\": 8, \"reduce_gb_s\": 12.5, \"switch_us\": 1, \"points\": 5}],\n"
     "  \"entries\": [\n"
     "    {\"collective\": \"allreduce\", \"commutative\": true, \"nodes\": 1, \"ranks_per_node\": [4, 4], \"placement\": \"block\",\n"
     "     \"provider\": \"\", \"bytes\": [0, 99], \"plan\": \"flat(ring)\", \"slice\": 0, \"us\": 1, \"default_us\": 1.5,\n"
@@ -145,6 +187,17 @@ static void faults_are_told_with_their_line(void **state)
         {"\"cpus\": 2", "\"cpus\": 0", ":3:43: cpus is out of range"},
         {"\"cpus\": 2", "\"cpus\": NaN", ":3:43: cpus must be an integer"},
         {"\"machine\"", "\"maschine\"", ":1:1: machine is missing"},
+        {"\"models\": [", "\"models\": [7, ", ":3:58: a model must be an object"},
+        {"\"points\": 5", "\"points\": 0", ": points is out of range"},
+        {"\"intra_gb_s\": 8", "\"intra_gb_s\": 0", ": intra_gb_s is out of range"},
+        {"\"intra_gb_s\": 8", "\"intra_gb_s\": 1e7", ": intra_gb_s is out of range"},
+        {"\"intra_gb_s\": 8, ", "", ":3:58: intra_gb_s is missing"},
+        {"\"points\": 5}",
+         "\"points\": 5}, {\"provider\": \"\", \"intra_alpha_us\": 1, \"intra_gb_s\": 1, \"reduce_gb_s\": 1, "
+         "\"switch_us\": 1, \"points\": 5}",
+         ": this provider has a model already"},
+        {"\"provider\": \"\", \"intra_alpha_us\"", "\"provider\": \"net\", \"intra_alpha_us\"",
+         ":3:58: net_alpha_us is missing"},
         {"\"entries\": [", "\"entries\": [7, ", ":4:15: an entry must be an object"},
         {"\"allreduce\"", "\"allreduse\"", ":5:20: allreduse: no such collective"},
         {"\"bcast\", \"commutative\": true", "\"bcast\", \"commutative\": 1", ":8:44: commutative must be true or false"},
@@ -216,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(newer_entries_cut_older),
         cmocka_unit_test(a_file_is_read_as_written),
+        cmocka_unit_test(models_are_read_as_written),
         cmocka_unit_test(faults_are_told_with_their_line),
         cmocka_unit_test(broken_files_do_no_harm),
     };

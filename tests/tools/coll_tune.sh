@@ -45,6 +45,29 @@ grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 
 says "14 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
 
+# ---- the cost model: of the node and of the network, from runs and by itself; jobs go by it
+grep -q '"provider": "", "intra_alpha_us"' t.json || fail "no model of the node"
+grep -q '"net_alpha_us"' t.json || fail "no model of the network"
+says "cost model of the node, fitted to 7 points" 0 check t.json
+tunes 4 2 model --collectives allreduce,bcast --max 64K --budget 5s -o model.json
+[ "$(entries model.json)" = 0 ] || fail "coll_tune model adds entries"
+sed 's/"net_alpha_us": [0-9.e+-]*/"net_alpha_us": 777/' model.json >planted.json
+HX_TABLE=planted.json "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" >out 2>err || fail "coll_info with a model: $(cat err)"
+grep -Eq 'net_alpha_us +777 .*table' out || { fail "the planted model is not in force"; cat out >&2; }
+HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 4 --nodes 2 -- "$bench" bcast --min 8 --max 8 --repetitions 3 >out 2>err
+grep -Eq 'bcast of 8 bytes: .* predicted [78][0-9][0-9]' err || { fail "the planner does not go by the model"; cat err >&2; }
+
+# ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
+tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 5s -o judged.json
+has out "# 4 points: chosen / best" "judge"
+says "# 4 points: chosen / best" 0 judge judged.json
+says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
+says "cost model of the node, fitted to 4 points" 0 check fitted.json
+HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
+says "it is no file of coll_tune judge" 2 judge t.json
+head -c 200 judged.json >cut.json
+says "cut.json" 2 judge cut.json
+
 # ---- jobs go by the table: plant other plans. Which was the fastest all-reduce here is luck, so it is said.
 sed -i '/"allreduce"/s/"plan": "[^"]*", "slice": [0-9]*/"plan": "flat(mesh)", "slice": 0/' t.json
 [ "$(grep -c '"flat(mesh)", "slice": 0' t.json)" -ge 6 ] || { fail "no plans of all-reduces are found"; cat t.json >&2; }

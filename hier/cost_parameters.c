@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model's parameters: names, and what they are until somebody measures them. */
+#include "cost.h"
+#include <string.h>
+
+#define PARAMETER(name, net, about) {#name, offsetof(struct hx_cost_params, name), net, about}
+const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
+    PARAMETER(net_alpha_us, 1, "time of a message between nodes, without its bytes"),
+    PARAMETER(net_gb_s, 1, "bandwidth of a node's links together, 10^9 bytes/s"),
+    PARAMETER(stream_gb_s, 1, "what one rank can drive of it"),
+    PARAMETER(message_us, 1, "CPU time of a further message in the same round"),
+    PARAMETER(intra_alpha_us, 0, "a flag handed to another core"),
+    PARAMETER(intra_gb_s, 0, "one rank copying in shared memory"),
+    PARAMETER(reduce_gb_s, 0, "one rank reducing there, by the bytes that it reads"),
+    PARAMETER(switch_us, 0, "a context switch, with more ranks than cores"),
+    {0}};
+
+double *hx_cost_parameter(struct hx_cost_params *params, int k)
+{
+    return (double *)((char *)params + hx_cost_parameters[k].offset);
+}
+
+void hx_cost_cut(struct hx_cost_params *params)
+{
+    params->least_message = 16 * params->message_us * params->stream_gb_s * 1e3;
+}
+
+void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
+{
+    *params = (struct hx_cost_params){
+        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
+        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .switch_us = 1.0,
+        .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
+    };
+    hx_cost_cut(params);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_tune judge: how good the planner's choices are. As a job it measures every candidate of every point beside the
+ * choice, and may write all times to a file; from such files it asks the planner as it is now, with the table that
+ * HX_TABLE names or without, so that a table or a change of the model is judged without a job.
+ */
+#include "coll_tune.h"
+#include "bench_backend.h"
+#include "runtime/error.h"
+#include "whole_file.h"
+#include <json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN 12 /* of the worst */
+
+struct verdict {
+    char point[96], pick[HX_CANDIDATE_NAME_BYTES], best[HX_CANDIDATE_NAME_BYTES];
+    double pick_us, best_us, ratio;
+};
+
+struct tune_figure {
+    struct verdict *verdicts;
+    int n, unmeasured;
+};
+
+static void add_real(struct json_object *o, const char *name, double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.6g", value);
+    json_object_object_add(o, name, json_object_new_double_s(value, text));
+}
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+    json_object_object_add(o, name, json_object_new_string(text));
+}
+
+struct json_object *tune_judge_new(void)
+{
+    const struct hx_comm *comm = hx_world->comms;
+    struct json_object *doc = json_object_new_object(), *profile = json_object_new_object();
+    struct hx_net_profile net;
+    char shape[128];
+
+    hx_world_profile(hx_world, &net);
+    hx_shape_format(comm->shape, shape, sizeof(shape));
+    json_object_object_add(doc, "hierax_judgement", json_object_new_int(1));
+    add_text(doc, "hierax", hx_version());
+    add_text(doc, "shape", shape);
+    add_text(doc, "provider", net.provider ? net.provider : "");
+    add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
+    add_real(profile, "alpha_us", net.alpha_us);
+    add_real(profile, "gb_s", net.gb_s);
+    add_real(profile, "stream_gb_s", net.stream_gb_s);
+    add_real(profile, "message_us", net.message_us);
+    json_object_object_add(doc, "network", profile);
+    json_object_object_add(doc, "points", json_object_new_array());
+    return doc;
+}
+
+static void verdict_print(const struct verdict *v)
+{
+    printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v->point, v->ratio, v->pick, v->pick_us, v->best, v->best_us);
+}
+
+/* On rank 0. */
+void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey)
+{
+    struct json_object *p = json_object_new_object(), *plans = json_object_new_array();
+    int best = 0;
+
+    for (int i = 0; i < survey->n; i++) {
+        struct json_object *plan = json_object_new_object();
+        add_text(plan, "plan", survey->plans[i].name);
+        add_real(plan, "us", survey->plans[i].us);
+        add_real(plan, "predicted_us", survey->plans[i].predicted_us);
+        json_object_array_add(plans, plan);
+        best = survey->plans[i].us < survey->plans[best].us ? i : best;
+    }
+    add_text(p, "collective", hx_coll_name(point->coll));
+    json_object_object_add(p, "bytes", json_object_new_int64((int64_t)point->bytes));
+    json_object_object_add(p, "plans", plans);
+    json_object_array_add(json_object_object_get(doc, "points"), p);
+    fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
+            (unsigned long long)point->bytes, survey->plans[0].name, survey->plans[0].us, survey->plans[best].name,
+            survey->plans[best].us, survey->plans[0].us / survey->plans[best].us);
+}
+
+static int judgement_write(struct json_object *doc, const char *path)
+{
+    struct whole_file file;
+    FILE *out = whole_file_open(&file, path);
+
+    if (out)
+        fprintf(out, "%s\n", json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
+    if (whole_file_close(&file) == 0)
+        return 0;
+    fprintf(stderr, "coll_tune: %s: cannot write\n", path);
+    return -1;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct json_object *o, const char *name)
+{
+    struct json_object *value = json_object_object_get(o, name);
+    return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static double real_of(struct json_object *o, const char *name)
+{
+    struct json_object *value = json_object_object_get(o, name);
+    double real = json_object_is_type(value, json_type_object) ? 0 : json_object_get_double(value);
+    return isfinite(real) && real > 0 ? real : 0;
+}
+
+static int judged_open(struct tune_judged *j, struct json_object *doc, const char *path)
+{
+    struct json_object *net = json_object_object_get(doc, "network");
+    const char *provider = text_of(doc, "provider");
+    struct hx_net_profile profile = {.provider = provider,
+                                     .alpha_us = real_of(net, "alpha_us"),
+                                     .gb_s = real_of(net, "gb_s"),
+                                     .stream_gb_s = real_of(net, "stream_gb_s"),
+                                     .message_us = real_of(net, "message_us")};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_job job = {.llc_bytes = 32 << 20};
+    size_t bytes;
+
+    if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || real_of(doc, "ranks_per_cpu") < 1 ||
+        (j->shape->nnodes > 1 &&
+         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
+        fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
+        return -1;
+    }
+    job.cpus_per_node = j->shape->max_local / real_of(doc, "ranks_per_cpu");
+    if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
+        hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
+        return -1;
+    j->planner.cost.oversubscription = real_of(doc, "ranks_per_cpu"); /* of an emulated job more than its nodes tell */
+    if (j->env.table &&
+        hx_tuning_read(&j->env, j->shape->nnodes > 1 ? provider : NULL, &j->tuning, &bytes) != HX_SUCCESS)
+        return -1;
+    if (j->tuning)
+        hx_tuning_use(&j->planner, j->tuning, bytes);
+    return 0;
+}
+
+void tune_judged_free(struct tune_judged *j)
+{
+    if (!j)
+        return;
+    hx_planner_release(&j->planner);
+    hx_env_release(&j->env);
+    hx_shape_free(j->shape);
+    free(j->tuning);
+    free(j);
+}
+
+/* The planner's choice for a point by name. */
+static void choose(struct tune_judged *j, enum hx_coll coll, double bytes, char name[HX_CANDIDATE_NAME_BYTES])
+{
+    const char *fallback;
+    int pick, n;
+
+    bytes = coll == HX_COLL_BARRIER ? 1 : bytes;
+    n = hx_planner_candidates(&j->planner, coll, 0, HX_FOLDS_ALIKE, bytes, j->candidates, &fallback);
+    hx_planner_tuned(&j->planner, coll, 0, bytes, j->candidates, n, &pick);
+    if (pick < 0)
+        pick = hx_planner_best(&j->planner, j->candidates, n, bytes);
+    hx_candidate_name(&j->candidates[pick], name);
+}
+
+static int verdict_add(struct json_object *point, const char *pick, const char *shape, struct tune_figure *figure)
+{
+    struct json_object *plans = json_object_object_get(point, "plans");
+    struct verdict *more = realloc(figure->verdicts, (size_t)(figure->n + 1) * sizeof(*more)), *v = more + figure->n;
+    size_t n = json_object_is_type(plans, json_type_array) ? json_object_array_length(plans) : 0;
+
+    if (!more)
+        return -1;
+    figure->verdicts = more;
+    *v = (struct verdict){.best_us = INFINITY};
+    snprintf(v->pick, sizeof(v->pick), "%s", pick);
+    snprintf(v->point, sizeof(v->point), "%s %.0f on %s", text_of(point, "collective"), real_of(point, "bytes"), shape);
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(plans, i);
+        double us = real_of(plan, "us");
+        if (us > 0 && us < v->best_us) {
+            v->best_us = us;
+            snprintf(v->best, sizeof(v->best), "%s", text_of(plan, "plan"));
+        }
+        if (!strcmp(text_of(plan, "plan"), v->pick))
+            v->pick_us = us;
+    }
+    v->ratio = v->pick_us / v->best_us;
+    figure->n += v->pick_us > 0;
+    figure->unmeasured += v->pick_us <= 0;
+    return n ? 0 : -1;
+}
+
+static int point_judge(void *ctx, struct tune_judged *j, struct json_object *point)
+{
+    char pick[HX_CANDIDATE_NAME_BYTES], shape[64];
+    enum hx_coll coll;
+
+    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0)
+        return -1;
+    choose(j, coll, real_of(point, "bytes"), pick);
+    hx_shape_format(j->shape, shape, sizeof(shape));
+    return verdict_add(point, pick, shape, ctx);
+}
+
+int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *bytes,
+                     struct tune_plan plans[HX_MAX_CANDIDATES])
+{
+    struct json_object *list = json_object_object_get(point, "plans");
+    int n = json_object_is_type(list, json_type_array) ? (int)json_object_array_length(list) : 0;
+
+    if (hx_coll_parse(text_of(point, "collective"), coll) != 0 || n > HX_MAX_CANDIDATES)
+        return -1;
+    *bytes = *coll == HX_COLL_BARRIER ? 1 : real_of(point, "bytes");
+    for (int i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(list, (size_t)i);
+        plans[i] = (struct tune_plan){.us = real_of(plan, "us")};
+        snprintf(plans[i].name, sizeof(plans[i].name), "%s", text_of(plan, "plan"));
+    }
+    return n;
+}
+
+/* Every point of a file is shown to visit. 0, or -1 after printing why. */
+int tune_judgement_read(const char *path, struct tune_judged *j,
+                        int (*visit)(void *ctx, struct tune_judged *j, struct json_object *point), void *ctx)
+{
+    struct json_object *doc = json_object_from_file(path), *points = json_object_object_get(doc, "points");
+    size_t n = json_object_is_type(points, json_type_array) ? json_object_array_length(points) : 0;
+    int status = doc ? judged_open(j, doc, path) : -1;
+
+    if (!doc)
+        fprintf(stderr, "coll_tune: %s: %s", path, json_util_get_last_err());
+    for (size_t i = 0; status == 0 && i < n; i++)
+        if ((status = visit(ctx, j, json_object_array_get_idx(points, i))) < 0)
+            fprintf(stderr, "coll_tune: %s: point %zu is none\n", path, i + 1);
+    json_object_put(doc);
+    return status;
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------------- */
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct verdict *x = a, *y = b;
+    return (x->ratio < y->ratio) - (x->ratio > y->ratio);
+}
+
+static void figure_print(struct tune_figure *figure, int all)
+{
+    struct verdict *v = figure->verdicts;
+    int n = figure->n, above = 0;
+
+    qsort(v, (size_t)n, sizeof(*v), worst_first);
+    printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
+    for (int i = 0; i < n && (all || i < SHOWN); i++)
+        verdict_print(&v[i]);
+    for (int i = 0; i < n; i++)
+        above += v[i].ratio > 1.3;
+    printf("# %d points: chosen / best %.2f x at the median, %.2f x at worst; above 1.3 x: %d\n", n,
+           n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
+    if (figure->unmeasured)
+        printf("# %d more where what is chosen now was not measured\n", figure->unmeasured);
+}
+
+int tune_judge(const struct tune_options *o)
+{
+    struct tune_figure figure = {0};
+    int status = 0;
+
+    for (int f = 0; f < o->nfiles && status == 0; f++) {
+        struct tune_judged *j = calloc(1, sizeof(*j));
+        status = j && tune_judgement_read(o->files[f], j, point_judge, &figure) == 0 ? 0 : 2;
+        tune_judged_free(j);
+    }
+    if (status == 0)
+        figure_print(&figure, 0);
+    free(figure.verdicts);
+    return status;
+}
+
+int tune_judge_end(struct json_object *doc, const char *path)
+{
+    struct json_object *points = json_object_object_get(doc, "points");
+    size_t n = json_object_array_length(points);
+    struct tune_figure figure = {0};
+    int status = path ? judgement_write(doc, path) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *point = json_object_array_get_idx(points, i);
+        struct json_object *first = json_object_array_get_idx(json_object_object_get(point, "plans"), 0);
+        verdict_add(point, text_of(first, "plan"), text_of(doc, "shape"), &figure);
+    }
+    figure_print(&figure, 1);
+    free(figure.verdicts);
+    return status;
+}

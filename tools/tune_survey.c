@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All candidates of a point, measured beside the planner's own choice: races of a few at a time, in each of which that
+ * choice runs. So what drifts between the races does not count. */
+#include "coll_tune.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COSTLY 12.0 /* times the best prediction: not measured */
+
+static int by_prediction(const void *a, const void *b)
+{
+    const struct tune_plan *x = a, *y = b;
+    return (x->predicted_us > y->predicted_us) - (x->predicted_us < y->predicted_us);
+}
+
+/* As the world's own planner has it, by its table or else by the model. */
+static int plans_find(const struct tune_point *point, struct tune_survey *survey)
+{
+    struct hx_planner *planner = hx_world->comms->planner;
+    struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
+    double bytes = point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, most;
+    const struct hx_table_entry *tuned;
+    const char *fallback;
+    int n, pick;
+
+    if (!candidates)
+        return -1;
+    n = hx_planner_candidates(planner, point->coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback);
+    tuned = hx_planner_tuned(planner, point->coll, 0, bytes, candidates, n, &pick);
+    survey->n = n;
+    survey->costly = 0;
+    for (int i = 0; i < n; i++) {
+        survey->plans[i] = (struct tune_plan){
+            .predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes).total_us};
+        hx_candidate_name(&candidates[i], survey->plans[i].name);
+    }
+    int best = hx_planner_best(planner, candidates, n, bytes);
+    struct tune_plan first = survey->plans[pick >= 0 ? pick : best];
+    most = survey->plans[best].predicted_us * COSTLY;
+    first.slice_bytes = pick >= 0 ? tuned->slice_bytes : 0;
+    survey->plans[pick >= 0 ? pick : best] = survey->plans[0];
+    survey->plans[0] = first;
+    if (n > 1)
+        qsort(survey->plans + 1, (size_t)n - 1, sizeof(*survey->plans), by_prediction);
+    while (survey->n > 1 && most > 0 && survey->plans[survey->n - 1].predicted_us > most) {
+        survey->n--;
+        survey->costly++;
+    }
+    free(candidates);
+    return 0;
+}
+
+enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds,
+                               struct tune_survey *survey)
+{
+    struct tune_plan ways[TUNE_WAYS];
+    struct tune_race race;
+    double log_us = 0;
+    int races = 0, n;
+
+    if (plans_find(point, survey))
+        return TUNE_FAILED;
+    int all = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
+    for (int at = 1; at < survey->n || races == 0; at += n, races++) {
+        enum tune_outcome outcome;
+        n = survey->n - at < TUNE_WAYS - 1 ? survey->n - at : TUNE_WAYS - 1;
+        ways[0] = survey->plans[0];
+        memcpy(ways + 1, survey->plans + at, (size_t)n * sizeof(*ways));
+        if ((outcome = tuner_plans_race(t, point, ways, n + 1, seconds / (all > 0 ? all : 1), &race)) != TUNE_MEASURED)
+            return outcome;
+        for (int i = 0; i < n; i++)
+            survey->plans[at + i].us = race.laps[i + 1].ratio.median;
+        log_us += log(race.default_ns / 1e3);
+    }
+    survey->plans[0].us = exp(log_us / races);
+    for (int i = 1; i < survey->n; i++)
+        survey->plans[i].us *= survey->plans[0].us;
+    return TUNE_MEASURED;
+}
