@@ -160,7 +160,6 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);
-    model_set(&job->planner.cost, options);
 
     uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);
     uint64_t parts = hx_coll_has_blocks(coll) ? (uint64_t)job->shape->nranks : 1;
@@ -177,6 +176,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->folding, job->bytes, job->candidates, &job->fallback);
     candidates_keep(job, shape);
     table_use(job);
+    model_set(&job->planner.cost, options);
     uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
     if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)

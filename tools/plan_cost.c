@@ -44,7 +44,7 @@ static void line_fill(const struct plan_job *job, struct plan_line *line)
     for (int t = 0; t < PLAN_REST; t++) {
         make_free(&params, (enum plan_term)t);
         double after = hx_cost_of(&params, job->shape, line->candidate, job->bytes).total_us;
-        line->us[t] = before - after;
+        line->us[t] = before - after > 1e-9 * before ? before - after : 0; /* else it is rounding */
         before = after;
     }
     line->us[PLAN_REST] = before > 1e-9 ? before : 0;
