@@ -8,7 +8,7 @@ passes() {
     local n=$1 nodes=$2 mode=$3 options=()
     shift 3
     [ "$nodes" = 1 ] || options=(--nodes "$nodes")
-    timeout 60 env "$@" "$run" -n "$n" "${options[@]}" -- "$here/collectives" "$mode" >"$tmp/out" 2>"$tmp/err" ||
+    timeout 200 env "$@" "$run" -n "$n" "${options[@]}" -- "$here/collectives" "$mode" >"$tmp/out" 2>"$tmp/err" ||
         { fail "-n $n --nodes $nodes $mode $*: exit $?"; tail -n 5 "$tmp/err" >&2; }
 }
 
