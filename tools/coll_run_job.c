@@ -292,8 +292,9 @@ static void await_dead(const struct job *job)
     siginfo_t info = {.si_pid = 0};
     int aborted, dead;
 
+    hx_store_serve(job->store); /* it may have happened since the store was served */
     hx_store_failure(job->store, &aborted, &dead);
-    for (int i = 0; i < 200 && dead >= 0 && job->ranks[dead].pid > 0 && info.si_pid == 0; i++) {
+    for (int i = 0; i < 1000 && dead >= 0 && job->ranks[dead].pid > 0 && info.si_pid == 0; i++) {
         nanosleep(&millisecond, NULL);
         waitid(P_PID, (id_t)job->ranks[dead].pid, &info, WEXITED | WNOHANG | WNOWAIT);
     }
