@@ -55,10 +55,12 @@ sed 's/"net_alpha_us": [0-9.e+-]*/"net_alpha_us": 777/' model.json >planted.json
 HX_TABLE=planted.json "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" >out 2>err || fail "coll_info with a model: $(cat err)"
 grep -Eq 'net_alpha_us +777 .*table' out || { fail "the planted model is not in force"; cat out >&2; }
 HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 4 --nodes 2 -- "$bench" bcast --min 8 --max 8 --repetitions 3 >out 2>err
-grep -Eq 'bcast of 8 bytes: .* predicted [78][0-9][0-9]' err || { fail "the planner does not go by the model"; cat err >&2; }
+# What the node adds to that was measured, beside whatever else was going on.
+sed -n 's/.*bcast of 8 bytes: .* predicted \([0-9.]*\) us.*/\1/p' err | awk '$1 >= 777 { found = 1 } END { exit !found }' ||
+    { fail "the planner does not go by the model"; cat err >&2; }
 
 # ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
-tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 5s -o judged.json
+tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 10s -o judged.json
 has out "# 4 points: chosen / best" "judge"
 says "# 4 points: chosen / best" 0 judge judged.json
 says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
@@ -78,7 +80,8 @@ sed -e '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "flat(ring)"/' \
 [ "$(plan_of planted.json 2 1 allreduce 512)" = "flat(ring)" ] || { fail "the planted all-reduce is not used"; cat err >&2; }
 [ "$(plan_of planted.json 2 1 allreduce 1M)" = "flat(ring)" ] || { fail "the last entry has no open end"; cat err >&2; }
 [ "$(plan_of planted.json 4 2 bcast 8)" = "flat(binomial)" ] || { fail "the planted broadcast is not used"; cat err >&2; }
-[ "$(plan_of planted.json 3 1 allreduce 512)" = "$(plan_of "" 3 1 allreduce 512)" ] || fail "the table is used for another shape"
+HX_EXPLAIN=1 plan_of planted.json 3 1 allreduce 512 >out # the table's cost model holds there, not its entries
+grep -q 'hierax plan: allreduce' err && ! grep -q "by the table" err || { fail "the table is used for another shape"; cat err >&2; }
 HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 2 -- "$bench" allreduce --min 512 --max 512 --repetitions 3 >out 2>err
 has err "by the table" "HX_EXPLAIN"
 
