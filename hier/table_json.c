@@ -204,6 +204,8 @@ static void read_models(struct reader *r, struct json_object *root, struct hx_ta
             read_model(r, &model);
         if (r->status == HX_SUCCESS && hx_table_model(table, model.provider))
             refuse(r, at, "this provider has a model already", "");
+        else if (r->status == HX_SUCCESS && table->nmodels == HX_TABLE_MODELS)
+            refuse(r, at, "there are too many models", "");
         else if (r->status == HX_SUCCESS)
             r->status = hx_table_model_add(table, &model);
         at = hx_place_next(r->text, at);

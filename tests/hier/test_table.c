@@ -241,6 +241,23 @@ static void faults_are_told_with_their_line(void **state)
     unlink(path);
 }
 
+static void more_models_than_a_table_holds_are_told(void **state)
+{
+    char text[4096];
+    int n = snprintf(text, sizeof(text), "{\"hierax_table\": 1, \"hierax\": \"0.1.0\", "
+                                         "\"machine\": {\"cpu\": \"c\", \"cpus\": 2}, \"models\": [\n");
+
+    (void)state;
+    for (int i = 0; i <= HX_TABLE_MODELS; i++)
+        n += snprintf(text + n, sizeof(text) - (size_t)n,
+                      "{\"provider\": \"p%d\", \"net_alpha_us\": 1, \"net_gb_s\": 1, \"stream_gb_s\": 1, "
+                      "\"message_us\": 1, \"points\": 1}%s\n", i, i < HX_TABLE_MODELS ? "," : "");
+    n += snprintf(text + n, sizeof(text) - (size_t)n, "], \"entries\": []}\n");
+    assert_int_equal(read_bytes(text, (size_t)n), HX_ERR_ENV);
+    assert_non_null(strstr(hx_last_detail(), ":10:1: there are too many models"));
+    unlink(path);
+}
+
 /* Cut anywhere; one byte changed anywhere; what is refused is refused in order, and nothing is read beyond the end (sanitizers tell). */
 static void broken_files_do_no_harm(void **state)
 {
@@ -271,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_file_is_read_as_written),
         cmocka_unit_test(models_are_read_as_written),
         cmocka_unit_test(faults_are_told_with_their_line),
+        cmocka_unit_test(more_models_than_a_table_holds_are_told),
         cmocka_unit_test(broken_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
