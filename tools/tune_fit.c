@@ -8,7 +8,7 @@
 #include "tune_fit.h"
 #include <math.h>
 
-#define EQUAL 0.08     /* predictions this near (logarithm) share the choice */
+#define EQUAL 0.04     /* predictions this near (logarithm) share the choice */
 #define OFF 0.02       /* weight of a squared logarithm of measured / predicted */
 #define MOVED 0.002    /* weight of a squared logarithm of new / old */
 #define FIRST_STEP 1.0 /* a logarithm */
