@@ -59,7 +59,7 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 {
-    if (coll == HX_COLL_GATHER || coll == HX_COLL_ALLTOALL || hx_coll_is_scan(coll))
+    if ((coll == HX_COLL_GATHER && lanes == 1) || coll == HX_COLL_ALLTOALL || hx_coll_is_scan(coll))
         return coll;
     if (coll == HX_COLL_REDUCE)
         return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
@@ -68,7 +68,7 @@ enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
 {
-    if ((coll == HX_COLL_BCAST && lanes == 1) || coll == HX_COLL_SCATTER)
+    if ((coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) && lanes == 1)
         return coll;
     if (coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST)
         return HX_COLL_ALLGATHER;
@@ -87,7 +87,7 @@ int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
 
 int hx_candidate_takes_lanes(enum hx_coll coll)
 {
-    return coll != HX_COLL_BARRIER && coll != HX_COLL_GATHER && coll != HX_COLL_SCATTER && !hx_coll_is_scan(coll);
+    return coll != HX_COLL_BARRIER && !hx_coll_is_scan(coll);
 }
 
 /* On so many? With traffic a rank must carry no other's lane. */
@@ -103,8 +103,9 @@ static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
 {
     int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
-    const char *before = candidate->coll == HX_COLL_ALLGATHER ? "gather" : one ? "-" : "scatter";
-    int scatters = candidate->coll == HX_COLL_REDUCE_SCATTER || candidate->coll == HX_COLL_ALLTOALL;
+    int gathers = candidate->coll == HX_COLL_ALLGATHER || candidate->coll == HX_COLL_GATHER;
+    const char *before = gathers ? "gather" : one ? "-" : "scatter";
+    int scatters = candidate->coll == HX_COLL_REDUCE_SCATTER || candidate->coll == HX_COLL_ALLTOALL || candidate->coll == HX_COLL_SCATTER;
     const char *after = scatters ? "scatter" : one ? "-" : "gather";
     if (candidate->coll == HX_COLL_BARRIER) {
         before = "arrive";

@@ -31,9 +31,11 @@ int hx_composer_carrier(const struct composer *c, int lane, int node)
     return (from + c->shape->local_of[c->candidate->root]) % hx_shape_node_size(c->shape, node);
 }
 
-/* The ranks of a node that lane covers, as plan blocks. */
+/* Of the blocks that pass from or to a root those of its own node stay there. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node)
 {
+    if (hx_coll_is_rooted(c->plan->coll) && node == root_node(c))
+        return;
     for (int local = covers_from(c, lane, node); local < covers_from(c, lane + 1, node); local++)
         hx_lists_item(l, hx_shape_member(c->shape, node, local));
 }
@@ -354,39 +356,58 @@ static void compose_reduce(struct composer *c)
         fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
 }
 
-/* WORK of a leader, other than the root: the blocks of its node's ranks. */
-static void leader_work_give(struct composer *c)
+/* WORK of a gather's or scatter's carrier: what it passes on between the root and other nodes, or between these and the
+ * ranks of its own; not the root's, nor where everybody carries its own block. */
+static void passed_work_give(struct composer *c, int at_root, int few_lanes)
 {
     struct hx_lists l;
 
-    if (c->local != hx_composer_carrier(c, 0, c->node) || c->rank == c->candidate->root || c->n == 1)
+    if (c->rank == c->candidate->root || (!at_root && !few_lanes))
         return;
+    if (at_root) {
+        hx_composer_work(c);
+        return;
+    }
     hx_lists_open(&l, 1);
-    hx_composer_covered(c, &l, 0, c->node);
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (hx_composer_carrier(c, lane, c->node) == c->local)
+            hx_composer_covered(c, &l, lane, c->node);
     hx_lists_block_end(&l);
     work_take(c, &l);
 }
 
-/* Leaders gather into WORK, the root into OUT. A rank alone on its node has its block in IN. */
+/* Carriers gather into WORK, the root into OUT: at first from its own node, at last what the lanes bring to the others there. */
 static void compose_gather(struct composer *c)
 {
+    int lanes = c->candidate->lanes, at_root = c->node == root_node(c), few_lanes = lanes < c->n;
+    const struct hx_algorithm *first = c->candidate->first;
     enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
 
-    leader_work_give(c);
-    if (c->n > 1)
-        hx_composer_build(c, own_stage(c, 0, HX_IN, mine), c->candidate->first->name, c->candidate->first->build);
-    hx_composer_lanes(c, 1, c->n > 1 ? mine : HX_IN, mine);
+    passed_work_give(c, at_root, few_lanes);
+    if (at_root || (few_lanes && lanes == 1))
+        hx_composer_build(c, own_stage(c, 0, HX_IN, mine), first ? first->name : "gather", first ? first->build : hx_gather_nary);
+    else if (few_lanes)
+        hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, mine);
+    hx_composer_lanes(c, 1, at_root || few_lanes ? mine : HX_IN, mine);
+    if (at_root && lanes > 1 && c->n > 1)
+        fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
 }
 
-/* The root hands out from IN, its node's blocks too; the other leaders from WORK. */
+/* The other way round: the root hands out from IN, first to the carriers of its node what is for other nodes. */
 static void compose_scatter(struct composer *c)
 {
-    enum hx_space mine = c->n == 1 ? HX_OUT : c->rank == c->candidate->root ? HX_IN : HX_WORK;
+    int lanes = c->candidate->lanes, at_root = c->node == root_node(c), few_lanes = lanes < c->n;
+    const struct hx_algorithm *last = c->candidate->last;
+    enum hx_space mine = c->rank == c->candidate->root ? HX_IN : at_root || few_lanes ? HX_WORK : HX_OUT;
 
-    leader_work_give(c);
-    hx_composer_lanes(c, 1, HX_IN, mine);
-    if (c->n > 1)
-        hx_composer_build(c, own_stage(c, 2, mine, HX_OUT), c->candidate->last->name, c->candidate->last->build);
+    passed_work_give(c, at_root, few_lanes);
+    if (at_root && lanes > 1 && c->n > 1)
+        fixed_stage(c, 0, "scatter", hx_scatter_nary, mine, mine);
+    hx_composer_lanes(c, 1, mine, mine);
+    if (at_root || (few_lanes && lanes == 1))
+        hx_composer_build(c, own_stage(c, 2, mine, HX_OUT), last ? last->name : "scatter", last ? last->build : hx_scatter_nary);
+    else if (few_lanes)
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, mine, HX_OUT);
 }
 
 /* IN is a token; there is nothing to be had from it. */

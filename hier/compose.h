@@ -10,8 +10,9 @@
  *                   one lane: inter broadcast  ->  intra broadcast
  *   reduce          intra reduce-scatter  ->  inter reduction of every lane  ->  root's node: gather from the lanes
  *                   one lane: intra reduction  ->  inter reduction
- *   gather          intra gather to every node's leader  ->  inter gather from the leaders
- *   scatter         inter scatter to the leaders  ->  intra scatter
+ *   gather          intra gather (fewer lanes than members)  ->  inter gather on every lane  ->  root's node: gather from the lanes
+ *                   the blocks of the root's own node go straight to the root
+ *   scatter         root's node: scatter over the lanes  ->  inter scatter on every lane  ->  intra scatter (fewer lanes than members)
  *   all-to-all      intra all-to-all: who carries a lane takes what goes to the ranks it covers, on all nodes  ->  inter all-to-all on every
  *                   lane  ->  intra scatter (fewer lanes than members)
  *   with counts     intra all-to-all of these  ->  short blocks as above, on as many lanes as the fullest node has ranks  ->  long ones

@@ -207,6 +207,12 @@ static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds,
     return (rounds - 1) / (slices < 1 ? 1 : slices > most ? most : slices);
 }
 
+/* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots, or get them from his. */
+static double parts_us(const struct hx_cost_params *p, int n, double bytes)
+{
+    return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+}
+
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
@@ -236,7 +242,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
-        return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+        return parts_us(p, n, bytes);
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
         return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
@@ -244,6 +250,17 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     return rounds * (p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
            (vectors + pipeline_fill(algorithm, rounds, bytes / FINE_SLICE_BYTES)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
                p->oversubscription;
+}
+
+/* The stages inside the nodes of a gather or scatter: every node's own blocks; with several lanes, what the other nodes' carriers
+ * hand the root or get from it. */
+static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, double bytes)
+{
+    const struct hx_algorithm *part = candidate->first ? candidate->first : candidate->last;
+    double own = bytes / shape->nnodes;
+
+    return part ? intra_stage_us(p, part, shape->max_local, 1, own)
+                : parts_us(p, shape->max_local, own) + parts_us(p, candidate->lanes, bytes - own);
 }
 
 /* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
@@ -300,13 +317,15 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         if (hx_coll_has_traffic(candidate->coll)) /* counts, then short blocks, and a look at each of the long ones, which there may be */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG) + switches(params)) +
                              2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 + shape->nranks * EMPTY_STEP * params->intra_alpha_us;
-        if (candidate->first)
+        if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll))
+            cost.intra_us += blocks_us(params, shape, candidate, bytes);
+        else if (candidate->first)
             cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_ALLGATHER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
-        if (candidate->last)
+        if (candidate->last && candidate->coll != HX_COLL_SCATTER)
             cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* arrive and release */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) +

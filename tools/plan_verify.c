@@ -166,8 +166,8 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
 
     candidate->lanes = flat ? 0 : 1;
     candidate->channels = 0;
-    if (!flat && ((candidate->first && candidate->first->coll != hx_candidate_first(candidate->coll, 1)) ||
-                  (candidate->last && candidate->last->coll != hx_candidate_last(candidate->coll, 1))))
+    if (!flat && ((candidate->first ? candidate->first->coll : HX_COLL_COUNT) != hx_candidate_first(candidate->coll, 1) ||
+                  (candidate->last ? candidate->last->coll : HX_COLL_COUNT) != hx_candidate_last(candidate->coll, 1)))
         candidate->lanes = 2; /* these parts are for several lanes only */
     if (!plan_uses(t->options, candidate) || t->number++ != t->mine)
         return;

@@ -150,12 +150,40 @@ static void channels_fill_the_link(void **state)
     hx_shape_free(shape);
 }
 
+/* So do a gather and a scatter from lanes, unless the copies inside the root's node cost more: on nodes with fewer cores than ranks. */
+static void lanes_fill_the_roots_link(void **state)
+{
+    static const enum hx_coll colls[] = {HX_COLL_GATHER, HX_COLL_SCATTER};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("4x4", error);
+    struct hx_cost_params params;
+
+    (void)state;
+    assert_non_null(shape);
+    for (int i = 0; i < 12; i++) {
+        struct hx_candidate one = {.coll = colls[i % 2], .lanes = 1, .inter = find(colls[i % 2], "flat")}, all = one;
+        int full = i / 2 % 2 ? 4 : 1, crowded = i / 4 == 1, short_vector = i / 4 == 2;
+        const struct hx_algorithm **part = one.coll == HX_COLL_GATHER ? &one.first : &one.last;
+        double bytes = short_vector ? 64 : 64e6;
+        *part = hx_algorithm_find(one.coll, HX_SCOPE_INTRA, "nary");
+        all.lanes = 4;
+        assert_true(hx_candidate_fits(&one, shape));
+        assert_true(hx_candidate_fits(&all, shape));
+        hx_cost_defaults(&params, crowded ? 32 : 1);
+        params.stream_gb_s = params.net_gb_s / full;
+        assert_int_equal(hx_cost_of(&params, shape, &all, bytes).total_us < hx_cost_of(&params, shape, &one, bytes).total_us,
+                         full == 4 && !crowded && !short_vector);
+    }
+    hx_shape_free(shape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(channels_fill_the_link),
+        cmocka_unit_test(lanes_fill_the_roots_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
