@@ -79,7 +79,7 @@ for lanes in 1 2 3; do
     passes 6 2 short HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K
     passes 5 2 short HX_LANES=$lanes HX_ALLREDUCE=ring HX_REDUCE_SCATTER=ring HX_ALLGATHER=ring HX_CHUNK=4K
 done
-passes 6 3,1,2 counts HX_ALLTOALLV=hier HX_CHECK=1 # some ranks alone, others carrying several lanes
+passes 6 3,1,2 counts HX_ALLTOALLV=hier HX_LANES=3 HX_CHECK=1 # some ranks alone, others carrying several lanes
 passes 5 2 counts HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
 passes 7 4 short HX_RING_ORDER=auto HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring HX_INTER_BCAST=chain HX_CHECK=1
 finish
