@@ -29,6 +29,8 @@ struct hx_cost {
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
 #define HX_COST_PARAMETERS 8
+#define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
+#define HX_COST_MOST 1e6
 struct hx_cost_parameter {
     const char *name;
     size_t offset; /* of a double in struct hx_cost_params */

@@ -161,8 +161,6 @@ static void read_machine(struct reader *r, struct hx_table *table)
     r->at = root_at;
 }
 
-#define PARAMETER_LEAST 1e-6 /* what no machine has, and no formula overflows by */
-#define PARAMETER_MOST 1e6
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
@@ -173,7 +171,7 @@ static void read_model(struct reader *r, struct hx_table_model *model)
         if (hx_cost_parameters[k].net != (model->provider[0] != 0))
             continue;
         model->values[k] = read_number(r, name);
-        if (model->values[k] < PARAMETER_LEAST || model->values[k] > PARAMETER_MOST)
+        if (model->values[k] < HX_COST_LEAST || model->values[k] > HX_COST_MOST)
             bad(r, " is out of range", name);
     }
 }

@@ -24,14 +24,12 @@ struct hx_shape *plan_shape_parse(const char *text)
 
 static void model_set(struct hx_cost_params *params, const struct plan_options *options)
 {
-    int given = 0;
+    double message_us = params->message_us, stream_gb_s = params->stream_gb_s;
 
     for (int i = 0; i < HX_COST_PARAMETERS; i++)
-        if (options->model[i] > 0) {
+        if (options->model[i] > 0)
             *hx_cost_parameter(params, i) = options->model[i];
-            given = 1;
-        }
-    if (given)
+    if (params->message_us != message_us || params->stream_gb_s != stream_gb_s)
         hx_cost_cut(params);
 }
 

@@ -251,7 +251,7 @@ static int model_end(struct tune_run *run)
 {
     const char *page = run->o->bench.report.html;
 
-    if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->table,
+    if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
                          page && !strcmp(page, "-") ? stderr : stdout))
         return -1;
     return hx_table_write(run->table, run->output) == HX_SUCCESS ? 0 : -1;
@@ -288,8 +288,14 @@ static int run_all(struct tune_run *run)
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
     if (run->o->command != TUNE_RUN && !(run->survey = malloc(sizeof(*run->survey))))
         bench_backend_abort(1);
+    if (run->npoints == 0) {
+        if (run->job.rank == 0)
+            fprintf(stderr, "coll_tune: none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu\n",
+                    (unsigned long long)run->o->bench.min_bytes, (unsigned long long)run->o->bench.max_bytes);
+        return 2;
+    }
     if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
-        run->judgement = tune_judge_new();
+        bad = (run->judgement = tune_judge_new(run->o->output)) ? 0 : 2;
     else if (run->job.rank == 0)
         bad = table_open(run);
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))

@@ -103,9 +103,9 @@ enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *poi
                                struct tune_survey *survey);
 
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
- * names one. */
+ * names one. New: NULL after printing why it could not be written, or not be judged. */
 struct json_object;
-struct json_object *tune_judge_new(void);
+struct json_object *tune_judge_new(const char *path);
 void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey);
 int tune_judge_end(struct json_object *doc, const char *path); /* 0, or -1 after printing why */
 /* The figure of such files, by the planner as it is. The exit status. */
@@ -116,6 +116,7 @@ struct tune_judged {
     struct hx_shape *shape;
     struct hx_planner planner;
     struct hx_env env;
+    struct hx_table_machine machine; /* that was measured */
     void *tuning;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
 };
@@ -137,8 +138,9 @@ struct tune_fitting {
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, double bytes,
                      const struct tune_plan *plans, int n);
 /* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print
- * it. Of no points nothing. 0, or -1 after printing why. */
-int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, struct hx_table *table, FILE *out);
+ * it. Of no points nothing, and a model of more points than these stays unless always. 0, or -1 after printing why. */
+int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
+                     FILE *out);
 /* The command, of files. The exit status. */
 int tune_model(const struct tune_options *o);
 

@@ -64,7 +64,8 @@ double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans
             again = 0;
             for (int k = 0; k < 2 * HX_COST_PARAMETERS; k++) {
                 struct hx_cost_params tried = *params;
-                *hx_cost_parameter(&tried, k / 2) *= exp(k % 2 ? step : -step);
+                double *value = hx_cost_parameter(&tried, k / 2);
+                *value = fmin(fmax(*value * exp(k % 2 ? step : -step), HX_COST_LEAST), HX_COST_MOST);
                 double now = loss(&tried, &prior, plans, n);
                 if (now < least) {
                     *params = tried;

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SHOWN 12 /* of the worst */
 
@@ -38,17 +39,52 @@ static void add_text(struct json_object *o, const char *name, const char *text)
     json_object_object_add(o, name, json_object_new_string(text));
 }
 
-struct json_object *tune_judge_new(void)
+/* Nothing is lost: no table, nor what took minutes to measure. */
+static int output_check(const char *path)
+{
+    char error[OPTION_TEXT_BYTES];
+    struct json_object *there = NULL;
+    int bad = whole_file_check("output", path, error) != 0;
+
+    if (!bad && (there = access(path, F_OK) == 0 ? json_object_from_file(path) : NULL) &&
+        json_object_object_get_ex(there, "hierax_table", NULL)) {
+        snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
+        bad = 1;
+    }
+    json_object_put(there);
+    if (bad)
+        fprintf(stderr, "coll_tune: %s\n", error);
+    return bad ? -1 : 0;
+}
+
+struct json_object *tune_judge_new(const char *path)
 {
     const struct hx_comm *comm = hx_world->comms;
-    struct json_object *doc = json_object_new_object(), *profile = json_object_new_object();
+    struct json_object *doc, *profile, *machine;
+    struct hx_table *here;
     struct hx_net_profile net;
-    char shape[128];
+    char shape[1024];
 
+    if (path && output_check(path))
+        return NULL;
+    if (hx_shape_format(comm->shape, shape, sizeof(shape)) >= (int)sizeof(shape) ||
+        !hx_shape_is_in_order(comm->shape)) {
+        fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
+                        "characters to write\n", sizeof(shape));
+        return NULL;
+    }
+    if (!(here = hx_table_new())) {
+        fprintf(stderr, "coll_tune: no memory\n");
+        return NULL;
+    }
+    doc = json_object_new_object(), profile = json_object_new_object(), machine = json_object_new_object();
     hx_world_profile(hx_world, &net);
-    hx_shape_format(comm->shape, shape, sizeof(shape));
     json_object_object_add(doc, "hierax_judgement", json_object_new_int(1));
-    add_text(doc, "hierax", hx_version());
+    add_text(doc, "hierax", here->machine.hierax);
+    add_text(machine, "cpu", here->machine.cpu);
+    json_object_object_add(machine, "cpus", json_object_new_int(here->machine.cpus));
+    json_object_object_add(doc, "machine", machine);
+    hx_table_free(here);
     add_text(doc, "shape", shape);
     add_text(doc, "provider", net.provider ? net.provider : "");
     add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
@@ -119,7 +155,7 @@ static double real_of(struct json_object *o, const char *name)
 
 static int judged_open(struct tune_judged *j, struct json_object *doc, const char *path)
 {
-    struct json_object *net = json_object_object_get(doc, "network");
+    struct json_object *net = json_object_object_get(doc, "network"), *machine = json_object_object_get(doc, "machine");
     const char *provider = text_of(doc, "provider");
     struct hx_net_profile profile = {.provider = provider,
                                      .alpha_us = real_of(net, "alpha_us"),
@@ -136,6 +172,9 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
         fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
         return -1;
     }
+    snprintf(j->machine.hierax, sizeof(j->machine.hierax), "%s", text_of(doc, "hierax"));
+    snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
+    j->machine.cpus = (int)real_of(machine, "cpus");
     job.cpus_per_node = j->shape->max_local / real_of(doc, "ranks_per_cpu");
     if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
         hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
@@ -261,7 +300,8 @@ static void figure_print(struct tune_figure *figure, int all)
     struct verdict *v = figure->verdicts;
     int n = figure->n, above = 0;
 
-    qsort(v, (size_t)n, sizeof(*v), worst_first);
+    if (n)
+        qsort(v, (size_t)n, sizeof(*v), worst_first);
     printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
     for (int i = 0; i < n && (all || i < SHOWN); i++)
         verdict_print(&v[i]);

@@ -5,6 +5,7 @@
 #include "tune_fit.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, double bytes,
                      const struct tune_plan *plans, int n)
@@ -59,12 +60,17 @@ static int has(const struct tune_fitting *f, int net)
     return 0;
 }
 
-int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, struct hx_table *table, FILE *out)
+int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
+                     FILE *out)
 {
     struct hx_cost_params params = planner->cost;
     const struct hx_table_model *node = hx_table_model(table, ""), *net = hx_table_model(table, planner->provider);
-    int status = 0;
+    int known = node && (!net || node->points > net->points) ? node->points : net ? net->points : 0, status = 0;
 
+    if (!always && known > f->points) { /* what a run goes on with, or some collectives, is not worth what all were */
+        fprintf(out, "# model: as it was, fitted to %d points; there are %d new ones\n", known, f->points);
+        return 0;
+    }
     if (node)
         hx_table_model_use(node, &params);
     if (net)
@@ -75,9 +81,12 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, s
         status = model_put(f, "", &params, table, out);
     if (status == 0 && planner->provider[0] && has(f, 1))
         status = model_put(f, planner->provider, &params, table, out);
-    free(f->plans);
-    *f = (struct tune_fitting){0};
     return status;
+}
+
+static int same_machine(const struct hx_table_machine *a, const struct hx_table_machine *b)
+{
+    return !strcmp(a->hierax, b->hierax) && !strcmp(a->cpu, b->cpu) && a->cpus == b->cpus;
 }
 
 static int point_visit(void *ctx, struct tune_judged *j, struct json_object *point)
@@ -90,40 +99,64 @@ static int point_visit(void *ctx, struct tune_judged *j, struct json_object *poi
     return n < 0 ? -1 : tune_fitting_add(ctx, &j->planner, coll, bytes, plans, n);
 }
 
-/* The table, if it is there, else a new one. */
-static struct hx_table *table_get(const char *path)
+/* The table, if it is there, else a new one of the machine that was measured. */
+static struct hx_table *table_get(const char *path, const struct hx_table_machine *machine)
 {
     struct hx_table *table = NULL;
-    FILE *there = fopen(path, "re");
 
-    if (!there)
-        return hx_table_new();
-    fclose(there);
-    return hx_table_read(path, &table) == HX_SUCCESS ? table : NULL; /* it has told why */
+    if (access(path, F_OK) != 0) {
+        if ((table = hx_table_new()))
+            table->machine = *machine;
+        return table;
+    }
+    if (hx_table_read(path, &table) != HX_SUCCESS)
+        return NULL; /* it has told why */
+    if (same_machine(&table->machine, machine))
+        return table;
+    fprintf(stderr, "coll_tune: --output=%s: it is of Hierax %s on %d x \"%s\", ", path, table->machine.hierax,
+            table->machine.cpus, table->machine.cpu);
+    fprintf(stderr, "what was measured is of Hierax %s on %d x \"%s\"\n", machine->hierax, machine->cpus, machine->cpu);
+    hx_table_free(table);
+    return NULL;
+}
+
+/* One file more. The network's parameters are those of one provider, and all of one machine; *of: a job that has the
+ * provider. 0, or -1 after printing why. */
+static int job_add(struct tune_fitting *f, const char *const *paths, struct tune_judged **jobs, int i, int *of)
+{
+    const char *path = paths[i];
+    const char *provider, *first = jobs[*of] ? jobs[*of]->planner.provider : "";
+
+    if (!(jobs[i] = calloc(1, sizeof(*jobs[i]))) || tune_judgement_read(path, jobs[i], point_visit, f) != 0)
+        return -1;
+    provider = jobs[i]->planner.provider;
+    if (provider[0] && first[0] && strcmp(provider, first) != 0) {
+        fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", path, provider, paths[*of], first);
+        return -1;
+    }
+    if (!same_machine(&jobs[i]->machine, &jobs[0]->machine)) {
+        fprintf(stderr, "coll_tune: %s and %s were measured on unlike machines: fit them apart\n", path, paths[0]);
+        return -1;
+    }
+    if (provider[0] && !first[0])
+        *of = i;
+    return 0;
 }
 
 int tune_model(const struct tune_options *o)
 {
     const char *output = o->output ? o->output : TUNE_OUTPUT;
     struct tune_judged **jobs = calloc((size_t)o->nfiles, sizeof(*jobs));
-    struct hx_table *table = table_get(output);
+    struct hx_table *table = NULL;
     struct tune_fitting f = {0};
-    int status = jobs && table ? 0 : 2, of = 0;
+    int status = jobs ? 0 : 2, of = 0;
 
-    for (int i = 0; i < o->nfiles && status == 0; i++) {
-        jobs[i] = calloc(1, sizeof(*jobs[i]));
-        status = jobs[i] && tune_judgement_read(o->files[i], jobs[i], point_visit, &f) == 0 ? 0 : 2;
-        if (status == 0 && jobs[i]->planner.provider[0])
-            of = i;
-        if (status == 0 && jobs[i]->planner.provider[0] &&
-            strcmp(jobs[i]->planner.provider, jobs[of]->planner.provider) != 0) {
-            fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", o->files[i],
-                    jobs[i]->planner.provider, o->files[of], jobs[of]->planner.provider);
-            status = 2;
-        }
-    }
+    for (int i = 0; i < o->nfiles && status == 0; i++)
+        status = job_add(&f, o->files, jobs, i, &of) == 0 ? 0 : 2;
+    if (status == 0 && !(table = table_get(output, &jobs[0]->machine)))
+        status = 2;
     if (status == 0 &&
-        (tune_fitting_end(&f, &jobs[of]->planner, table, stdout) || hx_table_write(table, output) != HX_SUCCESS))
+        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, stdout) || hx_table_write(table, output) != HX_SUCCESS))
         status = 2;
     for (int i = 0; jobs && i < o->nfiles; i++)
         tune_judged_free(jobs[i]);

@@ -209,7 +209,11 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
-    else if (tune_is_job(o) && o->bench.max_bytes && o->bench.min_bytes > o->bench.max_bytes)
+    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || report_wanted(&o->bench.report)))
+        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
+                 o->resume ? "resume" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
+                 command_names[o->command - TUNE_CHECK]);
+    else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);
     else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, output))
@@ -222,18 +226,19 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     const char *names[BENCH_COLLECTIVES + 1];
 
     *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)),
-                               .bench = {.min_bytes = 8,  .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
+                               .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
     option_command_line(argc, argv, o->bench.command);
     if (!o->files) {
         snprintf(o->error, sizeof(o->error), "no memory");
         return;
     }
-    if (argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0)
-        together_check(&p);
-    if (o->bench.max_bytes == 0)
+    int parsed = argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0;
+    if (o->bench.max_bytes == UINT64_MAX)
         o->bench.max_bytes = o->command == TUNE_JUDGE ? 16 << 20 : o->command == TUNE_MODEL ? 1 << 20 : 4 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)
         o->bench.ncollectives = tunable(names, o->bench.collectives);
+    if (parsed)
+        together_check(&p);
 }

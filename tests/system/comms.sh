@@ -4,7 +4,7 @@
 # TEST_SEED draws others, TEST_OPERATIONS more.
 . "$(dirname "$0")/common.sh"
 
-operations=${TEST_OPERATIONS:-20000} growth=10000
+operations=${TEST_OPERATIONS:-10000} growth=10000
 [ -z "${TEST_SANITIZER:-}" ] || { operations=3000; growth=0; } # a sanitizer keeps what is freed
 seed=${TEST_SEED:-1}
 

@@ -67,6 +67,20 @@ says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
 says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
 says "it is no file of coll_tune judge" 2 judge t.json
+for provider in efa tcp; do
+    printf '{"hierax_judgement": 1, "machine": {"cpu": "x", "cpus": 2}, "shape": "2x1", "provider": "%s", "ranks_per_cpu": 1, "network": %s, "points": []}' \
+        $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "message_us": 0.3}' >$provider.json
+done
+says "# 0 points" 0 judge efa.json
+says "tcp.json is of provider tcp, efa.json of efa: fit them apart" 2 model efa.json tcp.json -o apart.json
+says "unlike machines" 2 model judged.json efa.json -o apart.json
+says "t.json: it is of Hierax" 2 model efa.json -o t.json
+[ ! -e apart.json ] || fail "a refused fit is written"
+says "it is a table" 2 judge --collectives barrier -o t.json
+says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
+says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
+says "option --resume is not one of coll_tune model" 2 model --resume
+says "--min=8388608 is above --max=4194304" 2 --min 8M
 head -c 200 judged.json >cut.json
 says "cut.json" 2 judge cut.json
 
