@@ -15,7 +15,7 @@ static int covers_from(const struct composer *c, int lane, int node)
     return hx_lane_carrier(lane, c->candidate->lanes, hx_shape_node_size(c->shape, node));
 }
 
-static int root_node(const struct composer *c)
+int hx_composer_root_node(const struct composer *c)
 {
     return c->shape->node_of[c->candidate->root];
 }
@@ -26,7 +26,7 @@ int hx_composer_carrier(const struct composer *c, int lane, int node)
 
     if (hx_coll_is_scan(c->plan->coll)) /* the last rank has the sum of its node */
         return hx_shape_node_size(c->shape, node) - 1;
-    if (!hx_coll_is_rooted(c->plan->coll) || node != root_node(c))
+    if (!hx_coll_is_rooted(c->plan->coll) || node != hx_composer_root_node(c))
         return from;
     return (from + c->shape->local_of[c->candidate->root]) % hx_shape_node_size(c->shape, node);
 }
@@ -34,7 +34,7 @@ int hx_composer_carrier(const struct composer *c, int lane, int node)
 /* Of the blocks that pass from or to a root those of its own node stay there. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node)
 {
-    if (hx_coll_is_rooted(c->plan->coll) && node == root_node(c))
+    if (hx_coll_is_rooted(c->plan->coll) && node == hx_composer_root_node(c))
         return;
     for (int local = covers_from(c, lane, node); local < covers_from(c, lane + 1, node); local++)
         hx_lists_item(l, hx_shape_member(c->shape, node, local));
@@ -136,8 +136,8 @@ static void last_stage(struct composer *c, int level, enum hx_space in, enum hx_
 }
 
 /* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
-static void fixed_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
-                        enum hx_space out)
+void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                       enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = node_stage(c, level, in, out);
 
@@ -149,7 +149,7 @@ static void fixed_stage(struct composer *c, int level, const char *name, void (*
 }
 
 /* A stage among the ranks of my node whose block j is local rank j's own. */
-static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
+struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
     struct hx_lists l;
@@ -169,7 +169,7 @@ static struct hx_stage *own_stage(struct composer *c, int level, enum hx_space i
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
                          enum hx_space out)
 {
-    struct hx_stage *stage = own_stage(c, level, in, out);
+    struct hx_stage *stage = hx_composer_own(c, level, in, out);
     int *holder = malloc((size_t)c->n * sizeof(int));
 
     for (int lane = 0; holder && lane < c->candidate->lanes; lane++)
@@ -228,7 +228,7 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
     hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
-        stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, root_node(c)) : 0;
+        stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, hx_composer_root_node(c)) : 0;
     }
     hx_composer_rows(c, stage, 1);
     hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);
@@ -297,7 +297,7 @@ uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **
 }
 
 /* WORK holds the blocks of the list. */
-static void work_take(struct composer *c, struct hx_lists *l)
+void hx_composer_work_take(struct composer *c, struct hx_lists *l)
 {
     c->plan->work[0].ncolumns = hx_composer_numbers(c, l, &c->plan->work[0].columns);
 }
@@ -310,7 +310,7 @@ void hx_composer_work(struct composer *c)
     hx_lists_open(&l, 1);
     list_carried(c, &l, c->local);
     hx_lists_block_end(&l);
-    work_take(c, &l);
+    hx_composer_work_take(c, &l);
 }
 
 static void compose_reduce_scatter(struct composer *c)
@@ -336,8 +336,8 @@ static void compose_allgather(struct composer *c)
 /* The vector stands in OUT, of the root only at first. */
 static void compose_bcast(struct composer *c)
 {
-    if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
-        fixed_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
+    if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
+        hx_composer_fixed(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         last_stage(c, 2, HX_OUT, HX_OUT);
@@ -352,62 +352,8 @@ static void compose_reduce(struct composer *c)
         hx_composer_work(c);
     first_stage(c, 0, HX_IN, mine);
     hx_composer_lanes(c, 1, mine, mine);
-    if (c->node == root_node(c) && c->candidate->lanes > 1 && c->n > 1)
-        fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
-}
-
-/* WORK of a gather's or scatter's carrier: what it passes on between the root and other nodes, or between these and the
- * ranks of its own; not the root's, nor where everybody carries its own block. */
-static void passed_work_give(struct composer *c, int at_root, int few_lanes)
-{
-    struct hx_lists l;
-
-    if (c->rank == c->candidate->root || (!at_root && !few_lanes))
-        return;
-    if (at_root) {
-        hx_composer_work(c);
-        return;
-    }
-    hx_lists_open(&l, 1);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (hx_composer_carrier(c, lane, c->node) == c->local)
-            hx_composer_covered(c, &l, lane, c->node);
-    hx_lists_block_end(&l);
-    work_take(c, &l);
-}
-
-/* Carriers gather into WORK, the root into OUT: at first from its own node, at last what the lanes bring to the others there. */
-static void compose_gather(struct composer *c)
-{
-    int lanes = c->candidate->lanes, at_root = c->node == root_node(c), few_lanes = lanes < c->n;
-    const struct hx_algorithm *first = c->candidate->first;
-    enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
-
-    passed_work_give(c, at_root, few_lanes);
-    if (at_root || (few_lanes && lanes == 1))
-        hx_composer_build(c, own_stage(c, 0, HX_IN, mine), first ? first->name : "gather", first ? first->build : hx_gather_nary);
-    else if (few_lanes)
-        hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, mine);
-    hx_composer_lanes(c, 1, at_root || few_lanes ? mine : HX_IN, mine);
-    if (at_root && lanes > 1 && c->n > 1)
-        fixed_stage(c, 2, "gather", hx_gather_nary, mine, mine);
-}
-
-/* The other way round: the root hands out from IN, first to the carriers of its node what is for other nodes. */
-static void compose_scatter(struct composer *c)
-{
-    int lanes = c->candidate->lanes, at_root = c->node == root_node(c), few_lanes = lanes < c->n;
-    const struct hx_algorithm *last = c->candidate->last;
-    enum hx_space mine = c->rank == c->candidate->root ? HX_IN : at_root || few_lanes ? HX_WORK : HX_OUT;
-
-    passed_work_give(c, at_root, few_lanes);
-    if (at_root && lanes > 1 && c->n > 1)
-        fixed_stage(c, 0, "scatter", hx_scatter_nary, mine, mine);
-    hx_composer_lanes(c, 1, mine, mine);
-    if (at_root || (few_lanes && lanes == 1))
-        hx_composer_build(c, own_stage(c, 2, mine, HX_OUT), last ? last->name : "scatter", last ? last->build : hx_scatter_nary);
-    else if (few_lanes)
-        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, mine, HX_OUT);
+    if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
+        hx_composer_fixed(c, 2, "gather", hx_gather_nary, mine, mine);
 }
 
 /* IN is a token; there is nothing to be had from it. */
@@ -424,7 +370,7 @@ static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
     [HX_COLL_ALLREDUCE] = compose_allreduce, [HX_COLL_REDUCE_SCATTER] = compose_reduce_scatter,
     [HX_COLL_ALLGATHER] = compose_allgather, [HX_COLL_BCAST] = compose_bcast,
     [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
-    [HX_COLL_GATHER] = compose_gather,       [HX_COLL_SCATTER] = compose_scatter,
+    [HX_COLL_GATHER] = hx_compose_gather,    [HX_COLL_SCATTER] = hx_compose_scatter,
     [HX_COLL_SCAN] = hx_compose_scan,        [HX_COLL_EXSCAN] = hx_compose_exscan,
     [HX_COLL_ALLTOALL] = hx_compose_alltoall, [HX_COLL_ALLTOALLV] = hx_compose_alltoallv,
 };

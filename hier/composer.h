@@ -19,6 +19,9 @@ struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope 
                                    enum hx_space in, enum hx_space out);
 void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
 
+/* The node of the root. */
+int hx_composer_root_node(const struct composer *c);
+
 /* The ranks of my node. */
 const int *hx_composer_node(const struct composer *c);
 
@@ -32,6 +35,11 @@ void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_
  * i sends there. */
 void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);
+/* The same by an algorithm that is not chosen. Members that neither hand over nor take have slots and flags as the others. */
+void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                       enum hx_space in, enum hx_space out);
+/* A stage of my node whose block j is local rank j's own. */
+struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in, enum hx_space out);
 /* A gather to, or scatter from, the carriers of my node. */
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                          enum hx_space in, enum hx_space out);
@@ -40,6 +48,8 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
 /* WORK holds all blocks of my lanes. */
 void hx_composer_work(struct composer *c);
+/* It holds the blocks of a list, which is taken. */
+void hx_composer_work_take(struct composer *c, struct hx_lists *l);
 /* Take the numbers of a list, ascending. Returns how many. */
 uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **numbers);
 /* Are they complete, and is there a stage to take them? Else they are gone. */
@@ -56,6 +66,10 @@ void hx_compose_alltoallv(struct composer *c);
 
 /* hier/compose_flat.c */
 void hx_compose_flat(struct composer *c);
+
+/* hier/compose_gather.c */
+void hx_compose_gather(struct composer *c);
+void hx_compose_scatter(struct composer *c);
 
 /* hier/compose_scan.c */
 void hx_compose_scan(struct composer *c);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the planner cuts vectors into slices: in the shared memory of a node, and between nodes. */
+#include "planner.h"
+
+#define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
+#define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
+#define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
+#define FINE_SLICE_MIN_BYTES 512.0
+#define SHORT_BLOCK_COPIES 4
+#define SHORT_BLOCK_MAX_BYTES 65536u
+#define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
+
+double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
+{
+    return (double)count * elem_bytes * (hx_coll_has_blocks(coll) ? planner->shape->nranks : 1);
+}
+
+size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse)
+{
+    size_t bytes = 0;
+
+    for (int s = 0; s < plan->nstages; s++) {
+        struct hx_layout layout;
+        hx_layout_init(&layout, plan, &plan->stages[s], sizes);
+        uint64_t window = plan->stages[s].coarse ? window_coarse : window_fine;
+        bytes += layout.slot_bytes * (layout.nslices < window ? layout.nslices : window);
+    }
+    return bytes;
+}
+
+static uint64_t at_least_one(double x)
+{
+    return x < 1 ? 1 : (uint64_t)x;
+}
+
+/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other
+ * slots: a plan of the fullest node, the largest, decides. Where there is a root its node may have a stage more, and it
+ * has a part in every stage. */
+struct deciding {
+    struct hx_plan *fullest, *root; /* root: NULL where there is none */
+};
+
+static void deciding_release(struct deciding *d)
+{
+    hx_plan_release(d->fullest);
+    hx_plan_release(d->root);
+}
+
+/* The plan of that rank: the given one, if it is his. */
+static struct hx_plan *plan_of(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate, struct hx_plan *plan)
+{
+    if (plan->rank != rank)
+        return hx_compose(shape, rank, candidate);
+    hx_plan_retain(plan);
+    return plan;
+}
+
+static hx_status_t deciding_find(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
+                                 struct deciding *d)
+{
+    const struct hx_shape *shape = planner->shape;
+    int rooted = hx_coll_is_rooted(candidate->coll), node = shape->node_of[plan->rank];
+
+    *d = (struct deciding){NULL, NULL};
+    if (!rooted && hx_shape_node_size(shape, node) == shape->max_local) {
+        hx_plan_retain(d->fullest = plan);
+        return HX_SUCCESS;
+    }
+    for (node = 0; hx_shape_node_size(shape, node) < shape->max_local; node++)
+        ;
+    d->fullest = plan_of(shape, hx_shape_member(shape, node, 0), candidate, plan);
+    if (rooted && d->fullest)
+        d->root = plan_of(shape, candidate->root, candidate, plan->rank == candidate->root ? plan : d->fullest);
+    if (d->fullest && (d->root || !rooted))
+        return HX_SUCCESS;
+    deciding_release(d);
+    return HX_ERR_NOMEM; /* the composer has told */
+}
+
+/* How many messages a lane's slice becomes, each to another member. */
+static int lane_parts(const struct hx_planner *planner, const struct deciding *d)
+{
+    if (hx_coll_is_scan(d->fullest->coll)) /* whole vectors */
+        return 1;
+    for (int s = 0; d->root && s < d->root->nstages; s++)
+        if (d->root->stages[s].coarse && d->root->stages[s].split)
+            return (int)d->root->stages[s].nblocks;
+    return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks * d->fullest->nstages; /* of a flat one, channels */
+}
+
+/* Messages that all begin at once and end in nobody's sum: cutting them would overlap nothing. */
+static int nothing_overlaps(const struct hx_planner *planner, const struct hx_candidate *candidate)
+{
+    double rounds, messages, vectors;
+
+    return candidate->lanes == 0 && planner->shape->max_local == 1 && !hx_coll_reduces(candidate->coll) &&
+           hx_cost_book(candidate->flat, planner->shape->nranks, &rounds, &messages, &vectors) == 0 && rounds < 2;
+}
+
+/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over
+ * EFA, 240 KB over TCP); more where a message would be too long. */
+static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, const struct deciding *d,
+                              double bytes)
+{
+    double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
+    uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / planner->cost.least_message);
+    double longest = hx_coll_has_pairs(d->fullest->coll) ? lane_bytes / lane_parts(planner, d) : lane_bytes;
+    uint64_t needed = at_least_one(longest / MESSAGE_MAX_BYTES + 1);
+
+    if (wanted > HX_COARSE_SLICES_MAX)
+        wanted = HX_COARSE_SLICES_MAX;
+    if (nothing_overlaps(planner, candidate))
+        wanted = 1;
+    if (planner->forced_slice > 0 && (double)wanted * (double)planner->forced_slice > bytes)
+        wanted = at_least_one(bytes / (double)planner->forced_slice);
+    return wanted > needed ? wanted : needed;
+}
+
+static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *sizes)
+{
+    size_t fullest = hx_planner_live_slots(d->fullest, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
+    size_t root = d->root ? hx_planner_live_slots(d->root, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) : 0;
+
+    return root > fullest ? root : fullest;
+}
+
+static double fine_slice(enum hx_coll coll, double bytes)
+{
+    double quarter = bytes / HX_FINE_WINDOW;
+
+    if ((coll != HX_COLL_BCAST && !hx_coll_is_scan(coll)) || quarter >= FINE_SLICE_BYTES)
+        return FINE_SLICE_BYTES;
+    return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;
+}
+
+static double least_of_slices(double slice, double bytes)
+{
+    return slice > bytes / SLICES_MAX ? slice : bytes / SLICES_MAX;
+}
+
+/* Nobody knows how long a vector with traffic is: one slice. What is chosen is which of its blocks are short: copying them a few times
+ * inside the nodes costs less than a message of their own, and there is room for all. */
+static void limit_choose(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
+                         struct hx_choice *choice)
+{
+    double worth = planner->cost.message_us * planner->cost.intra_gb_s * 1e3 / SHORT_BLOCK_COPIES;
+    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1};
+    uint64_t bytes = 64;
+
+    while (2.0 * (double)bytes <= worth && bytes < SHORT_BLOCK_MAX_BYTES)
+        bytes *= 2;
+    for (;; bytes /= 2) {
+        sizes.limit = bytes / elem_bytes;
+        choice->slot_bytes = most_live_slots(d, &sizes);
+        if (choice->slot_bytes <= planner->live_bytes || sizes.limit == 0)
+            break;
+    }
+    choice->fine_slices = choice->coarse_slices = 1;
+    choice->limit = sizes.limit;
+}
+
+hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
+                              struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes,
+                              struct hx_choice *choice)
+{
+    double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
+    double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
+    double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
+    double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
+    double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(plan->coll, bytes), bytes);
+    uint64_t coarse, per_coarse;
+    double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
+    struct deciding d;
+    hx_status_t status = deciding_find(planner, candidate, plan, &d);
+
+    if (status != HX_SUCCESS)
+        return status;
+    coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
+    choice->window_fine = HX_FINE_WINDOW;
+    choice->window_coarse = hx_coarse_window(plan);
+    if (hx_coll_has_traffic(plan->coll) && plan->nlanes) {
+        limit_choose(planner, &d, count, elem_bytes, choice);
+        deciding_release(&d);
+        return HX_SUCCESS;
+    }
+    choice->coarse_slices = coarse;
+    per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
+    for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
+        struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
+                                 .coarse_slices = coarse};
+        size_t live = most_live_slots(&d, &sizes);
+        double left = most / (double)sizes.fine_slices;
+        choice->fine_slices = sizes.fine_slices;
+        choice->slot_bytes = live;
+        if (live <= planner->live_bytes || left < least || sizes.fine_slices > SLICES_MAX ||
+            (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */
+            break;
+        per_coarse += (per_coarse + 3) / 4;
+    }
+    deciding_release(&d);
+    return HX_SUCCESS;
+}
