@@ -133,17 +133,23 @@ static int power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
+/* In an all-gather's last stage nobody can fetch: each rank may want the blocks elsewhere in its out, and only it knows where. */
+static int part_serves(enum hx_coll coll, const struct hx_algorithm *part)
+{
+    return coll != HX_COLL_ALLGATHER || !(part->needs & HX_NEEDS_SINGLE_COPY);
+}
+
 static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
 {
     return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
 }
 
-int hx_candidate_needs_exact(const struct hx_candidate *candidate)
+int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs)
 {
     const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
 
     for (int i = 0; i < 4; i++)
-        if (parts[i] && parts[i]->needs & HX_NEEDS_EXACT)
+        if (parts[i] && parts[i]->needs & needs)
             return 1;
     return 0;
 }
@@ -183,6 +189,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
            (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
+           (!candidate->last || part_serves(candidate->coll, candidate->last)) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
 }
 
@@ -199,6 +206,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->rank = rank;
     planner->explain = env->explain;
     planner->check = env->check;
+    planner->single_copy = job->single_copy;
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
     hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
@@ -230,7 +238,9 @@ struct candidate_list {
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)
 {
-    if (list->folding != HX_FOLDS_EXACTLY && hx_candidate_needs_exact(candidate))
+    if (list->folding != HX_FOLDS_EXACTLY && hx_candidate_needs(candidate, HX_NEEDS_EXACT))
+        return;
+    if (!list->planner->single_copy && hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
         return;
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
@@ -293,28 +303,40 @@ static const char *part_forced(const struct hx_planner *planner, enum hx_coll co
     return hx_algorithm_find(part, HX_SCOPE_INTRA, name) ? name : "nary";
 }
 
-/* The intra algorithm of a stage: the forced one, else the n-ary one. */
-static const struct hx_algorithm *part_find(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
+/* The intra algorithm of a stage: the forced one, else that of the wanted name, else the n-ary one. */
+static const struct hx_algorithm *part_find(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part, const char *wanted)
 {
     const char *name = part_forced(planner, coll, part);
-    return part == HX_COLL_COUNT ? NULL : hx_algorithm_find(part, HX_SCOPE_INTRA, name ? name : "nary");
+    const struct hx_algorithm *a;
+
+    if (part == HX_COLL_COUNT)
+        return NULL;
+    if (!name)
+        name = hx_algorithm_find(part, HX_SCOPE_INTRA, wanted) ? wanted : "nary";
+    a = hx_algorithm_find(part, HX_SCOPE_INTRA, name);
+    return part_serves(coll, a) ? a : hx_algorithm_find(part, HX_SCOPE_INTRA, "nary");
 }
 
-/* With one inter algorithm and number of lanes. The first stage of a scan does all of the work inside the node, so all its
- * algorithms are worth a look, unless one is forced. */
+/* With one inter algorithm and number of lanes: by slots, and by single copy where it has that for a stage. The first stage of a scan
+ * does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
 static void composition_add(struct candidate_list *list, struct hx_candidate *c)
 {
-    enum hx_coll first = hx_candidate_first(c->coll, c->lanes);
+    enum hx_coll first = hx_candidate_first(c->coll, c->lanes), last = hx_candidate_last(c->coll, c->lanes);
+    const struct hx_algorithm *slots_first, *slots_last;
     int idx = 0;
 
-    c->last = part_find(list->planner, c->coll, hx_candidate_last(c->coll, c->lanes));
-    if (!hx_coll_is_scan(c->coll) || list->planner->forced[c->coll].intra) {
-        c->first = part_find(list->planner, c->coll, first);
-        candidate_add(list, c);
-    } else {
+    c->last = slots_last = part_find(list->planner, c->coll, last, "nary");
+    if (hx_coll_is_scan(c->coll) && !list->planner->forced[c->coll].intra) {
         while ((c->first = hx_algorithm_next(first, HX_SCOPE_INTRA, &idx)))
             candidate_add(list, c);
+        return;
     }
+    c->first = slots_first = part_find(list->planner, c->coll, first, "nary");
+    candidate_add(list, c);
+    c->first = part_find(list->planner, c->coll, first, "single_copy");
+    c->last = part_find(list->planner, c->coll, last, "single_copy");
+    if (c->first != slots_first || c->last != slots_last)
+        candidate_add(list, c);
 }
 
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)

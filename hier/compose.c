@@ -254,7 +254,7 @@ static void buffers_lay_out(struct composer *c)
         all = (uint32_t)c->shape->nranks;
     of_root = c->rank == c->candidate->root ? all : 0;
     plan->nblocks = all;
-    plan->in_block = in_own ? (uint32_t)c->rank : 0;
+    plan->in_block = hx_coll_in_block(plan->coll, c->shape->nranks, c->rank);
     plan->in_nblocks = in_own ? 1 : plan->coll == HX_COLL_BCAST || plan->coll == HX_COLL_SCATTER ? of_root : all;
     plan->out_block = out_own ? (uint32_t)c->rank : 0;
     plan->out_nblocks = out_own ? 1 : plan->coll == HX_COLL_REDUCE || plan->coll == HX_COLL_GATHER ? of_root : all;
@@ -262,7 +262,6 @@ static void buffers_lay_out(struct composer *c)
         plan->out_nblocks = 0;
     if (hx_coll_has_pairs(plan->coll)) {
         plan->nblocks = (uint64_t)all * all;
-        plan->in_block = (uint64_t)c->rank * all;
         plan->out_block = (uint64_t)c->rank;
         plan->out_stride = all;
     }

@@ -74,8 +74,8 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
 
-/* Does it take an exact operation? */
-int hx_candidate_needs_exact(const struct hx_candidate *candidate);
+/* Does any part of it need that? */
+int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs);
 
 /* Does it fold what the ranks contribute in their order? */
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);

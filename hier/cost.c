@@ -213,6 +213,32 @@ static double parts_us(const struct hx_cost_params *p, int n, double bytes)
     return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
+/* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
+static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
+{
+    double others = (double)(n - 1) / n, hops = 2, calls = n - 1, fetched = others, copied = 0, reduced = 0; /* parts of bytes */
+
+    if (coll == HX_COLL_ALLREDUCE) {
+        hops = 3;
+        calls *= 2;
+        fetched *= 2;
+        reduced = 1;
+    } else if (coll == HX_COLL_REDUCE_SCATTER) {
+        fetched = (double)(n - 1) / owners;
+        reduced = (double)n / owners;
+    } else if (coll == HX_COLL_REDUCE) {
+        copied = others;
+        reduced = 1;
+    } else if (coll == HX_COLL_BCAST) { /* many that read one process get in each other's way */
+        fetched = 1;
+    } else {
+        copied = 1.0 / n;
+    }
+    return hops * (p->intra_alpha_us + switches(p)) +
+           (calls * p->fetch_us + bytes * (fetched / p->fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
+               p->oversubscription;
+}
+
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
@@ -220,6 +246,9 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
 
     if (n == 1)
         return 0;
+    if (algorithm->needs & HX_NEEDS_SINGLE_COPY)
+        return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
+                              bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll)))

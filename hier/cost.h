@@ -14,6 +14,7 @@ struct hx_cost_params {
     double message_us;                /* CPU time of a further message in the same round */
     double intra_alpha_us;            /* a flag handed to another core */
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
+    double fetch_us, fetch_gb_s;      /* single copy: a system call; what it reads */
     double switch_us;                 /* a context switch */
     double oversubscription;          /* ranks per core, at least 1 */
     double least_message;             /* bytes; one between nodes is not cut smaller: see hx_cost_cut */
@@ -28,7 +29,7 @@ struct hx_cost {
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
-#define HX_COST_PARAMETERS 8
+#define HX_COST_PARAMETERS 10
 #define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
 #define HX_COST_MOST 1e6
 struct hx_cost_parameter {

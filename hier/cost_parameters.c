@@ -12,6 +12,8 @@ const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(intra_alpha_us, 0, "a flag handed to another core"),
     PARAMETER(intra_gb_s, 0, "one rank copying in shared memory"),
     PARAMETER(reduce_gb_s, 0, "one rank reducing there, by the bytes that it reads"),
+    PARAMETER(fetch_us, 0, "a system call that reads another process's memory"),
+    PARAMETER(fetch_gb_s, 0, "one rank reading there"),
     PARAMETER(switch_us, 0, "a context switch, with more ranks than cores"),
     {0}};
 
@@ -29,7 +31,7 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
 {
     *params = (struct hx_cost_params){
         .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
-        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .switch_us = 1.0,
+        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 4.5, .switch_us = 1.0,
         .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
     };
     hx_cost_cut(params);

@@ -93,15 +93,18 @@ void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes)
     }
 }
 
-static hx_status_t name_check(const char *variable, const struct item *item, enum hx_coll coll, unsigned scope,
-                              const char *also)
+static hx_status_t name_check(const struct hx_planner *planner, const char *variable, const struct item *item, enum hx_coll coll,
+                              unsigned scope, const char *also)
 {
     const char *name = item_name(item);
     char choices[256];
-    const struct hx_algorithm *a;
+    const struct hx_algorithm *a = name ? hx_algorithm_find(coll, scope, name) : NULL;
     int idx = 0, n;
 
-    if (name && (hx_algorithm_find(coll, scope, name) || (also && !strcmp(name, also))))
+    if (a && a->needs & HX_NEEDS_SINGLE_COPY && !planner->single_copy)
+        return hx_fail(HX_ERR_ENV, "%s=%.*s: ranks cannot read each other's memory on every node here, or may not by HX_SINGLE_COPY "
+                                   "(coll_info --doctor tells more)", variable, item->name, item->text);
+    if (a || (name && also && !strcmp(name, also)))
         return HX_SUCCESS;
     if (also && item->name > 5 && !strncmp(item->text, "flat(", 5) && item->text[item->name - 1] != ')')
         return hx_fail(HX_ERR_ENV, "%s=%.*s: name the algorithm alone, as in flat(ring); its channels (x2) are set by HX_LANES",
@@ -118,8 +121,8 @@ static hx_status_t name_check(const char *variable, const struct item *item, enu
                    item->text, hx_coll_name(coll), choices);
 }
 
-static hx_status_t value_check(const char *variable, const char *value, enum hx_coll coll, unsigned scope,
-                               const char *also)
+static hx_status_t value_check(const struct hx_planner *planner, const char *variable, const char *value, enum hx_coll coll,
+                               unsigned scope, const char *also)
 {
     const char *next = value, *other_next;
     hx_status_t status = HX_SUCCESS;
@@ -132,7 +135,7 @@ static hx_status_t value_check(const char *variable, const char *value, enum hx_
         if (item.ranged && (hx_coll_has_traffic(coll) || coll == HX_COLL_BARRIER))
             return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes",
                            variable, value, hx_coll_name(coll));
-        status = name_check(variable, &item, coll, scope, also);
+        status = name_check(planner, variable, &item, coll, scope, also);
         for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {
             item_parse(other_next, &other, &other_next);
             if (items_collide(&other, &item))
@@ -192,7 +195,7 @@ hx_status_t hx_forced_check(const struct hx_planner *planner)
             char variable[64];
             snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
             if (checks[i].value)
-                status = value_check(variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
+                status = value_check(planner, variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
         }
     }
     return status;

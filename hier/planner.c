@@ -82,7 +82,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
     if (status == HX_SUCCESS) {
         struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
                                      .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered,
-                                     .exact = hx_candidate_needs_exact(candidate)};
+                                     .exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT)};
         hx_check_sizes(plans, p, call.window_fine, call.window_coarse, 0, &call.sizes);
         for (int longs = 0; status == HX_SUCCESS && longs <= hx_coll_has_traffic(candidate->coll); longs++) {
             if (longs)

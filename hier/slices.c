@@ -3,6 +3,7 @@
 #include "planner.h"
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
+#define FETCH_MIN_BYTES 16384.0            /* of one member by single copy: shorter ones are mostly system calls */
 #define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
@@ -124,10 +125,13 @@ static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *s
     return root > fullest ? root : fullest;
 }
 
-static double fine_slice(enum hx_coll coll, double bytes)
+static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)
 {
-    double quarter = bytes / HX_FINE_WINDOW;
+    double quarter = bytes / HX_FINE_WINDOW, fetches = FETCH_MIN_BYTES * planner->shape->max_local;
+    enum hx_coll coll = candidate->coll;
 
+    if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
+        return fetches > FINE_SLICE_BYTES ? fetches : FINE_SLICE_BYTES;
     if ((coll != HX_COLL_BCAST && !hx_coll_is_scan(coll)) || quarter >= FINE_SLICE_BYTES)
         return FINE_SLICE_BYTES;
     return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;
@@ -167,7 +171,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
     double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
     double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
-    double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(plan->coll, bytes), bytes);
+    double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), bytes);
     uint64_t coarse, per_coarse;
     double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
     struct deciding d;

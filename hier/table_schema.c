@@ -33,6 +33,8 @@ const char hx_table_schema[] =
     "          \"intra_alpha_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"intra_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"reduce_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
+    "          \"fetch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
+    "          \"fetch_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"switch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0}\n"
     "        }\n"
     "      }\n"

@@ -18,6 +18,14 @@ void hx_reduce_nary_sliced(struct hx_builder *b);
 
 void hx_alltoall_nary(struct hx_builder *b);
 
+void hx_allreduce_single_copy(struct hx_builder *b);
+void hx_reduce_scatter_single_copy(struct hx_builder *b);
+void hx_allgather_single_copy(struct hx_builder *b);
+void hx_bcast_single_copy(struct hx_builder *b);
+void hx_reduce_single_copy(struct hx_builder *b);
+void hx_gather_single_copy(struct hx_builder *b);
+void hx_alltoall_single_copy(struct hx_builder *b);
+
 /* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
 void hx_gather_nary(struct hx_builder *b);
 void hx_scatter_nary(struct hx_builder *b);

@@ -24,6 +24,15 @@ static size_t slice_offset(const struct hx_node *node, const struct hx_bound_sta
     return (size_t)(slot - (const unsigned char *)node->base);
 }
 
+/* How many spans an operand has, and the first; what is fetched is another's. */
+static int step_spans(const struct hx_bound_stage *bs, const struct hx_step *step, enum hx_space space, int is_src, uint32_t row,
+                      uint64_t slice, struct hx_span *first)
+{
+    if (step->op == HX_OP_FETCH && is_src)
+        return hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], space, step->block, step->nblocks, slice, first, 1);
+    return hx_layout_spans(&bs->layout, space, step->block, step->nblocks, row, slice, first, 1);
+}
+
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out)
 {
@@ -49,8 +58,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     out->elements = out->bytes / bs->layout.elem_bytes;
     for (int i = 0; i < 3; i++)
         if (spaces[i] != HX_NOWHERE)
-            out->contiguous &= hx_layout_spans(&bs->layout, (enum hx_space)spaces[i], step->block, step->nblocks,
-                                               rows[i], slice, &spans[i], 1) <= 1;
+            out->contiguous &= step_spans(bs, step, (enum hx_space)spaces[i], i == 1, rows[i], slice, &spans[i]) <= 1;
     for (int i = 0; i < 3; i++) {
         operands[i]->space = (enum hx_space)spaces[i];
         for (unsigned parity = 0; parity < 2; parity++)
@@ -288,6 +296,8 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->walks &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
     bound->quick = bound->walks && !bound->heard;
+    for (int s = 0; s < bound->nstages; s++)
+        bound->quick &= !bound->stages[s].stage->offers;
     bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = steps_bind(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;

@@ -161,6 +161,21 @@ void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member)
     b->stage->uses_slot = 1;
 }
 
+void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member)
+{
+    struct hx_step *step = step_append(b, HX_OP_FETCH);
+    range_set(b, step, dst);
+    step->dst = (uint8_t)dst.space;
+    step->src = (uint8_t)src;
+    step->peer = member_wrap(b, member);
+    step->row = dst.row;
+    operand_use(b, dst.space, dst.row + dst.nblocks);
+    if (src != HX_IN && src != HX_OUT)
+        builder_fault(b, "a fetch of what is not the caller's");
+    if (step->peer == (uint32_t)b->me)
+        builder_fault(b, "a fetch from itself");
+}
+
 static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, enum hx_space src, enum hx_space own)
 {
     struct hx_step *step = step_append(b, HX_OP_REDUCE);
@@ -308,6 +323,12 @@ void hx_publish(struct hx_builder *b, int flag)
     flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p);
 }
 
+void hx_offer(struct hx_builder *b, int flag)
+{
+    b->stage->offers = 1;
+    hx_publish(b, flag);
+}
+
 void hx_publish_read(struct hx_builder *b, int flag)
 {
     flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p)->own = 1;
@@ -325,7 +346,12 @@ void hx_await_all(struct hx_builder *b, int flag)
 
 void hx_await_first(struct hx_builder *b, int flag, int n)
 {
-    flag_append(b, HX_OP_AWAIT, flag, 0, (uint32_t)n);
+    hx_await_run(b, flag, 0, n);
+}
+
+void hx_await_run(struct hx_builder *b, int flag, int member, int n)
+{
+    flag_append(b, HX_OP_AWAIT, flag, member_wrap(b, member), (uint32_t)n);
 }
 
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n)

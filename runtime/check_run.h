@@ -59,6 +59,7 @@ struct hx_check_run {
     uint32_t *fold;
     char *report;
     size_t capacity;
+    int fetches; /* some step reads another rank's IN or OUT */
     int faulty;
 };
 
@@ -87,7 +88,7 @@ void hx_check_step_fault(struct hx_check_step *s, const char *format, ...) __att
 
 /* Do the instance's next step: 1 done, 0 it must wait (or a fault was found). */
 int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, struct hx_check_instance *instance);
-/* COPY and REDUCE; SEND and RECV. */
+/* COPY, FETCH and REDUCE; SEND and RECV. */
 void hx_check_data_run(struct hx_check_step *s);
 void hx_check_transfer_run(struct hx_check_step *s);
 int hx_check_join_run(struct hx_check_step *s);

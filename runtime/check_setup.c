@@ -192,8 +192,11 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
 
     r->plan = plan;
     r->sizes = of->sizes;
-    for (int s = 0; s < plan->nstages; s++)
+    for (int s = 0; s < plan->nstages; s++) {
         r->learns |= plan->stages[s].share == HX_SHARE_COUNTS;
+        for (uint32_t i = 0; i < plan->stages[s].nsteps; i++)
+            run->fetches |= plan->stages[s].steps[i].op == HX_OP_FETCH;
+    }
     if (r->learns && (memory_open(run, &r->counts, "counts", rank, hx_layout_space_bytes(plan, &r->sizes, HX_COUNTS)) ||
                       memory_open(run, &r->heard, "heard", rank, hx_layout_space_bytes(plan, &r->sizes, HX_HEARD))))
         return HX_ERR_NOMEM;
@@ -373,6 +376,26 @@ static void result_check(struct hx_check_run *run, int call, int rank, uint32_t 
     }
 }
 
+/* The caller may write its buffers again: nobody still reads them. */
+static void buffers_return(struct hx_check_run *run, int call, int rank)
+{
+    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    struct hx_check_where end = {call, rank, 0, r->stages[0].layout.nslices - 1, r->stages[0].stage->nsteps};
+    struct hx_check_access access = {(uint32_t)rank, run->store.threads[rank].clock[rank], HX_CHECK_NONE,
+                                     hx_check_where_new(&run->store, &end)};
+
+    for (struct hx_check_memory *memory = r->user; memory < r->user + 2 && !run->faulty; memory++)
+        for (size_t i = 0; i < memory->bytes && !run->faulty; i++) {
+            const struct hx_check_access *before = memory->cells[i] ? hx_check_write(&run->store, memory->cells[i], &access) : NULL;
+            char place[320];
+            if (!before)
+                continue;
+            hx_check_place(run, hx_check_where_at(&run->store, before->where), place, sizeof place);
+            hx_check_fault(run, "call %d (%s), rank %d, end: race: byte %zu of %s, which is the caller's again, may still be accessed by %s",
+                           call, hx_coll_name(r->plan->coll), rank, i, memory->name, place);
+        }
+}
+
 void hx_check_call_end(struct hx_check_run *run, int call, int rank)
 {
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
@@ -381,6 +404,8 @@ void hx_check_call_end(struct hx_check_run *run, int call, int rank)
 
     for (uint32_t i = 0; i < r->plan->out_nblocks; i++)
         result_check(run, call, rank, i);
+    if (run->fetches)
+        buffers_return(run, call, rank);
     awaits_all = run->calls[call].barrier || hx_layout_awaits_all(r->plan, &r->sizes);
     for (int q = 0; q < run->shape->nranks && awaits_all; q++) {
         uint32_t entered = hx_check_rank_at(run, call, q)->entered;

@@ -109,20 +109,11 @@ static int64_t work_missing(const struct hx_check_step *s)
     return -1;
 }
 
-int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, uint32_t row, uint32_t *cells)
+/* The cells of the run's first n spans in a memory that has so many bytes from base on; their number, or -1 after a fault. */
+static int spans_cells(struct hx_check_step *s, struct hx_check_memory *memory, size_t base, size_t bytes, int n, uint32_t *cells)
 {
-    size_t base, bytes = 0;
-    struct hx_check_memory *memory = memory_of(s, space, member, &base, &bytes);
-    int n, count = 0, capacity = hx_layout_max_spans(s->stage->stage);
+    int count = 0, capacity = hx_layout_max_spans(s->stage->stage);
 
-    if (s->run->faulty)
-        return -1;
-    if ((space == HX_WORK || space == HX_HEARD) && work_missing(s) >= 0) {
-        hx_check_step_fault(s, "work does not hold plan block %lld", (long long)work_missing(s));
-        return -1;
-    }
-    n = hx_layout_spans(&s->stage->layout, space, s->step->block, s->step->nblocks, row, s->instance->slice,
-                        s->run->spans, capacity);
     if (n > capacity) {
         hx_check_step_fault(s, "%d spans, hx_layout_max_spans says %d", n, capacity);
         return -1;
@@ -139,6 +130,44 @@ int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, u
             cells[count++] = hx_check_cell_of(&s->run->store, memory, base + span.offset + j);
     }
     return count;
+}
+
+int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, uint32_t row, uint32_t *cells)
+{
+    size_t base, bytes = 0;
+    struct hx_check_memory *memory = memory_of(s, space, member, &base, &bytes);
+
+    if (s->run->faulty)
+        return -1;
+    if ((space == HX_WORK || space == HX_HEARD) && work_missing(s) >= 0) {
+        hx_check_step_fault(s, "work does not hold plan block %lld", (long long)work_missing(s));
+        return -1;
+    }
+    int n = hx_layout_spans(&s->stage->layout, space, s->step->block, s->step->nblocks, row, s->instance->slice, s->run->spans,
+                            hx_layout_max_spans(s->stage->stage));
+    return spans_cells(s, memory, base, bytes, n, cells);
+}
+
+/* What a FETCH reads: of a member's IN or OUT, in whatever call that is now. */
+static int fetched_cells(struct hx_check_step *s, uint32_t *cells)
+{
+    enum hx_space space = (enum hx_space)s->step->src;
+    int peer = s->stage->stage->members[s->step->peer];
+    struct hx_check_rank *theirs = hx_check_rank_at(s->run, s->call, peer);
+    struct hx_check_memory *memory = &theirs->user[space == HX_OUT && !s->run->calls[s->call].in_place];
+    int n = hx_layout_spans_of(&s->stage->layout, peer, space, s->step->block, s->step->nblocks, s->instance->slice, s->run->spans,
+                               hx_layout_max_spans(s->stage->stage));
+
+    if (space != HX_IN && space != HX_OUT)
+        hx_check_step_fault(s, "a fetch from space %d", (int)space);
+    if (!theirs->plan->stages[s->stage->peers[s->step->peer]].offers)
+        hx_check_step_fault(s, "rank %d offers nothing", peer);
+    if (s->run->shape->node_of[peer] != s->run->shape->node_of[s->rank])
+        hx_check_step_fault(s, "the memory of rank %d is on another node", peer);
+    if (s->run->faulty)
+        return -1;
+    return spans_cells(s, memory, space == HX_IN ? theirs->in_base : theirs->out_base,
+                       hx_layout_space_bytes(theirs->plan, &theirs->sizes, space), n, cells);
 }
 
 int hx_check_elements(struct hx_check_step *s, uint32_t *elements)
@@ -184,7 +213,7 @@ int hx_check_step_value(struct hx_check_step *s, uint32_t cell, uint32_t element
     return -1;
 }
 
-/* ---- copy and reduce */
+/* ---- copy, fetch and reduce */
 
 static int source_read(struct hx_check_step *s, const uint32_t *cells, int n, const char *what)
 {
@@ -244,7 +273,9 @@ static void reduce_run(struct hx_check_step *s, int n)
 static void copy_run(struct hx_check_step *s, int n)
 {
     struct hx_check_run *run = s->run;
-    int got = hx_check_operand(s, (enum hx_space)s->step->src, (int)s->step->peer, s->step->row, run->cells[1]);
+    int got = s->step->op == HX_OP_FETCH
+                  ? fetched_cells(s, run->cells[1])
+                  : hx_check_operand(s, (enum hx_space)s->step->src, (int)s->step->peer, s->step->row, run->cells[1]);
 
     if (got != n && !run->faulty)
         hx_check_step_fault(s, "a source of %d elements for %d", got, n);
@@ -263,7 +294,7 @@ void hx_check_data_run(struct hx_check_step *s)
 {
     int n = hx_check_elements(s, s->run->elements), got;
 
-    if (s->step->src == HX_SLOT && s->step->op == HX_OP_COPY && s->step->peer >= (uint32_t)s->stage->stage->n) {
+    if ((s->step->op == HX_OP_FETCH || (s->step->src == HX_SLOT && s->step->op == HX_OP_COPY)) && s->step->peer >= (uint32_t)s->stage->stage->n) {
         hx_check_step_fault(s, "there is no member %u", s->step->peer);
         return;
     }
@@ -273,7 +304,7 @@ void hx_check_data_run(struct hx_check_step *s)
         return;
     if (got != n)
         hx_check_step_fault(s, "a destination of %d elements for %d", got, n);
-    else if (s->step->op == HX_OP_COPY)
+    else if (s->step->op == HX_OP_COPY || s->step->op == HX_OP_FETCH)
         copy_run(s, n);
     else
         reduce_run(s, n);
@@ -413,7 +444,7 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
     if (!range_is_there(s.stage->stage, s.step))
         hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(s.stage->stage),
                             s.stage->stage->npicks);
-    else if (s.step->op == HX_OP_COPY || s.step->op == HX_OP_REDUCE)
+    else if (s.step->op == HX_OP_COPY || s.step->op == HX_OP_FETCH || s.step->op == HX_OP_REDUCE)
         hx_check_data_run(&s);
     else if (s.step->op == HX_OP_SEND || s.step->op == HX_OP_RECV)
         hx_check_transfer_run(&s);

@@ -16,6 +16,7 @@
 struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
+    int single_copy;       /* FETCH works on all nodes */
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
 };
 

@@ -3,6 +3,7 @@
 #include "comm.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)
 {
@@ -18,6 +19,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
         return status;
     engine->world = comm->world;
     engine->mine = hx_node_control(&engine->node, engine->node.me);
+    engine->mine->pid = getpid();
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));
     if (!engine->queues || !engine->active)

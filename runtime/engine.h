@@ -186,7 +186,7 @@ struct hx_engine {
     int nactive;
     unsigned net_looks;
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
-    uint64_t plans_bound, ring_messages, ring_bytes;
+    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */
@@ -270,6 +270,8 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
 /* COPY and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+/* FETCH, done at once, or run->status says why not. */
+void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */

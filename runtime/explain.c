@@ -90,6 +90,9 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
         if (step->src == HX_SLOT)
             return snprintf(text, capacity, "%s %s <- slot of %u", op, dst, step->peer);
         return snprintf(text, capacity, "%s %s <- %s", op, dst, operand(stage, step, step->src, step->row, src));
+    case HX_OP_FETCH:
+        return snprintf(text, capacity, "%s %s <- %s of %u", op, operand(stage, step, step->dst, step->row, dst),
+                        name_of(space_names, step->src, HX_SPACE_COUNT), step->peer);
     case HX_OP_REDUCE:
         operand(stage, step, step->dst, step->dst_row, dst);
         if (step->own == HX_SCRATCH)
@@ -222,6 +225,8 @@ static void step_count(const struct hx_layout *layout, const struct hx_step *ste
         stats->receives++;
         stats->bytes_received += bytes;
     }
+    if (step->op == HX_OP_FETCH)
+        stats->bytes_fetched += bytes;
     if (step->dst == HX_SLOT)
         stats->slot_bytes_written += bytes;
     if (step->src == HX_SLOT)
@@ -270,6 +275,7 @@ void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, con
             stats->inter_bytes_sent += one.inter_bytes_sent;
             stats->slot_bytes_written += one.slot_bytes_written;
             stats->slot_bytes_read += one.slot_bytes_read;
+            stats->bytes_fetched += one.bytes_fetched;
         }
         stats->rounds += longest;
         stats->awaits += awaits;

@@ -20,7 +20,7 @@ struct hx_plan_stats {
     uint64_t messages, bytes_sent;             /* all slices; empty ones are not sent */
     uint64_t receives, bytes_received;
     uint64_t inter_messages, inter_bytes_sent; /* of these, to other nodes */
-    uint64_t slot_bytes_written, slot_bytes_read;
+    uint64_t slot_bytes_written, slot_bytes_read, bytes_fetched;
     size_t plan_bytes; /* of the plan, 0 for a stage */
 };
 

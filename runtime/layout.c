@@ -395,6 +395,17 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
     return list.n;
 }
 
+int hx_layout_spans_of(const struct hx_layout *layout, int rank, enum hx_space space, uint32_t block, uint32_t nblocks, uint64_t slice,
+                       struct hx_span *spans, int capacity)
+{
+    struct hx_plan plan = *layout->plan;
+    struct hx_layout theirs = *layout;
+
+    plan.in_block = hx_coll_in_block(plan.coll, plan.p, rank);
+    theirs.plan = &plan;
+    return hx_layout_spans(&theirs, space, block, nblocks, 0, slice, spans, capacity);
+}
+
 size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice)
 {
     uint64_t elements = 0;

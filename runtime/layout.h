@@ -85,6 +85,9 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
  * are; writes at most capacity. */
 int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
                     uint64_t slice, struct hx_span *spans, int capacity);
+/* The same of IN or OUT as another rank has it. OUT: of all ranks alike, if none has places. */
+int hx_layout_spans_of(const struct hx_layout *layout, int rank, enum hx_space space, uint32_t block, uint32_t nblocks, uint64_t slice,
+                       struct hx_span *spans, int capacity);
 
 /* Bytes of that range. */
 size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice);

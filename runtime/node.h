@@ -14,6 +14,7 @@
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
+ *   buffers   plain: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that fetch
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
@@ -43,12 +44,16 @@ enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
+    int32_t pid;                                       /* and the address there of a number that others may read: see hx_fetch_try */
+    uintptr_t number;
 };
 
 struct hx_control { /* of one rank in one channel; written by it alone */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* the last call this rank has entered */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
+    int32_t pid;                                      /* its process */
+    uintptr_t buffers[2];                             /* its IN and OUT in the call that it has entered last: FETCH */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
 };
 
@@ -78,6 +83,8 @@ struct hx_node_header {
     _Atomic uint64_t helpers[16]; /* those to which progress threads of the node are pinned */
     _Atomic uint32_t placed;     /* ranks that have written their cpus and place */
     _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
+    _Atomic uint32_t no_fetch;   /* 1: some rank of the node cannot read another's memory */
+    int32_t single_copy;         /* ranks of a node read each other's memory, on all nodes; like failure, read after table_state is set */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */

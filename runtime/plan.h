@@ -73,6 +73,13 @@ static inline int hx_coll_has_traffic(enum hx_coll coll)
     return coll == HX_COLL_ALLTOALLV;
 }
 
+/* The first block in rank's IN, where IN does not begin with the first of all. */
+static inline uint64_t hx_coll_in_block(enum hx_coll coll, int p, int rank)
+{
+    return hx_coll_has_pairs(coll) ? (uint64_t)rank * (uint64_t)p
+                                   : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? (uint64_t)rank : 0;
+}
+
 /* A rank's vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
 static inline int hx_coll_has_blocks(enum hx_coll coll)
 {
@@ -115,7 +122,7 @@ struct hx_step {
     uint8_t op;       /* enum hx_opcode */
     uint8_t dst, src; /* enum hx_space */
     uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag. PUBLISH: 1 = awaited only with lag */
-    uint32_t peer;    /* member: SEND, RECV, COPY from SLOT; first member: REDUCE from SLOT, AWAIT, PUBLISH (who may wait for it) */
+    uint32_t peer;    /* member: SEND, RECV, FETCH, COPY from SLOT; first member: REDUCE from SLOT, AWAIT, PUBLISH (who may wait for it) */
     uint32_t n;       /* members, sources or handles */
     uint32_t block, nblocks;
     uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
@@ -165,7 +172,7 @@ struct hx_stage {
     struct hx_pick *picks;
     int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
-    int uses_slot;
+    int uses_slot, offers; /* members use slots, fetch */
     uint32_t first_flag;    /* of the plan's flags */
     struct hx_step *steps;
 };
@@ -270,6 +277,9 @@ int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold n
 
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
+/* dst = the same range of member's own in or out (src), after a flag by which it was offered. That member waits to hear that it has
+ * been read, before it writes there or ends. */
+void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member);
 /* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
 /* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
@@ -286,10 +296,12 @@ void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
  * oldest is joined. */
 void hx_limit(struct hx_builder *b, int n);
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
+void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch what stands in in and out */
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
 void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
 void hx_await_first(struct hx_builder *b, int flag, int n); /* members 0 .. n-1 */
+void hx_await_run(struct hx_builder *b, int flag, int member, int n); /* members member .. member+n-1 */
 void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */
 void hx_learn(struct hx_builder *b); /* out has the lengths of all blocks in WORK: from here on they are known */
 
@@ -298,6 +310,7 @@ enum hx_needs {
     HX_NEEDS_POWER_OF_TWO = 2,
     HX_NEEDS_COMMUTATIVE = 4,
     HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
+    HX_NEEDS_SINGLE_COPY = 32, /* members read each other's memory: FETCH */
     HX_PASSES_RING = 16 /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
 };
 

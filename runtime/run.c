@@ -92,6 +92,9 @@ static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, 
     case HX_OP_COPY:
         hx_data_copy(run, instance, step);
         return 1;
+    case HX_OP_FETCH:
+        hx_data_fetch(run, instance, step);
+        return run->status == HX_SUCCESS;
     case HX_OP_REDUCE:
         hx_data_reduce(run, instance, step);
         return 1;
@@ -385,9 +388,11 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     return HX_SUCCESS;
 }
 
-/* Where the lengths of an all-to-all with counts stand. */
-static void lengths_set(struct hx_run *run)
+/* Of a call that is not quick: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
+static void buffers_tell(struct hx_run *run)
 {
+    run->engine->mine->buffers[0] = (uintptr_t)run->base[HX_IN]; /* an offer's flag publishes them */
+    run->engine->mine->buffers[1] = (uintptr_t)run->base[HX_OUT];
     run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->traffic.sent;
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }
@@ -404,7 +409,7 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
         hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
     engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look)) {
-        lengths_set(&run);
+        buffers_tell(&run);
         if (bound->walks)
             run_inline(&run);
         else
@@ -442,7 +447,7 @@ hx_status_t hx_run_end(struct hx_run *run)
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
-    lengths_set(&engine->run);
+    buffers_tell(&engine->run);
     stages_begin(&engine->run);
 }
 

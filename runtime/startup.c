@@ -66,19 +66,20 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
     return seat;
 }
 
-/* One node's value: count, then for each rank its number, its address's length, its address. */
+/* One node's value: count, whether its ranks can read each other's memory, then for each rank its number, its address's length, its
+ * address. */
 static hx_status_t node_put(struct hx_world *world)
 {
     const struct hx_shared *node = world->shared;
-    size_t bytes = sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
+    size_t bytes = 2 * sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
-    int32_t n = node->n;
+    int32_t facts[2] = {node->n, !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed)};
 
     if (!value)
         return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
-    memcpy(at, &n, sizeof(n));
-    at += sizeof(n);
+    memcpy(at, facts, sizeof(facts));
+    at += sizeof(facts);
     for (int i = 0; i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         int32_t head[2] = {node->ranks[i], (int32_t)entry->address_bytes};
@@ -107,13 +108,14 @@ static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *
 static int node_enter(struct hx_world *world, const unsigned char *value, size_t bytes, int id, int leader)
 {
     const unsigned char *at = value, *end = value + bytes;
-    int32_t n, head[2];
+    int32_t facts[2], head[2];
 
-    if (bytes < sizeof(n))
+    if (bytes < sizeof(facts))
         return -1;
-    memcpy(&n, at, sizeof(n));
-    at += sizeof(n);
-    for (int32_t i = 0; i < n; i++) {
+    memcpy(facts, at, sizeof(facts));
+    at += sizeof(facts);
+    world->shared->header->single_copy &= facts[1];
+    for (int32_t i = 0; i < facts[0]; i++) {
         if ((size_t)(end - at) < sizeof(head))
             return -1;
         memcpy(head, at, sizeof(head));
@@ -134,6 +136,7 @@ static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
 {
     int nodes = 0;
 
+    world->shared->header->single_copy = (int32_t)world->env->single_copy;
     for (int rank = 0; rank < world->size; rank++) {
         void *value = NULL;
         size_t bytes;
@@ -240,7 +243,11 @@ static hx_status_t world_exchange(struct hx_world *world, const struct hx_place 
 
     if (world->shared) {
         place_tell(world, place);
+        if (world->env->single_copy)
+            hx_fetch_offer(world->shared);
         hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->placed));
+        if (failure->status == HX_SUCCESS && world->env->single_copy)
+            hx_fetch_try(world->shared);
         if (failure->status == HX_SUCCESS)
             hx_failure_keep(failure, world->rank, own_open(world));
         if (failure->status != HX_SUCCESS)
@@ -380,6 +387,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
 
     if ((world->job.max_local = largest_node(world)) == 0)
         return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
+    world->job.single_copy = world->shared->header->single_copy;
     if (world->net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
     hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);

@@ -21,6 +21,8 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->plans_bound += engine->plans_bound;
     c->ring_messages += engine->ring_messages;
     c->ring_bytes += engine->ring_bytes;
+    c->fetches += engine->fetches;
+    c->fetched_bytes += engine->fetched_bytes;
 }
 
 static void comm_add(const struct hx_comm *comm, struct hx_counters *c)

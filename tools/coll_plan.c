@@ -139,7 +139,7 @@ static uint64_t job_choose(struct plan_job *job)
 
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
-    struct hx_job facts = {.llc_bytes = options->llc_bytes};
+    struct hx_job facts = {.llc_bytes = options->llc_bytes, .single_copy = 1};
 
     memset(job, 0, sizeof(*job));
     job->options = options;

@@ -71,7 +71,7 @@ static void rank_count(const struct hx_plan *plan, const struct hx_shape *shape,
     most->rounds = (uint32_t)larger(most->rounds, stats.last_round);
     most->messages = larger(most->messages, larger(stats.messages, stats.receives));
     most->out = larger(most->out, stats.bytes_sent + stats.slot_bytes_written);
-    most->in = larger(most->in, stats.bytes_received + stats.slot_bytes_read);
+    most->in = larger(most->in, stats.bytes_received + stats.slot_bytes_read + stats.bytes_fetched);
     most->steps = larger(most->steps, plan->stages[0].nsteps);
     most->plan_bytes = larger(most->plan_bytes, hx_plan_bytes(plan));
 }

@@ -27,7 +27,7 @@ static void make_free(struct hx_cost_params *params, enum plan_term term)
     case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = endless; break;
     case PLAN_MESSAGES: params->message_us = nothing; break;
     case PLAN_FLAGS: params->intra_alpha_us = nothing; break;
-    case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = endless; break;
+    case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = params->fetch_gb_s = endless, params->fetch_us = nothing; break;
     case PLAN_SWITCHES: params->switch_us = nothing; break;
     default: break;
     }
@@ -196,7 +196,7 @@ static double now_us(void)
 
 double plan_time_us(const struct plan_job *job)
 {
-    struct hx_job facts = {.llc_bytes = job->options->llc_bytes};
+    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = 1};
     int root = hx_coll_is_rooted(job->coll) ? (int)job->options->root : 0;
     double us[PLANNINGS];
 

@@ -23,7 +23,7 @@ static const struct {
 } kinds[PLAN_ARROW_KINDS] = {
     [PLAN_BETWEEN] = {"message between nodes", "#d55e00", ""},
     [PLAN_INSIDE] = {"message inside a node", "#0072b2", ""},
-    [PLAN_READ] = {"read of another rank's slot in shared memory", "#009e73", ""},
+    [PLAN_READ] = {"read of another rank's memory", "#009e73", ""},
     [PLAN_FLAG] = {"flag: waits for that rank, reads nothing", "#777777", "4 3"},
 };
 

@@ -39,9 +39,9 @@ static void rank_print(const struct plan_job *job, int rank)
     }
     hx_plan_count(plan, job->shape, &job->sizes, &stats);
     counts_print("the plan", &stats);
-    printf("    live slots %zu bytes; slots written %llu, read %llu bytes; the plan itself %zu bytes\n",
+    printf("    live slots %zu bytes; slots written %llu, read %llu bytes, fetched %llu; the plan itself %zu bytes\n",
            live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
-           (unsigned long long)stats.slot_bytes_read, stats.plan_bytes);
+           (unsigned long long)stats.slot_bytes_read, (unsigned long long)stats.bytes_fetched, stats.plan_bytes);
     hx_plan_release(plan);
 }
 

@@ -17,7 +17,7 @@ const struct plan_command plan_commands[] = {
      "{fine, coarse, fine_window, coarse_window}, roundings (null where nothing rounds), candidates (as of cost --json), and plans, one per rank shown: {rank, lanes, blocks, stages, live_slot_bytes, "
      "plan_bytes, counts}. A stage has level, scope (intra, inter, flat), algorithm, member, ranks, in, out, coarse, blocks, "
      "counts and steps [{op, text, and peer, round, block, blocks, bytes where the step has them}]. Counts are rounds, steps, "
-     "messages, sent_bytes, inter_messages, inter_sent_bytes, slot_bytes_written, slot_bytes_read, of this rank and of all "
+     "messages, sent_bytes, inter_messages, inter_sent_bytes, slot_bytes_written, slot_bytes_read, fetched_bytes, of this rank and of all "
      "slices."},
     {"cost", "COLLECTIVE --shape SHAPE [SIZE...]",
      "the predicted time of every candidate, of what it is made, and why losers lose; what cannot serve, and why",

@@ -130,6 +130,7 @@ static struct json_object *counts_json(const struct hx_plan_stats *s)
     add_int(j, "inter_sent_bytes", s->inter_bytes_sent);
     add_int(j, "slot_bytes_written", s->slot_bytes_written);
     add_int(j, "slot_bytes_read", s->slot_bytes_read);
+    add_int(j, "fetched_bytes", s->bytes_fetched);
     return j;
 }
 

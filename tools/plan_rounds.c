@@ -75,13 +75,18 @@ static void arrow_add(struct walk *walk, const struct plan_arrow *arrow)
     r->arrows[r->narrows++] = *arrow;
 }
 
-/* Whether rank's stage reads the slot of this peer. */
-static int reads_slot_of(const struct hx_stage *stage, int peer)
+static int reads_memory(const struct hx_step *step)
+{
+    return (step->src == HX_SLOT && step->op != HX_OP_SEND) || step->op == HX_OP_FETCH;
+}
+
+/* Whether rank's stage reads memory of this peer. */
+static int reads_from(const struct hx_stage *stage, int peer)
 {
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
         uint32_t n = step->op == HX_OP_REDUCE ? step->n : 1;
-        for (uint32_t k = 0; step->src == HX_SLOT && step->op != HX_OP_SEND && k < n; k++)
+        for (uint32_t k = 0; reads_memory(step) && k < n; k++)
             if (stage->members[step->op == HX_OP_REDUCE ? k : step->peer] == peer)
                 return 1;
     }
@@ -112,7 +117,7 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
             arrow.order = step->tag;
             arrow.kind = shape->node_of[arrow.from] == shape->node_of[arrow.to] ? PLAN_INSIDE : PLAN_BETWEEN;
             arrow_add(walk, &arrow);
-        } else if (step->src == HX_SLOT && arrow.bytes) {
+        } else if (reads_memory(step) && arrow.bytes) {
             arrow.kind = PLAN_READ;
             for (uint32_t k = 0; k < (step->op == HX_OP_REDUCE ? step->n : 1); k++) {
                 arrow.from = stage->members[step->op == HX_OP_REDUCE ? k : step->peer];
@@ -124,7 +129,7 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
         for (uint32_t k = 0; is_wait(step) && k < step->n; k++) {
             arrow.from = peer_rank(stage, step, k);
             arrow.order = walk->published[arrow.from][step->tag];
-            if (!reads_slot_of(stage, arrow.from))
+            if (!reads_from(stage, arrow.from))
                 arrow_add(walk, &arrow);
         }
     }

@@ -109,7 +109,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = hx_candidate_keeps_order(candidate, shape);
-    dense.exact = sparse.exact = in_place.exact = hx_candidate_needs_exact(candidate);
+    dense.exact = sparse.exact = in_place.exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT);
     struct hx_traffic *traffic = NULL;
     ragged = dense;
     if (hx_coll_has_traffic(candidate->coll)) {

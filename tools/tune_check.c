@@ -100,7 +100,7 @@ int tune_entry_check(const struct hx_table_entry *e, char text[OPTION_TEXT_BYTES
 {
     struct choices c = {.candidates = malloc(HX_MAX_CANDIDATES * sizeof(*c.candidates)), .names = malloc(HX_MAX_CANDIDATES * sizeof(*c.names))};
     const struct hx_env none = {0};
-    const struct hx_job job = {.llc_bytes = 32 << 20, .max_local = e->max_local};
+    const struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .max_local = e->max_local};
     struct hx_shape *shape = NULL;
     int status = -1;
 

@@ -163,7 +163,7 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
                                      .stream_gb_s = real_of(net, "stream_gb_s"),
                                      .message_us = real_of(net, "message_us")};
     char error[HX_TOPO_ERROR_BYTES];
-    struct hx_job job = {.llc_bytes = 32 << 20};
+    struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1};
     size_t bytes;
 
     if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || real_of(doc, "ranks_per_cpu") < 1 ||

@@ -398,7 +398,7 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     assert_in_range(best, 0, n - 1);
     for (int i = 0; i < n; i++) {
         assert_true(folding != HX_FOLDS_IN_ORDER || hx_candidate_keeps_order(&candidates[i], shape));
-        assert_true(folding == HX_FOLDS_EXACTLY || !hx_candidate_needs_exact(&candidates[i]));
+        assert_true(folding == HX_FOLDS_EXACTLY || !hx_candidate_needs(&candidates[i], HX_NEEDS_EXACT));
     }
     d.candidate = candidates[best];
     struct hx_plan *plan = hx_compose(shape, rank, &d.candidate);
@@ -423,7 +423,7 @@ static void all_ranks_choose_alike(void **state)
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
     for (int i = 0; i < 400; i++) {
         struct hx_shape *shape = shape_draw();
-        struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16)};
+        struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16), .single_copy = 1};
         enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
         uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
         uint32_t elem_bytes = sizes[draw(0, 4)];

@@ -106,7 +106,7 @@ static void slots_fit_the_bank(void **state)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
             char error[HX_TOPO_ERROR_BYTES];
             struct hx_shape *shape = hx_shape_parse(shapes[i], error);
-            struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local};
+            struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local, .single_copy = 1};
             uint64_t count = (64 << 20) / (hx_coll_has_blocks((enum hx_coll)coll) ? 4 * (uint64_t)shape->nranks : 4);
             struct hx_choice choice;
             int root = hx_coll_is_rooted((enum hx_coll)coll) ? shape->nranks / 2 : 0;

@@ -149,7 +149,7 @@ static const char good[] =
     "{\n"
     "  \"hierax_table\": 1, \"hierax\": \"0.1.0\",\n"
     "  \"machine\": {\"cpu\": \"a } [ cpu\", \"cpus\": 2}, \"models\": [{\"provider\": \"\", \"intra_alpha_us\": 0.25, "
-    "\"intra_gb_s\": 8, \"reduce_gb_s\": 12.5, \"switch_us\": 1, \"points\": 5}],\n"
+    "\"intra_gb_s\": 8, \"reduce_gb_s\": 12.5, \"fetch_us\": 1, \"fetch_gb_s\": 5, \"switch_us\": 1, \"points\": 5}],\n"
     "  \"entries\": [\n"
     "    {\"collective\": \"allreduce\", \"commutative\": true, \"nodes\": 1, \"ranks_per_node\": [4, 4], \"placement\": \"block\",\n"
     "     \"provider\": \"\", \"bytes\": [0, 99], \"plan\": \"flat(ring)\", \"slice\": 0, \"us\": 1, \"default_us\": 1.5,\n"
@@ -194,7 +194,7 @@ static void faults_are_told_with_their_line(void **state)
         {"\"intra_gb_s\": 8, ", "", ":3:58: intra_gb_s is missing"},
         {"\"points\": 5}",
          "\"points\": 5}, {\"provider\": \"\", \"intra_alpha_us\": 1, \"intra_gb_s\": 1, \"reduce_gb_s\": 1, "
-         "\"switch_us\": 1, \"points\": 5}",
+         "\"fetch_us\": 1, \"fetch_gb_s\": 1, \"switch_us\": 1, \"points\": 5}",
          ": this provider has a model already"},
         {"\"provider\": \"\", \"intra_alpha_us\"", "\"provider\": \"net\", \"intra_alpha_us\"",
          ":3:58: net_alpha_us is missing"},

@@ -393,6 +393,27 @@ static void send_before_sum(struct hx_plan *plan) /* sends its input where the s
     step_of(plan, HX_OP_SEND, 3)->src = HX_IN;
 }
 
+static void drop_last_await(struct hx_plan *plan) /* ends while others may still fetch */
+{
+    struct hx_stage *stage = &plan->stages[0];
+
+    while (stage->steps[stage->nsteps - 1].op != HX_OP_AWAIT)
+        stage->nsteps--;
+    stage->nsteps--;
+}
+
+static void offer_nothing(struct hx_plan *plan)
+{
+    plan->stages[0].offers = 0;
+}
+
+static void fetch_from_other(struct hx_plan *plan) /* whose flag it has not seen */
+{
+    struct hx_step *step = step_of(plan, HX_OP_FETCH, 0);
+
+    step->peer = (step->peer + 1) % 4;
+}
+
 static const struct fault {
     const char *algorithm;
     enum hx_coll coll;
@@ -417,6 +438,11 @@ static const struct fault {
     {"nary", HX_COLL_ALLREDUCE, drop_await_lag, 2, "rank 2", "step 0: copy slot[0] <- in[0]", "race: writes"},
     {"nary", HX_COLL_REDUCE_SCATTER, drop_await_lag, 2, "rank 2", "copy slot[3..1] <- in[3..1]", "race: writes"},
     {"nary", HX_COLL_ALLGATHER, drop_await_lag, 2, "rank 2", "step 0: copy slot[2] <- in[2]", "race: writes"},
+    {"single_copy", HX_COLL_ALLGATHER, drop_last_await, 2, "rank 2", "end", "race"},
+    {"single_copy", HX_COLL_REDUCE, drop_last_await, 2, "rank 2", "end", "race"},
+    {"single_copy", HX_COLL_ALLREDUCE, offer_nothing, 2, "fetch scratch", "in of 2", "rank 2 offers nothing"},
+    {"single_copy", HX_COLL_ALLTOALL, fetch_from_other, 2, "rank 2", "fetch out", "out of bounds"},
+    {"single_copy", HX_COLL_ALLREDUCE, fetch_from_other, 2, "rank 2", "fetch scratch 2[2] <- in of 0", "race: reads"},
     {"nary", HX_COLL_ALLGATHER, drop_publish, 2, "rank 0", "await flag 0 of 2", "deadlock"},
     {"nary", HX_COLL_ALLREDUCE, publish_early, 2, "rank 2", "slot[0] <- in[0]", "race"},
     {"mesh_single", HX_COLL_ALLREDUCE, fold_in_own_order, 2, "end", "element 0 of out", "not equal bit by bit"},

@@ -54,7 +54,7 @@ files, candidates, good = glob.glob(sys.argv[1] + "/*.--*"), 0, True
 assert len(files) == 3 * len(names), (len(files), len(names))
 for file in files:
     document = json.load(open(file))
-    assert document["hierax_cost"] == 1 and len(document["points"]) == 12 and len(document["model"]) == 8
+    assert document["hierax_cost"] == 1 and len(document["points"]) == 12 and len(document["model"]) == 10
     for point in document["points"]:
         us = [c["us"] for c in point["candidates"]]
         where = (document["collective"], point["shape"], point["bytes"], file)
@@ -113,7 +113,7 @@ says '* flat(mesh_single)' 0 cost allreduce --shape 5x1 64
 says '2 rounds between nodes against 1' 0 cost allreduce --shape 5x1 64
 says 'needs an exact' 0 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'exclusive_dissemination  ranks fold in different orders' 0 cost allreduce --shape 5x1
-says 'nary  serves inside a node only; every node has one rank' 0 cost bcast --shape 5x1
+says 'single_copy  serves inside a node only; every node has one rank' 0 cost bcast --shape 5x1
 says 'ring                     needs a commutative operation' 0 cost allreduce --shape 2,2:cyclic --ordered
 says 'the HX_* settings name another' 0 cost allreduce --shape 5x1 --set HX_ALLREDUCE=ring
 says 'inside a node the n-ary stage serves; --set HX_INTRA_...=nary_sliced takes it' 0 cost reduce --shape 2,2

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy reduce-scatter inside a node: the owner of a block reads it in everybody's input where it stands, and adds it up.
+ *
+ *   offer READY
+ *   owners:  for q = r+1, r+2, ...:  await READY of q;  row = block r of in of q         then publish READ
+ *   await READ of all owners
+ *   owners:  out[r] = block r of all, own from in
+ *
+ * The sum comes last, since out may stand in in, at another block.
+ *
+ * Cost: 2 alpha + (p-1) system calls + (3 - 2/p) S beta of memory traffic per member, of it S (p-1)/p across cores. For large vectors.
+ * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then nobody waits for j.
+ * Source: see allreduce_single_copy.c.
+ */
+#include "algorithms.h"
+#include "single_copy.h"
+
+enum { READY, READ };
+
+void hx_reduce_scatter_single_copy(struct hx_builder *b)
+{
+    int me = b->me;
+
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_offer(b, READY);
+    if (hx_owns(b, me)) {
+        hx_fetch_rows(b, READY);
+        hx_publish(b, READ);
+    }
+    hx_owners_await(b, READ);
+    if (hx_owns(b, me))
+        hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * FETCH: single copy. What a member of this node has in its own buffers is read where it stands, by the kernel (cross-memory attach,
+ * process_vm_readv), instead of being put into a slot first: one pass over the data instead of two, at the price of a system call.
+ * Whoever is read has told its process and buffers in its control line, which its flag published; and it does not leave the call
+ * before it has heard that it was read, which is in the plan and proved by the checker.
+ */
+#include "comm.h"
+#include "log.h"
+#include "startup.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PIECES 64                       /* in one system call */
+#define PIECES_BYTES ((size_t)1 << 30)  /* likewise: the kernel reads less than 2 GiB at once */
+
+struct pieces {
+    struct iovec to[PIECES], from[PIECES];
+    unsigned long n;
+    size_t bytes;
+};
+
+static void pieces_read(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p)
+{
+    const struct hx_stage *stage = instance->stage->stage;
+    int pid = instance->stage->controls[step->peer]->pid;
+    ssize_t got = p->n ? process_vm_readv(pid, p->to, p->n, p->from, p->n, 0) : 0;
+
+    run->engine->fetches += p->n > 0;
+    run->engine->fetched_bytes += p->bytes;
+    if (got != (ssize_t)p->bytes && run->status == HX_SUCCESS)
+        run->status = hx_fail(got < 0 && errno == ESRCH ? HX_ERR_PEER_DEAD : HX_ERR_NOMEM,
+                              "%s: cannot read %zu bytes of rank %d, process %d: %s", run->name, p->bytes,
+                              run->engine->comm->ranks[stage->members[step->peer]], pid,
+                              got < 0 ? strerror(errno) : "its buffer is shorter than this call's");
+    p->n = 0;
+    p->bytes = 0;
+}
+
+static void piece_add(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p,
+                      unsigned char *to, uintptr_t from, size_t bytes)
+{
+    for (size_t most; bytes; to += most, from += most, bytes -= most) {
+        most = bytes < PIECES_BYTES - p->bytes ? bytes : PIECES_BYTES - p->bytes;
+        p->to[p->n] = (struct iovec){to, most};
+        p->from[p->n++] = (struct iovec){(void *)from, most}; /* an address in another process */
+        p->bytes += most;
+        if (p->n == PIECES || p->bytes == PIECES_BYTES)
+            pieces_read(run, instance, step, p);
+    }
+}
+
+void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    struct hx_engine *engine = run->engine;
+    const struct hx_bound_stage *bs = instance->stage;
+    const struct hx_control *theirs = bs->controls[step->peer];
+    unsigned char *to = hx_operand_at(run, &step->dst);
+    uintptr_t from = theirs->buffers[step->src.space == HX_OUT] + step->src.offset[run->parity];
+    const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
+    size_t into_done = 0, out_of_done = 0;
+    struct pieces pieces = {.n = 0};
+
+    if (step->contiguous) {
+        piece_add(run, instance, step, &pieces, to, from, step->bytes);
+        pieces_read(run, instance, step, &pieces);
+        return;
+    }
+    int n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
+                            instance->slice, engine->spans[0], engine->span_capacity);
+    hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], step->src.space, step->plan_step->block, step->plan_step->nblocks,
+                       instance->slice, engine->spans[1], engine->span_capacity);
+    for (int i = 0, j = 0; i < n;) {
+        size_t left = into[i].bytes - into_done, there = out_of[j].bytes - out_of_done, bytes = left < there ? left : there;
+        piece_add(run, instance, step, &pieces, to + into[i].offset + into_done, from + out_of[j].offset + out_of_done, bytes);
+        into_done = bytes == left ? 0 : into_done + bytes;
+        out_of_done = bytes == there ? 0 : out_of_done + bytes;
+        i += bytes == left;
+        j += bytes == there;
+    }
+    pieces_read(run, instance, step, &pieces);
+}
+
+/* ---- does it work here? -------------------------------------------------------------------------------------------- */
+
+static uint64_t number; /* that the others of the node try to read */
+
+void hx_fetch_offer(struct hx_shared *shared)
+{
+    struct hx_doorbell *mine = &shared->doorbells[shared->me];
+
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for Yama: not only by its ancestors. Elsewhere refused, and not needed */
+    number = (uintptr_t)&number ^ (uint64_t)getpid() << 32;
+    mine->number = (uintptr_t)&number;
+    mine->pid = getpid();
+}
+
+void hx_fetch_try(struct hx_shared *shared)
+{
+    for (int i = 0; i < shared->n; i++) {
+        const struct hx_doorbell *theirs = &shared->doorbells[i];
+        uint64_t got = 0, wanted = theirs->number ^ (uint64_t)theirs->pid << 32;
+        struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
+        if (process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) == sizeof(got) && got == wanted)
+            continue; /* it is he: not another process of that number, in a namespace of its own */
+        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
+                got ? "it is another process" : strerror(errno));
+        atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
+        return;
+    }
+}

@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Single copy: a live job reads what the plan says, and nothing between nodes; where the kernel refuses, or HX_SINGLE_COPY=0, all works
+# without, and who asks for it by name is told.
+. "$(dirname "$0")/common.sh"
+bench=$top_builddir/tools/coll_bench plan=$top_builddir/tools/coll_plan plant=$top_builddir/tests/tools/plant
+single=HX_INTRA_ALLREDUCE=single_copy
+
+counter() { # NAME: its value in what the job has told
+    sed -n "s/^hierax stats: all [0-9]* ranks: $1  *\\([0-9]*\\) .*/\\1/p" "$tmp/err"
+}
+
+for collective in allreduce reduce_scatter_block allgather bcast reduce gather alltoall; do
+    setting=HX_INTRA_$(tr a-z A-Z <<<"${collective%_block}")=single_copy
+    env "$setting" HX_STATS=1 HX_CHECK=1 timeout 60 "$run" -n 3 -- "$bench" "$collective" --check --min 1 --max 3M --factor 31 --iterations 2 \
+        --repetitions 2 >"$tmp/out" 2>"$tmp/err" || { fail "$collective: status $?"; cat "$tmp/out" "$tmp/err" >&2; }
+    has "$tmp/out" 'flat(single_copy)' "$collective"
+    [ "$(counter fetched_bytes)" -gt 1000000 ] || fail "$collective: $(counter fetched_bytes) bytes were read"
+done
+
+# the plan's bytes, and those of a live job: calls of 100 float32 on each of three ranks
+"$plan" explain allreduce --shape 3 --set $single 400 --all-ranks --json >"$tmp/plan" || fail "explain: status $?"
+planned=$(python3 -c 'import json, sys
+print(sum(p["counts"]["fetched_bytes"] for p in json.load(open(sys.argv[1]))["plans"]))' "$tmp/plan")
+env $single HX_STATS=1 timeout 60 "$run" -n 3 -- "$here/counted" 2>"$tmp/err" || fail "counted: status $?"
+bytes=$(sed -n 's/.*all 3 ranks: allreduce .* \([0-9]*\) bytes,.*/\1/p' "$tmp/err")
+[ "$(counter fetched_bytes)" = $((planned * bytes / 1200)) ] ||
+    fail "a call reads $planned bytes by its plan, $((bytes / 1200)) calls have read $(counter fetched_bytes)"
+HX_NODES=3 HX_STATS=1 timeout 60 "$run" -n 3 -- "$here/counted" 2>"$tmp/err" || fail "three nodes: status $?"
+[ -z "$(counter fetches)" ] || fail "ranks of different nodes have read each other's memory"
+
+# where it is refused, or not wanted
+if ! sanitizer thread; then # whose runtime needs more than the filter lets through
+    timeout 60 "$plant" refuse=process_vm_readv "$run" -n 3 --env HX_LOG=info -- "$bench" allreduce --check --max 1M --factor 64 --iterations 2 \
+        >"$tmp/out" 2>"$tmp/err" || { fail "refused: status $?"; cat "$tmp/err" >&2; }
+    has "$tmp/err" 'no single copy: cannot read the memory of rank' 'refused'
+    env $single timeout 60 "$plant" refuse=process_vm_readv "$run" -n 3 -- "$bench" allreduce --max 8 >"$tmp/out" 2>"$tmp/err" &&
+        fail "refused, and wanted by name: status 0"
+    has "$tmp/err" "HX_INTRA_ALLREDUCE=single_copy: ranks cannot read each other's memory" 'refused, and wanted by name'
+fi
+HX_SINGLE_COPY=0 HX_INTRA_BCAST=single_copy timeout 60 "$run" -n 2 -- "$bench" bcast --max 8 >"$tmp/out" 2>"$tmp/err" &&
+    fail "HX_SINGLE_COPY=0, and wanted by name: status 0"
+has "$tmp/err" "HX_INTRA_BCAST=single_copy: ranks cannot read each other's memory" 'HX_SINGLE_COPY=0'
+finish
