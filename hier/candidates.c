@@ -317,26 +317,27 @@ static const struct hx_algorithm *part_find(const struct hx_planner *planner, en
     return part_serves(coll, a) ? a : hx_algorithm_find(part, HX_SCOPE_INTRA, "nary");
 }
 
-/* With one inter algorithm and number of lanes: by slots, and by single copy where it has that for a stage. The first stage of a scan
- * does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
+/* With one inter algorithm and number of lanes: with the stages inside the nodes by slots, sliced or by single copy, as far as there are
+ * such. The first stage of a scan does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
 static void composition_add(struct candidate_list *list, struct hx_candidate *c)
 {
+    static const char *const kinds[] = {"nary", "nary_sliced", "single_copy"};
     enum hx_coll first = hx_candidate_first(c->coll, c->lanes), last = hx_candidate_last(c->coll, c->lanes);
-    const struct hx_algorithm *slots_first, *slots_last;
+    const struct hx_algorithm *slots[2] = {part_find(list->planner, c->coll, first, "nary"), part_find(list->planner, c->coll, last, "nary")};
     int idx = 0;
 
-    c->last = slots_last = part_find(list->planner, c->coll, last, "nary");
+    c->last = slots[1];
     if (hx_coll_is_scan(c->coll) && !list->planner->forced[c->coll].intra) {
         while ((c->first = hx_algorithm_next(first, HX_SCOPE_INTRA, &idx)))
             candidate_add(list, c);
         return;
     }
-    c->first = slots_first = part_find(list->planner, c->coll, first, "nary");
-    candidate_add(list, c);
-    c->first = part_find(list->planner, c->coll, first, "single_copy");
-    c->last = part_find(list->planner, c->coll, last, "single_copy");
-    if (c->first != slots_first || c->last != slots_last)
-        candidate_add(list, c);
+    for (int i = 0; i < 3; i++) {
+        c->first = part_find(list->planner, c->coll, first, kinds[i]);
+        c->last = part_find(list->planner, c->coll, last, kinds[i]);
+        if (i == 0 || c->first != slots[0] || c->last != slots[1])
+            candidate_add(list, c);
+    }
 }
 
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)

@@ -249,9 +249,12 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (algorithm->needs & HX_NEEDS_SINGLE_COPY)
         return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
                               bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) /* while the root reads n slots, the next slice comes in */
+        return p->intra_alpha_us + switches(p) +
+               ((bytes < FINE_SLICE_BYTES ? bytes : FINE_SLICE_BYTES) / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
-        (algorithm->coll == HX_COLL_ALLREDUCE || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll)))
+        (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;

@@ -139,7 +139,7 @@ static uint64_t job_choose(struct plan_job *job)
 
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
-    struct hx_job facts = {.llc_bytes = options->llc_bytes, .single_copy = 1};
+    struct hx_job facts = {.llc_bytes = options->llc_bytes};
 
     memset(job, 0, sizeof(*job));
     job->options = options;
@@ -155,6 +155,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (options->rank >= (uint64_t)job->shape->nranks)
         plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, shape,
                     job->shape->nranks - 1);
+    facts.single_copy = (int)job->env.single_copy;
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);

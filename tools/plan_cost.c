@@ -153,10 +153,8 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
         snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
         snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
-    else if (two && !(a->scopes & HX_SCOPE_INTER) && !job->planner.forced[coll].intra &&
-             !job->planner.forced[coll].plan)
-        snprintf(why, capacity, "not tried: inside a node the n-ary stage serves; --set HX_INTRA_...=%s takes it",
-                 a->name);
+    else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)
+        snprintf(why, capacity, "ranks may not read each other's memory (HX_SINGLE_COPY=0)");
     else
         snprintf(why, capacity, "the HX_* settings name another");
 }
@@ -196,7 +194,7 @@ static double now_us(void)
 
 double plan_time_us(const struct plan_job *job)
 {
-    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = 1};
+    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = (int)job->env.single_copy};
     int root = hx_coll_is_rooted(job->coll) ? (int)job->options->root : 0;
     double us[PLANNINGS];
 

@@ -116,7 +116,7 @@ says 'exclusive_dissemination  ranks fold in different orders' 0 cost allreduce 
 says 'single_copy  serves inside a node only; every node has one rank' 0 cost bcast --shape 5x1
 says 'ring                     needs a commutative operation' 0 cost allreduce --shape 2,2:cyclic --ordered
 says 'the HX_* settings name another' 0 cost allreduce --shape 5x1 --set HX_ALLREDUCE=ring
-says 'inside a node the n-ary stage serves; --set HX_INTRA_...=nary_sliced takes it' 0 cost reduce --shape 2,2
+says 'single_copy              ranks may not read each other' 0 cost allreduce --shape 3 --set HX_SINGLE_COPY=0
 says 'hier(nary_sliced,' 0 cost reduce --shape 2,2 --set HX_INTRA_REDUCE=nary_sliced
 says 'hier(-,flat,binomial) x1' 0 cost bcast --shape 2,2 --set HX_INTRA_BCAST=binomial 64
 says 'planned in ' 0 cost allreduce --shape 4x96 --time
