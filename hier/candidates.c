@@ -416,6 +416,9 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
         *fallback = ordered ? "not as the settings have it: that needs a commutative operation, and this one is not"
                             : "not as the settings have it: that needs an exact operation, and this one rounds";
     }
+    if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last && at_size.forced[coll].intra &&
+        !strcmp(at_size.forced[coll].intra, "single_copy"))
+        *fallback = "not as the settings have it: over several nodes, only each rank knows where in out it wants the blocks";
     return list.n;
 }
 

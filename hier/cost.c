@@ -229,6 +229,9 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
     } else if (coll == HX_COLL_REDUCE) {
         copied = others;
         reduced = 1;
+    } else if (coll == HX_COLL_ALLGATHER && owners < n) { /* the others, who own nothing, fetch all */
+        calls = owners;
+        fetched = 1;
     } else if (coll == HX_COLL_BCAST) { /* many that read one process get in each other's way */
         fetched = 1;
     } else {

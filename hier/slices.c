@@ -127,11 +127,11 @@ static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *s
 
 static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)
 {
-    double quarter = bytes / HX_FINE_WINDOW, fetches = FETCH_MIN_BYTES * planner->shape->max_local;
+    double quarter = bytes / HX_FINE_WINDOW, n = planner->shape->max_local, fetches = FETCH_MIN_BYTES * n;
     enum hx_coll coll = candidate->coll;
 
-    if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
-        return fetches > FINE_SLICE_BYTES ? fetches : FINE_SLICE_BYTES;
+    if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY)) /* of few lanes each carrier fetches more of a slice */
+        return (fetches > FINE_SLICE_BYTES ? fetches : FINE_SLICE_BYTES) * (candidate->lanes ? candidate->lanes / n : 1);
     if ((coll != HX_COLL_BCAST && !hx_coll_is_scan(coll)) || quarter >= FINE_SLICE_BYTES)
         return FINE_SLICE_BYTES;
     return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;

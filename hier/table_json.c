@@ -164,12 +164,19 @@ static void read_machine(struct reader *r, struct hx_table *table)
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
+    struct hx_cost_params defaults;
+
+    hx_cost_defaults(&defaults, 1);
     read_text(r, "provider", model->provider, sizeof(model->provider));
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
         const char *name = hx_cost_parameters[k].name;
         if (hx_cost_parameters[k].net != (model->provider[0] != 0))
             continue;
+        if (!strncmp(name, "fetch_", 6) && !json_object_object_get_ex(r->from, name, NULL)) { /* made before there was single copy */
+            model->values[k] = *hx_cost_parameter(&defaults, k);
+            continue;
+        }
         model->values[k] = read_number(r, name);
         if (model->values[k] < HX_COST_LEAST || model->values[k] > HX_COST_MOST)
             bad(r, " is out of range", name);

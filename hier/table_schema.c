@@ -33,7 +33,7 @@ const char hx_table_schema[] =
     "          \"intra_alpha_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"intra_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"reduce_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
-    "          \"fetch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
+    "          \"fetch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0, \"description\": \"it and the next may be missing\"},\n"
     "          \"fetch_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"switch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0}\n"
     "        }\n"

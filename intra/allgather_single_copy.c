@@ -6,8 +6,8 @@
  *   for q = r+1, r+2, ...:  await READY of q;  out[q] = block q of in of q               then publish READ
  *   owners:  await READ of all
  *
- * Cost: 2 alpha + (p-1) system calls + S beta of memory traffic per member, half of that of slots. For large vectors. Any p. Block j
- * belongs to member j and may be empty: then nobody waits for j.
+ * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (1 + 1/p) S. For large vectors. Any p. Block j belongs to
+ * member j and may be empty: then nobody waits for j.
  * Source: see allreduce_single_copy.c.
  */
 #include "algorithms.h"

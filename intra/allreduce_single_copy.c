@@ -9,8 +9,8 @@
  *   for q = r+1, r+2, ...:  await SUMMED of q;  out[q] = block q of out of q     publish READ;  await all
  *
  * The last wait keeps out as it is until all have read it; that of in is done when all have summed.
- * Cost: 3 alpha + 2 (p-1) system calls + (3 - 1/p) S beta of memory traffic per member, of it 2 S (p-1)/p across cores. For large vectors.
- * Any p, any operation (rank order).
+ * Cost: 3 alpha + 2 (p-1) system calls; each member fetches 2 S (p-1)/p and adds up S, from its own cache. For large vectors. Any p, any
+ * operation (rank order).
  * Source: kernel-assisted single copy (KNEM, LiMIC2, CMA): Ma, Bosilca, Bouteiller, Goglin, Squyres, Dongarra 2011; MPICH, Open MPI.
  */
 #include "algorithms.h"

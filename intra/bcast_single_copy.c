@@ -5,8 +5,8 @@
  *   root:    offer READY;  await READ of all
  *   others:  await READY of root;  out = out of root;  publish READ
  *
- * Cost: 2 alpha + a system call + S beta of memory traffic, at the others only. For large vectors and few members: many that read one
- * process get in each other's way in the kernel. Any p.
+ * Cost: 2 alpha + a system call; each member but the root copies S. For large vectors and few members: many that read one process get in
+ * each other's way in the kernel. Any p.
  * Source: see allreduce_single_copy.c.
  */
 #include "algorithms.h"

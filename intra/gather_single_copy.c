@@ -5,12 +5,10 @@
  *   member j:  offer READY;  await READ of root
  *   root:      for j = r+1, r+2, ...:  await READY of j;  out[j] = block j of in of j         then publish READ
  *
- * Cost: 2 alpha + (p-1) system calls + S (p-1)/p beta of memory traffic at the root. For large blocks. Any p. A block may be empty: then
- * its member takes no part.
+ * Cost: 2 alpha + (p-1) system calls; the root copies S, and nobody else anything. For large blocks. Any p.
  * Source: see allreduce_single_copy.c.
  */
 #include "algorithms.h"
-#include "single_copy.h"
 
 enum { READY, READ };
 
@@ -18,19 +16,16 @@ void hx_gather_single_copy(struct hx_builder *b)
 {
     int me = b->me;
 
-    if (me != b->root && hx_owns(b, me)) {
+    if (me != b->root) {
         hx_offer(b, READY);
         hx_await(b, READ, b->root);
-    }
-    if (me != b->root)
         return;
+    }
     hx_copy(b, hx_at(b->out, me, 1), hx_at(b->in, me, 1));
     for (int i = 1; i < b->p; i++) {
         int j = (me + i) % b->p;
-        if (hx_owns(b, j)) {
-            hx_await(b, READY, j);
-            hx_fetch(b, hx_at(b->out, j, 1), b->in, j);
-        }
+        hx_await(b, READY, j);
+        hx_fetch(b, hx_at(b->out, j, 1), b->in, j);
     }
     if (b->p > 1)
         hx_publish(b, READ);

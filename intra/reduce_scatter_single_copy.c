@@ -7,9 +7,9 @@
  *   await READ of all owners
  *   owners:  out[r] = block r of all, own from in
  *
- * The sum comes last, since out may stand in in, at another block.
+ * The sum comes last, so that out may stand in in, at another block, and READ is not kept waiting.
  *
- * Cost: 2 alpha + (p-1) system calls + (3 - 2/p) S beta of memory traffic per member, of it S (p-1)/p across cores. For large vectors.
+ * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache. For large vectors.
  * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then nobody waits for j.
  * Source: see allreduce_single_copy.c.
  */

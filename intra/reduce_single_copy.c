@@ -9,8 +9,8 @@
  *   root:    for q = r+1, r+2, ...:  await SUMMED of q;  out[q] = block q of slot[q]         then publish TAKEN
  *   others:  await SUMMED of all
  *
- * Cost: 2 alpha + (p-1) system calls + (3 - 2/p) S beta of memory traffic per member, and S (p-1)/p beta more at the root. For large
- * vectors. Any p, any operation (rank order).
+ * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache; the root copies S (p-1)/p more.
+ * For large vectors. Any p, any operation (rank order).
  * Source: see allreduce_single_copy.c.
  */
 #include "algorithms.h"

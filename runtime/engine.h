@@ -270,6 +270,8 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
 /* COPY and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+/* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
+void hx_fetch_withdraw(struct hx_control *mine);
 /* FETCH, done at once, or run->status says why not. */
 void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 

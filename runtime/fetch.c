@@ -3,7 +3,8 @@
  * FETCH: single copy. What a member of this node has in its own buffers is read where it stands, by the kernel (cross-memory attach,
  * process_vm_readv), instead of being put into a slot first: one pass over the data instead of two, at the price of a system call.
  * Whoever is read has told its process and buffers in its control line, which its flag published; and it does not leave the call
- * before it has heard that it was read, which is in the plan and proved by the checker.
+ * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
+ * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
  */
 #include "comm.h"
 #include "log.h"
@@ -23,19 +24,40 @@ struct pieces {
     size_t bytes;
 };
 
+void hx_fetch_withdraw(struct hx_control *mine)
+{
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&mine->buffers[i], 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst); /* before what the caller writes there; pairs with the fence in given_up */
+}
+
+/* May what has been read have been written by the caller of a failed call? */
+static int given_up(const struct hx_control *theirs, int buffer)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* after what was read */
+    return atomic_load_explicit(&theirs->buffers[buffer], memory_order_relaxed) == 0;
+}
+
 static void pieces_read(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p)
 {
     const struct hx_stage *stage = instance->stage->stage;
-    int pid = instance->stage->controls[step->peer]->pid;
-    ssize_t got = p->n ? process_vm_readv(pid, p->to, p->n, p->from, p->n, 0) : 0;
+    const struct hx_control *theirs = instance->stage->controls[step->peer];
+    int rank = run->engine->comm->ranks[stage->members[step->peer]];
+    int reads = p->n > 0 && run->status == HX_SUCCESS;
+    ssize_t got = reads ? process_vm_readv(theirs->pid, p->to, p->n, p->from, p->n, 0) : 0;
+    int error = errno;
 
-    run->engine->fetches += p->n > 0;
-    run->engine->fetched_bytes += p->bytes;
-    if (got != (ssize_t)p->bytes && run->status == HX_SUCCESS)
-        run->status = hx_fail(got < 0 && errno == ESRCH ? HX_ERR_PEER_DEAD : HX_ERR_NOMEM,
-                              "%s: cannot read %zu bytes of rank %d, process %d: %s", run->name, p->bytes,
-                              run->engine->comm->ranks[stage->members[step->peer]], pid,
-                              got < 0 ? strerror(errno) : "its buffer is shorter than this call's");
+    run->engine->fetches += (uint64_t)reads;
+    run->engine->fetched_bytes += reads ? p->bytes : 0;
+    if (!reads)
+        ;
+    else if (got < 0 && error == ESRCH)
+        run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d, process %d, has ended", run->name, rank, theirs->pid);
+    else if (given_up(theirs, step->src.space == HX_OUT))
+        run->status = hx_fail(HX_ERR_STATE, "%s: rank %d has left the call with an error", run->name, rank);
+    else if (got != (ssize_t)p->bytes)
+        run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d, process %d: %s", run->name, p->bytes, rank, theirs->pid,
+                              got < 0 ? strerror(error) : "its buffer is shorter than this call's");
     p->n = 0;
     p->bytes = 0;
 }
@@ -59,7 +81,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     const struct hx_bound_stage *bs = instance->stage;
     const struct hx_control *theirs = bs->controls[step->peer];
     unsigned char *to = hx_operand_at(run, &step->dst);
-    uintptr_t from = theirs->buffers[step->src.space == HX_OUT] + step->src.offset[run->parity];
+    uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
     const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
     size_t into_done = 0, out_of_done = 0;
     struct pieces pieces = {.n = 0};
@@ -87,27 +109,44 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
 /* ---- does it work here? -------------------------------------------------------------------------------------------- */
 
 static uint64_t number; /* that the others of the node try to read */
+static int offered;
+
+/* Of whom: processes of several namespaces may have the same pid, and the same address. */
+static uint64_t number_of(const struct hx_doorbell *whose, int place)
+{
+    return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
+}
 
 void hx_fetch_offer(struct hx_shared *shared)
 {
     struct hx_doorbell *mine = &shared->doorbells[shared->me];
 
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); /* for Yama: not only by its ancestors. Elsewhere refused, and not needed */
-    number = (uintptr_t)&number ^ (uint64_t)getpid() << 32;
+    if (shared->n == 1)
+        return;
+    offered = prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0; /* for Yama: not only by its ancestors. Elsewhere there is no need */
     mine->number = (uintptr_t)&number;
     mine->pid = getpid();
+    number = number_of(mine, shared->me);
+}
+
+void hx_fetch_end(void)
+{
+    if (offered)
+        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    offered = 0;
 }
 
 void hx_fetch_try(struct hx_shared *shared)
 {
-    for (int i = 0; i < shared->n; i++) {
+    for (int i = 0; i < shared->n && shared->n > 1; i++) {
         const struct hx_doorbell *theirs = &shared->doorbells[i];
-        uint64_t got = 0, wanted = theirs->number ^ (uint64_t)theirs->pid << 32;
+        uint64_t got;
         struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
-        if (process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) == sizeof(got) && got == wanted)
-            continue; /* it is he: not another process of that number, in a namespace of its own */
+        int refused = process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
+        if (!refused && got == number_of(theirs, i))
+            continue;
         hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
-                got ? "it is another process" : strerror(errno));
+                refused ? strerror(errno) : "here that is another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;
     }

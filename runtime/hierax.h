@@ -289,7 +289,7 @@ typedef struct hx_plan_info {
     char network[96];     /* between nodes, "libfabric 1.17 provider net 117.0 on eth0"; "" where all ranks share a node */
     unsigned rounds;      /* messages and flags, one after the other */
     size_t network_bytes; /* this rank sends to other nodes */
-    size_t shared_bytes;  /* this rank writes where others of its node read */
+    size_t shared_bytes;  /* this rank writes where others of its node read; what they read in its own buffers is not counted */
 } hx_plan_info_t;
 
 /* Tell what such a call on comm does. collective: a function's name without "hx_", e.g. "allreduce"; count and dtype as

@@ -127,8 +127,10 @@ void hx_requests_fail(struct hx_comm *comm)
         struct hx_engine *engine = comm->others[i];
         if (!engine)
             continue;
-        if (engine->running != HX_IDLE)
+        if (engine->running != HX_IDLE) {
             hx_transfer_cancel_all(&engine->run);
+            hx_fetch_withdraw(engine->mine);
+        }
         engine->running = HX_IDLE;
         for (; engine->first; engine->first = engine->first->next)
             request_end(engine->first, engine, comm->failed);

@@ -365,6 +365,7 @@ static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
 {
     hx_comm_break(run->engine->comm, run->status);
     hx_transfer_cancel_all(run);
+    hx_fetch_withdraw(run->engine->mine);
     if (HX_TRACING) /* what was cancelled included */
         hx_trace_write(hx_trace);
     return run->status;
@@ -391,13 +392,13 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
 /* Of a call that is not quick: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
 static void buffers_tell(struct hx_run *run)
 {
-    run->engine->mine->buffers[0] = (uintptr_t)run->base[HX_IN]; /* an offer's flag publishes them */
-    run->engine->mine->buffers[1] = (uintptr_t)run->base[HX_OUT];
+    for (int i = 0; i < 2; i++) /* an offer's flag publishes them */
+        atomic_store_explicit(&run->engine->mine->buffers[i], (uintptr_t)run->base[i ? HX_OUT : HX_IN], memory_order_relaxed);
     run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->traffic.sent;
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }
 
-/* More than one slice, or traced, or with lengths to learn. */
+/* More than one slice, or traced, or with lengths to learn, or buffers to offer. */
 static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
                                                            const void *in, void *out)
 {

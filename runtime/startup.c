@@ -388,6 +388,8 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     if ((world->job.max_local = largest_node(world)) == 0)
         return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
     world->job.single_copy = world->shared->header->single_copy;
+    if (!world->job.single_copy)
+        hx_fetch_end();
     if (world->net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
     hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);
@@ -448,6 +450,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_registry.node->leave(world->shared);
+    hx_fetch_end();
     free(world->tuning);
     free(world->links);
     hx_trace_release(world);

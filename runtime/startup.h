@@ -23,6 +23,7 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
  * it finds is in the node's header when all have arrived. */
 void hx_fetch_offer(struct hx_shared *shared);
 void hx_fetch_try(struct hx_shared *shared);
+void hx_fetch_end(void); /* not any more */
 
 /* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
 hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);

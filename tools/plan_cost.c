@@ -153,6 +153,8 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
         snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
         snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
+    else if (two && coll == HX_COLL_ALLGATHER && a->needs & HX_NEEDS_SINGLE_COPY)
+        snprintf(why, capacity, "only each rank knows where in out it wants the blocks");
     else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)
         snprintf(why, capacity, "ranks may not read each other's memory (HX_SINGLE_COPY=0)");
     else

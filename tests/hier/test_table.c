@@ -258,6 +258,31 @@ static void more_models_than_a_table_holds_are_told(void **state)
     unlink(path);
 }
 
+static void parameters_of_single_copy_may_be_missing(void **state)
+{
+    static const char cut[] = "\"fetch_us\": 1, \"fetch_gb_s\": 5, ";
+    struct hx_cost_params params, found;
+    struct hx_table *table;
+    char text[4096];
+    const char *at = strstr(good, cut);
+    FILE *out = fopen(path, "w");
+
+    (void)state;
+    assert_non_null(at);
+    assert_non_null(out);
+    snprintf(text, sizeof(text), "%.*s%s", (int)(at - good), good, at + strlen(cut));
+    assert_int_equal(fwrite(text, 1, strlen(text), out), strlen(text));
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(hx_table_read(path, &table), HX_SUCCESS);
+    hx_cost_defaults(&params, 1);
+    hx_cost_defaults(&found, 1);
+    found.fetch_us = found.fetch_gb_s = 77;
+    hx_table_model_use(hx_table_model(table, ""), &found);
+    assert_true(found.intra_gb_s == 8 && found.fetch_us == params.fetch_us && found.fetch_gb_s == params.fetch_gb_s);
+    hx_table_free(table);
+    unlink(path);
+}
+
 /* Cut anywhere; one byte changed anywhere; what is refused is refused in order, and nothing is read beyond the end (sanitizers tell). */
 static void broken_files_do_no_harm(void **state)
 {
@@ -289,6 +314,7 @@ int main(void)
         cmocka_unit_test(models_are_read_as_written),
         cmocka_unit_test(faults_are_told_with_their_line),
         cmocka_unit_test(more_models_than_a_table_holds_are_told),
+        cmocka_unit_test(parameters_of_single_copy_may_be_missing),
         cmocka_unit_test(broken_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
  *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
+ *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
@@ -117,6 +118,30 @@ static int play_absent(int absent)
     fflush(stdout);
     sleep(30); /* the script ends the job when all have said this */
     return 1;
+}
+
+static int play_given_up(int waits)
+{
+    static int32_t values[4096];
+    hx_request_t *request = NULL;
+    hx_status_t status;
+
+    check(hx_barrier(world), "hx_barrier");
+    if (rank > 0)
+        sleep(3);
+    for (int i = 0; i < 4096; i++)
+        values[i] = rank == 0 ? 7 : 0;
+    if (waits)
+        check(hx_ibcast(values, 4096, HX_INT32, 0, world, &request), "hx_ibcast");
+    status = waits ? hx_wait(request) : hx_bcast(values, 4096, HX_INT32, 0, world);
+    for (int i = 0; rank == 0 && i < 4096; i++)
+        values[i] = -1;
+    printf("rank %d status %d, value %d: %s\n", rank, status, (int)values[0], hx_error_detail(world));
+    fflush(stdout);
+    if (rank == 0)
+        sleep(4); /* till the others have come */
+    hx_finalize();
+    return 0;
 }
 
 static void play_late(int late, double seconds)
@@ -236,6 +261,8 @@ int main(int argc, char **argv)
         play_loop();
     else if (!strcmp(mode, "absent") && argc > 2)
         return play_absent(atoi(argv[2]));
+    else if (!strcmp(mode, "given_up"))
+        return play_given_up(argc > 2);
     else if (!strcmp(mode, "calls") && argc > 3)
         return play_calls(argv[2], atoi(argv[3]));
     else if (!strcmp(mode, "late") && argc > 3)

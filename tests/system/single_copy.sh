@@ -6,6 +6,11 @@
 bench=$top_builddir/tools/coll_bench plan=$top_builddir/tools/coll_plan plant=$top_builddir/tests/tools/plant
 single=HX_INTRA_ALLREDUCE=single_copy
 
+"$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$bench" bcast --max 8 >"$tmp/out" 2>"$tmp/err" || {
+    has "$tmp/err" "ranks cannot read each other's memory" 'the first job'
+    [ $failures -gt 0 ] || skip "process_vm_readv is refused here"
+}
+
 counter() { # NAME: its value in what the job has told
     sed -n "s/^hierax stats: all [0-9]* ranks: $1  *\\([0-9]*\\) .*/\\1/p" "$tmp/err"
 }
@@ -26,8 +31,23 @@ env $single HX_STATS=1 timeout 60 "$run" -n 3 -- "$here/counted" 2>"$tmp/err" ||
 bytes=$(sed -n 's/.*all 3 ranks: allreduce .* \([0-9]*\) bytes,.*/\1/p' "$tmp/err")
 [ "$(counter fetched_bytes)" = $((planned * bytes / 1200)) ] ||
     fail "a call reads $planned bytes by its plan, $((bytes / 1200)) calls have read $(counter fetched_bytes)"
-HX_NODES=3 HX_STATS=1 timeout 60 "$run" -n 3 -- "$here/counted" 2>"$tmp/err" || fail "three nodes: status $?"
-[ -z "$(counter fetches)" ] || fail "ranks of different nodes have read each other's memory"
+"$plan" explain allreduce --shape 2,1 --set $single --set HX_ALLREDUCE=hier 400 --all-ranks --json >"$tmp/plan" || fail "explain: status $?"
+planned=$(python3 -c 'import json, sys
+print(sum(p["counts"]["fetched_bytes"] for p in json.load(open(sys.argv[1]))["plans"]))' "$tmp/plan")
+env $single HX_ALLREDUCE=hier HX_STATS=1 timeout 60 "$run" -n 3 --nodes 2 -- "$here/counted" 2>"$tmp/err" || fail "two nodes: status $?"
+bytes=$(sed -n 's/.*all 3 ranks: allreduce .* \([0-9]*\) bytes,.*/\1/p' "$tmp/err")
+[ "$(counter fetched_bytes)" = $((planned * bytes / 1200)) ] ||
+    fail "two nodes: a call reads $planned bytes by its plan, $((bytes / 1200)) calls have read $(counter fetched_bytes)"
+
+# a root that gives up, and writes its buffer before the others have read it
+for mode in given_up 'given_up wait'; do
+    # shellcheck disable=SC2086
+    HX_TIMEOUT=1 HX_INTRA_BCAST=single_copy timeout 60 "$run" -n 3 -- "$here/actor" $mode >"$tmp/out" 2>"$tmp/err" || fail "$mode: status $?"
+    has "$tmp/out" 'rank 0 status 7' "the root, $mode"
+    for rank in 1 2; do
+        grep -q "^rank $rank status 2,.*rank 0 has left the call with an error" "$tmp/out" || fail "rank $rank, $mode: $(cat "$tmp/out")"
+    done
+done
 
 # where it is refused, or not wanted
 if ! sanitizer thread; then # whose runtime needs more than the filter lets through

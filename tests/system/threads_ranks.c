@@ -212,13 +212,27 @@ static const char *name_at(enum hx_coll coll, int wanted)
     return names[wanted % n];
 }
 
+/* Algorithms of the collective that has most. */
+static int longest(void)
+{
+    int most = 0;
+
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        int n = 0, idx = 0;
+        while (hx_algorithm_next((enum hx_coll)c, HX_SCOPE_INTRA, &idx))
+            n++;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 int main(void)
 {
     static const int64_t slices[] = {0, 4096, 50000};
     int failures = 0, runs = 0;
 
-    for (int i = 0; i < 8; i++) /* as many as the longest table has */
-        for (int s = 0; s < 3; s++, runs++) {
+    for (int i = 0; i < longest(); i++)
+        for (int s = i % 3, n = 0; n < 2; s = (s + 1) % 3, n++, runs++) {
             struct setting setting = {.slice = slices[s], .spin = s == 1 ? 0 : s == 0 ? -1 : 50};
             for (int c = 0; c < HX_COLL_COUNT; c++)
                 setting.names[c] = name_at((enum hx_coll)c, i);
