@@ -95,6 +95,7 @@ int hx_check_join_run(struct hx_check_step *s);
 
 /* The cells of the step's range in a space (of member, for SLOT); their number, or -1 after a fault. */
 int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, uint32_t row, uint32_t *cells);
+int hx_check_fetched(struct hx_check_step *s, uint32_t *cells); /* likewise, of what a FETCH reads: a member's IN or OUT in this call */
 int hx_check_elements(struct hx_check_step *s, uint32_t *elements); /* their places in the vector */
 int hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, const char *what); /* -1: fault */
 /* readable and right, else -1 */

@@ -310,8 +310,8 @@ enum hx_needs {
     HX_NEEDS_POWER_OF_TWO = 2,
     HX_NEEDS_COMMUTATIVE = 4,
     HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
-    HX_NEEDS_SINGLE_COPY = 32, /* members read each other's memory: FETCH */
-    HX_PASSES_RING = 16 /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
+    HX_PASSES_RING = 16, /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
+    HX_NEEDS_SINGLE_COPY = 32 /* members read each other's memory: FETCH */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */

@@ -3,8 +3,7 @@
  * Start-up, in three fences of the bootstrap:
  *   1  rank 0 tells its version, a secret, its JOB settings and the facts by which plans are chosen (startup_job.c)
  *   2  inside the node's join: all ranks of a node have met
- *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses
- * Leaders read the nodes one after the other: the lowest rank that no node read so far holds is the leader of the next.
+ *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses (startup_exchange.c)
  *
  * A rank that cannot start goes through all fences nevertheless: its failure takes the place of its address, so that every rank fails at
  * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
@@ -12,197 +11,7 @@
 #include "startup.h"
 #include "log.h"
 #include "trace.h"
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-/* ---- fence 3: who is where ---------------------------------------------------------------------------------------- */
-
-/* A moment for others of this node. Returns 0 once HX_TIMEOUT is over. */
-static int nap(const struct hx_world *world, double *slept)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    return world->env->timeout <= 0 || (*slept += 1.5e-4) <= world->env->timeout;
-}
-
-/* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
-static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
-{
-    double slept = 0;
-
-    /* release pairs with the acquire below */
-    atomic_fetch_add_explicit(counter, 1, memory_order_release);
-    while (atomic_load_explicit(counter, memory_order_acquire) < (uint32_t)world->shared->n)
-        if (!nap(world, &slept))
-            return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
-                           atomic_load(counter), world->shared->n, world->env->timeout);
-    return HX_SUCCESS;
-}
-
-static void place_tell(struct hx_world *world, const struct hx_place *place)
-{
-    struct hx_node_header *header = world->shared->header;
-
-    for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
-        atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
-    world->shared->table[world->rank].socket = place->socket;
-    world->shared->table[world->rank].numa = place->numa;
-}
-
-struct hx_net_seat hx_world_seat(const struct hx_world *world)
-{
-    const struct hx_shared *shared = world->shared;
-    const struct hx_job_entry *mine = &shared->table[world->rank];
-    struct hx_net_seat seat = {0, 0};
-
-    for (int i = 0; i < shared->n; i++) {
-        const struct hx_job_entry *other = &shared->table[shared->ranks[i]];
-        if (other->socket != mine->socket || other->numa != mine->numa)
-            continue;
-        seat.index += i < shared->me;
-        seat.sharers++;
-    }
-    return seat;
-}
-
-/* One node's value: count, whether its ranks can read each other's memory, then for each rank its number, its address's length, its
- * address. */
-static hx_status_t node_put(struct hx_world *world)
-{
-    const struct hx_shared *node = world->shared;
-    size_t bytes = 2 * sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
-    unsigned char *value = malloc(bytes), *at = value;
-    char key[32];
-    int32_t facts[2] = {node->n, !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed)};
-
-    if (!value)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
-    memcpy(at, facts, sizeof(facts));
-    at += sizeof(facts);
-    for (int i = 0; i < node->n; i++) {
-        const struct hx_job_entry *entry = &node->table[node->ranks[i]];
-        int32_t head[2] = {node->ranks[i], (int32_t)entry->address_bytes};
-        memcpy(at, head, sizeof(head));
-        memcpy(at + sizeof(head), entry->address, entry->address_bytes);
-        at += sizeof(head) + entry->address_bytes;
-    }
-    snprintf(key, sizeof(key), "node.%d", world->rank);
-    hx_status_t status = hx_boot_put(world->boot, key, value, (size_t)(at - value));
-    free(value);
-    return status;
-}
-
-/* The value of a node of which a rank has failed: count 0, and the failure. */
-static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure)
-{
-    unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
-    char key[32];
-
-    memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
-    snprintf(key, sizeof(key), "node.%d", world->rank);
-    return hx_boot_put(world->boot, key, value, sizeof(value));
-}
-
-/* Enter one node's value into the table as node `id`. */
-static int node_enter(struct hx_world *world, const unsigned char *value, size_t bytes, int id, int leader)
-{
-    const unsigned char *at = value, *end = value + bytes;
-    int32_t facts[2], head[2];
-
-    if (bytes < sizeof(facts))
-        return -1;
-    memcpy(facts, at, sizeof(facts));
-    at += sizeof(facts);
-    world->shared->header->single_copy &= facts[1];
-    for (int32_t i = 0; i < facts[0]; i++) {
-        if ((size_t)(end - at) < sizeof(head))
-            return -1;
-        memcpy(head, at, sizeof(head));
-        at += sizeof(head);
-        if (head[0] < leader || head[0] >= world->size || head[1] < 0 || head[1] > HX_ADDRESS_BYTES || end - at < head[1] ||
-            world->shared->table[head[0]].node)
-            return -1;
-        struct hx_job_entry *entry = &world->shared->table[head[0]];
-        entry->node = id + 1; /* 0: nobody has named this rank yet */
-        entry->address_bytes = (uint32_t)head[1];
-        memcpy(entry->address, at, (size_t)head[1]);
-        at += head[1];
-    }
-    return world->shared->table[leader].node ? 0 : -1;
-}
-
-static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
-{
-    int nodes = 0;
-
-    world->shared->header->single_copy = (int32_t)world->env->single_copy;
-    for (int rank = 0; rank < world->size; rank++) {
-        void *value = NULL;
-        size_t bytes;
-        char key[32];
-        hx_status_t status;
-        if (world->shared->table[rank].node)
-            continue;
-        snprintf(key, sizeof(key), "node.%d", rank);
-        if ((status = hx_boot_get(world->boot, key, &value, &bytes)) != HX_SUCCESS)
-            return status;
-        if (bytes == sizeof(int32_t) + sizeof(*failure) && !memcmp(value, &(int32_t){0}, sizeof(int32_t))) {
-            memcpy(failure, (char *)value + sizeof(int32_t), sizeof(*failure));
-            status = (hx_status_t)failure->status;
-        } else if (node_enter(world, value, bytes, nodes++, rank) < 0) {
-            status = hx_fail(HX_ERR_BOOTSTRAP, "the node of rank %d sent an address table that is not valid", rank);
-        }
-        free(value);
-        if (status != HX_SUCCESS)
-            return status;
-    }
-    return HX_SUCCESS;
-}
-
-/* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
-static hx_status_t networks_agree(const struct hx_world *world)
-{
-    const struct hx_job_entry *table = world->shared->table;
-    hx_status_t status = HX_SUCCESS;
-
-    for (int rank = 1; status == HX_SUCCESS && world->net && rank < world->size; rank++)
-        status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
-                                        table[0].address_bytes);
-    return status;
-}
-
-/* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. */
-static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
-{
-    struct hx_node_header *header = world->shared->header;
-    double slept = 0;
-    int state;
-
-    if (world->shared->me == 0) {
-        hx_failure_keep(failure, world->rank, fenced);
-        if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, nodes_get(world, failure));
-        if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, networks_agree(world));
-        if (failure->status != HX_SUCCESS)
-            hx_node_fail(world->shared, failure);
-        /* release pairs with the acquire below */
-        atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
-        return;
-    }
-    if (failure->status != HX_SUCCESS || fenced != HX_SUCCESS)
-        return;
-    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0)
-        if (!nap(world, &slept)) {
-            hx_fail(HX_ERR_TIMEOUT, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)",
-                    world->shared->ranks[0], world->env->timeout);
-            hx_failure_keep(failure, world->rank, HX_ERR_TIMEOUT);
-            return;
-        }
-    if (state < 0)
-        *failure = header->failure;
-}
 
 static hx_status_t peers_connect(struct hx_world *world)
 {
@@ -216,57 +25,6 @@ static hx_status_t peers_connect(struct hx_world *world)
     }
     return HX_SUCCESS;
 }
-
-/* What this rank opens on its own, before the others hear of it. */
-static hx_status_t own_open(struct hx_world *world)
-{
-    struct hx_job_entry *mine = &world->shared->table[world->rank];
-    size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = hx_shared_channel(world->shared, 0); /* that of the world communicator's blocking calls */
-
-    if (status == HX_SUCCESS)
-        status = hx_trace_prepare(world);
-    if (status != HX_SUCCESS || world->shared->n == world->size)
-        return status;
-    struct hx_net_seat seat = hx_world_seat(world);
-    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, &world->net);
-    if (status == HX_SUCCESS)
-        status = hx_registry.net->address(world->net, mine->address, &bytes);
-    mine->address_bytes = (uint32_t)bytes;
-    return status;
-}
-
-/* Fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
-static hx_status_t world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure)
-{
-    hx_status_t fenced;
-
-    if (world->shared) {
-        place_tell(world, place);
-        if (world->env->single_copy)
-            hx_fetch_offer(world->shared);
-        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->placed));
-        if (failure->status == HX_SUCCESS && world->env->single_copy)
-            hx_fetch_try(world->shared);
-        if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, own_open(world));
-        if (failure->status != HX_SUCCESS)
-            hx_node_fail(world->shared, failure);
-        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
-        if (failure->status == HX_SUCCESS)
-            *failure = world->shared->header->failure;
-    }
-    if (failure->status == HX_SUCCESS && world->shared->me == 0)
-        hx_failure_keep(failure, world->rank, node_put(world));
-    if (failure->status != HX_SUCCESS && (!world->shared || world->shared->me == 0))
-        failure_put(world, failure);
-    fenced = hx_boot_fence(world->boot);
-    if (world->shared)
-        table_complete(world, fenced, failure);
-    return fenced;
-}
-
-/* ---- the whole ---------------------------------------------------------------------------------------------------- */
 
 /* Ranks that share this machine's cores, per usable core. */
 static double ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
@@ -352,7 +110,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
     world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, failure), secret, &unjoined);
     if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
-    return world_exchange(world, place, failure);
+    return hx_world_exchange(world, place, failure);
 }
 
 /* A failure that this rank has logged already, or another's. */

@@ -13,6 +13,9 @@ hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
+/* startup_exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
+hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
+
 /* startup_job.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them.
  * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
 hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place);
