@@ -163,7 +163,8 @@ static int inline_look(void *ctx)
     return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
-static int wait_for(struct hx_run *run, int (*look)(void *))
+/* The wait function: only a step that cannot go on comes here. */
+static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(void *))
 {
     struct hx_engine *engine = run->engine;
     struct hx_world *world = engine->world;
@@ -184,7 +185,7 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
         if (step_issue(run, step->instance, step))
             continue;
         run->waits = step;
-        if (run->status != HX_SUCCESS || !wait_for(run, inline_look))
+        if (run->status != HX_SUCCESS || !run_wait(run, inline_look))
             return;
     }
 }
@@ -279,7 +280,7 @@ static void run_progress(struct hx_run *run)
 {
     stages_begin(run);
     while (run->status == HX_SUCCESS && !all_finished(run->bound))
-        if (!wait_for(run, progress_look))
+        if (!run_wait(run, progress_look))
             return;
 }
 
@@ -409,7 +410,7 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     if (HX_TRACING)
         hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || wait_for(&run, slots_look)) {
+    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || run_wait(&run, slots_look)) {
         buffers_tell(&run);
         if (bound->walks)
             run_inline(&run);
@@ -432,7 +433,7 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
     if (!bound->quick)
         return run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, 0) || wait_for(&run, slots_look))
+    if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look))
         run_inline(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;

@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A small blocking call costs at most 390 instructions outside the wait function: all-reduce, and also what does only a part of its work.
+# A small blocking call costs at most 400 instructions outside the wait function, run_wait: all-reduce, and also what does only a part of its work.
 # Counted by callgrind on one of two ranks, with two floats; the difference of a longer and a shorter job leaves out what only the first
-# call does.
+# call does. How often a rank finds the other not yet there depends on the machine, hence the margin: leaving for run_wait costs 6.
 . "$(dirname "$0")/common.sh"
-limit=390
+limit=400
 [ -z "${TEST_SANITIZER:-}" ] || skip "sanitizers add instructions"
 command -v valgrind >/dev/null || skip "no valgrind"
 
-# instructions NAME RANK CALLS: all of that rank in hx_NAME, but not in hx_wait_until within
+# instructions NAME RANK CALLS: all of that rank in hx_NAME, but not in run_wait within
 instructions() {
     # shellcheck disable=SC2016
     timeout 60 "$run" -n 2 -- bash -c '
         [ "$HX_RANK" = "$2" ] || exec "$4" calls "$1" "$3"
         exec valgrind --tool=callgrind --callgrind-out-file="$5" --toggle-collect="hx_$1" \
-            --toggle-collect=hx_wait_until "$4" calls "$1" "$3"' - "$@" "$here/actor" "$tmp/calls" >"$tmp/log" 2>&1
+            --toggle-collect=run_wait "$4" calls "$1" "$3"' - "$@" "$here/actor" "$tmp/calls" >"$tmp/log" 2>&1
     local status=$?
     [ $status = 0 ] || [ $status = 77 ] || cat "$tmp/log" >&2
     awk '/^totals:/ { print $2 }' "$tmp/calls"
