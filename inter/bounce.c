@@ -41,19 +41,29 @@ static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
                 fi_strerror(-rc));
 }
 
-static int block_register(struct hx_rail *rail, struct hx_slot_block *block, int first)
+int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct fid_mr **mr)
 {
     int mode = rail->info->domain_attr->mr_mode;
     uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++rail->next_key;
-    int rc = fi_mr_reg(rail->domain, block->base, block->bytes, FI_SEND | FI_RECV, 0, key, 0, &block->mr, NULL);
+    struct fid_mr *made;
+    int rc = fi_mr_reg(rail->domain, base, bytes, FI_SEND | FI_RECV, 0, key, 0, &made, NULL);
 
     if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
-        rc = fi_mr_bind(block->mr, &rail->ep->fid, 0);
+        rc = fi_mr_bind(made, &rail->ep->fid, 0);
         if (rc == 0)
-            rc = fi_mr_enable(block->mr);
+            rc = fi_mr_enable(made);
         if (rc != 0)
-            fi_close(&block->mr->fid);
+            fi_close(&made->fid);
     }
+    if (rc == 0)
+        *mr = made;
+    return rc;
+}
+
+static int block_register(struct hx_rail *rail, struct hx_slot_block *block, int first)
+{
+    int rc = hx_rail_register(rail, block->base, block->bytes, &block->mr);
+
     if (rc != 0 && first) /* else some of what is in use comes back */
         registration_fail(rail, block->bytes, rc);
     return rc;

@@ -326,6 +326,7 @@ static void net_close(struct hx_net *net, int orderly)
         close(net->wait_fd);
     for (int i = 0; i < net->nrails; i++)
         fid_close(&net->rails[i], "endpoint", net->rails[i].ep != NULL ? &net->rails[i].ep->fid : NULL);
+    hx_regions_close(net);
     hx_bounce_close(net);
     for (int i = 0; i < net->nrails; i++)
         rail_close(&net->rails[i]);
@@ -371,6 +372,8 @@ const struct hx_net_ops hx_net_fabric = {
     .wait_fd = net_wait_fd,
     .arm = net_arm,
     .cancel = hx_message_cancel,
+    .memory_add = hx_region_add,
+    .memory_remove = hx_region_remove,
     .counters = net_counters,
     .describe = net_describe,
     .nic = net_nic,

@@ -67,6 +67,7 @@ struct hx_chunk {
     struct hx_path *path;   /* of the edge */
     struct hx_flow *flow;   /* CREDIT: of which */
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
+    void *desc;             /* of the registration of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message */
     uint64_t tag;
@@ -75,6 +76,7 @@ struct hx_chunk {
 };
 
 struct hx_chunk_block;
+struct hx_region; /* region.c */
 
 struct hx_op_queue {
     struct hx_net_op *head, *tail;
@@ -145,6 +147,7 @@ struct hx_net {
     struct hx_edge *active;
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks;
+    struct hx_region *regions;
     struct hx_net_counters count;
     char text[256];
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
@@ -209,10 +212,18 @@ void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
 void hx_bounce_close(struct hx_net *net);
+int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct fid_mr **mr); /* 0, or what libfabric says */
 /* Copy between the message's segments at offset and flat memory. */
 void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
 void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
 void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
+
+/* region.c: see runtime/transport.h */
+void hx_region_add(struct hx_net *net, void *base, size_t bytes);
+void hx_region_remove(struct hx_net *net, const void *base);
+void hx_regions_close(struct hx_net *net);
+/* Is the buffer, of at most a chunk, within a region and registered for the rail? Then *desc is its descriptor. */
+int hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes, void **desc);
 
 /* message.c */
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);

@@ -123,6 +123,15 @@ static uint64_t next_tag(const struct hx_net_op *op)
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
+/* Must this chunk be copied through a registered buffer? Short ones are even where their own memory could be registered: that
+ * would pin more than a copy saves. */
+static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes, void **desc)
+{
+    if (buffer == NULL)
+        return 1;
+    return net->register_local && !(hx_op_is_large(op) && hx_region_find(net, rail, buffer, bytes, desc));
+}
+
 /* A request for the next chunk, bounced where it must be. NULL: no memory now. */
 static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op,
                                    size_t bytes, void **buffer)
@@ -133,13 +142,15 @@ static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, str
         return NULL;
     *buffer = hx_contiguous(op, op->posted_bytes, bytes);
     chunk->slot = NULL;
-    if (net->register_local || *buffer == NULL) {
+    chunk->desc = NULL;
+    if (bounces(net, path->rail, op, *buffer, bytes, &chunk->desc)) {
         chunk->slot = hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;
         }
         *buffer = chunk->slot->base;
+        chunk->desc = chunk->slot->desc;
         net->count.bounced_bytes += bytes;
     }
     chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : HX_CHUNK_RECV;
@@ -207,8 +218,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
         return -FI_EAGAIN;
     if (chunk->slot != NULL)
         hx_segments_gather(op, op->posted_bytes, buffer, bytes);
-    rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, path->addr, chunk->tag,
-                  &chunk->context);
+    rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->desc, path->addr, chunk->tag, &chunk->context);
     if (rc != 0) {
         chunk_drop(net, chunk);
         return rc;
@@ -267,8 +277,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         chunk = next_chunk(net, edge, path, op, bytes, &buffer);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = fi_trecv(path->rail->ep, buffer, bytes, chunk->slot ? chunk->slot->desc : NULL, path->addr, chunk->tag, 0,
-                      &chunk->context);
+        rc = fi_trecv(path->rail->ep, buffer, bytes, chunk->desc, path->addr, chunk->tag, 0, &chunk->context);
         if (rc != 0) {
             chunk_drop(net, chunk);
             return refused(net, path, op, rc);

@@ -228,14 +228,8 @@ static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_boun
 {
     size_t bytes = bound->work_bytes + bound->scratch_bytes + 2 * bound->fold_bytes;
 
-    if (bytes > engine->memory_bytes) {
-        void *memory = NULL;
-        if (posix_memalign(&memory, 4096, bytes))
-            return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes of scratch", bytes);
-        free(engine->memory);
-        engine->memory = memory;
-        engine->memory_bytes = bytes;
-    }
+    if (bytes > engine->memory_bytes && hx_engine_grow(engine, bytes) != HX_SUCCESS)
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes of scratch", bytes);
     if (bound->max_spans > engine->span_capacity) {
         for (int i = 0; i < 3; i++) {
             struct hx_span *spans = realloc(engine->spans[i], (size_t)bound->max_spans * sizeof(*spans));

@@ -5,6 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+static void memory_free(struct hx_engine *engine)
+{
+    if (engine->memory && engine->world->net)
+        hx_registry.net->memory_remove(engine->world->net, engine->memory);
+    free(engine->memory);
+}
+
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)
 {
     size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
@@ -24,6 +31,25 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     engine->active = malloc(queues * sizeof(int));
     if (!engine->queues || !engine->active)
         return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
+    if (comm->world->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
+        hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared));
+    return HX_SUCCESS;
+}
+
+/* Its pages are all its own: a provider that registers memory may keep them from the children of a fork. */
+hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory = NULL;
+
+    bytes = (bytes + page - 1) & ~(page - 1);
+    if (posix_memalign(&memory, page, bytes))
+        return HX_ERR_NOMEM;
+    memory_free(engine);
+    engine->memory = memory;
+    engine->memory_bytes = bytes;
+    if (engine->world->net)
+        hx_registry.net->memory_add(engine->world->net, memory, bytes);
     return HX_SUCCESS;
 }
 
@@ -39,7 +65,7 @@ void hx_engine_close(struct hx_engine *engine)
     hx_engine_forget_bound(engine);
     for (int i = 0; i < 3; i++)
         free(engine->spans[i]);
-    free(engine->memory);
+    memory_free(engine);
     free(engine->sources);
     free(engine->queues);
     free(engine->active);

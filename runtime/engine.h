@@ -202,6 +202,8 @@ struct hx_engine {
 /* Calls are counted from first_call on. */
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call);
 void hx_engine_close(struct hx_engine *engine);
+/* Memory for at least this many bytes of WORK and SCRATCH, instead of what there was. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes);
 /* Plan the next calls anew: drop what is bound. */
 void hx_engine_forget_bound(struct hx_engine *engine);
 

@@ -58,7 +58,7 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
     shared->head_bytes = map_up(HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
                                 (size_t)n * sizeof(struct hx_doorbell));
-    shared->channel_bytes = map_up(controls_bytes(shared) + rings_bytes(shared) + 2 * (size_t)n * shared->bank_bytes);
+    shared->channel_bytes = map_up(controls_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
     shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->channel_bytes;
 }
 

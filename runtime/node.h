@@ -147,6 +147,12 @@ static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, st
     return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
 }
 
+/* All slots of a channel. */
+static inline size_t hx_slots_bytes(const struct hx_shared *shared)
+{
+    return 2 * (size_t)shared->n * shared->bank_bytes;
+}
+
 /* The slots of the rank in this row, for calls of this parity. */
 static inline unsigned char *hx_node_bank(const struct hx_node *node, int row, unsigned parity)
 {

@@ -205,6 +205,7 @@ void hx_world_close(struct hx_world *world, int orderly)
 
     if (world->net)
         hx_registry.net->close(world->net, orderly);
+    world->net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_registry.node->leave(world->shared);

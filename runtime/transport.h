@@ -96,6 +96,12 @@ struct hx_net_ops {
     /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
+    /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
+     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. */
+    void (*memory_add)(struct hx_net *net, void *base, size_t bytes);
+    /* No message uses it any more. */
+    void (*memory_remove)(struct hx_net *net, const void *base);
+
     void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
 
     /* By rank 0's address, so that all ranks find the same. */

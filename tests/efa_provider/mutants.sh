@@ -22,9 +22,9 @@ caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(qu
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
 caught "second try before the queue is read" message.c '/hx_path_refuse(path);/d' 'efa contract: again'
 caught "no descriptor when sending" message.c \
-    '/fi_tsend/s/chunk->slot ? chunk->slot->desc : NULL/NULL/' 'efa contract: descriptor'
+    '/fi_tsend/s/chunk->desc/NULL/' 'efa contract: descriptor'
 caught "no descriptor when receiving" message.c \
-    '/fi_trecv/s/chunk->slot ? chunk->slot->desc : NULL/NULL/' 'efa contract: descriptor'
+    '/fi_trecv/s/chunk->desc/NULL/' 'efa contract: descriptor'
 caught "no sequence number in the tag" message.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects|Truncation'
 caught "buffer overwritten while it is sent" message.c \

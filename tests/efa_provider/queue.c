@@ -2,7 +2,6 @@
 /* The completion queue. Reading it is all that ever makes progress; it has nothing to wait on. */
 #include "efa.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- lists of operations */
 
@@ -77,9 +76,6 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
     told->err = err;
     told->prov_errno = prov_errno;
     told->copy = NULL;
-    for (size_t i = 0; op->kind == EFA_SEND && i < op->count; i++)
-        if (op->mr[i] != NULL && (op->mr[i]->access & FI_RECV) && efa_worst(WORST_poison, 100))
-            memset(op->iov[i].iov_base, 0xd1, op->iov[i].iov_len);
     efa_op_free(ep, op);
     efa_list_add(&ep->cq->done, told);
     ep->cq->unread++;

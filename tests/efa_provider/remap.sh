@@ -42,8 +42,8 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
     return base;
 }
 END
-from='rc = fi_tsend(path->rail->ep, buffer, bytes, .* : NULL,'
-to='void *desc = chunk->slot->desc, *user = naive(net, op, bytes, \&desc);'
+from='rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->desc,'
+to='void *desc = chunk->desc, *user = naive(net, op, bytes, \&desc);'
 to=$to' rc = fi_tsend(path->rail->ep, user ? user : buffer, bytes, desc,'
 change message.c '/^\/\* ---- posting chunks/r '"$tmp/naive"'
 s/'"$from/$to/" && grep -q '= naive(' "$tmp/message.c" && plant "$remap" "$tmp/message.c" 2>"$tmp/err" ||

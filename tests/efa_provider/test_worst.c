@@ -173,7 +173,7 @@ static void case_poison(void)
     while (done_a == 0 || done_b == 0)
         poll_both(&done_a, &done_b);
     need(differ(b.buffer, 7) == 0);
-    need(differ(a.buffer, 7) == (is_on() ? 64 : 0));
+    need(differ(a.buffer, 7) == 0); /* what is sent may be long-lived memory: no device writes there */
 }
 
 static void case_stray(void)

@@ -116,6 +116,42 @@ static void case_both_ways(struct world *w)
     check((c.bounced_bytes > 0) == w->net->register_local);
 }
 
+/* Long messages of memory that is the runtime's own are not copied, wherever in it they begin; of its blocks only those in use are
+ * registered. Once it is removed, and mapped anew in the same place, they are. */
+static void case_region(struct world *w)
+{
+    size_t bytes = 7 * MB, chunk = ops->chunk_bytes(w->net), lengths[] = {8193, chunk + 1, 3 * MB + 7, 100000}, at = 0;
+    uint8_t *memory[2];
+    struct hx_net_counters c;
+
+    for (int i = 0; i < 2; i++) {
+        memory[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ops->memory_add(w->net, memory[i], bytes);
+        ops->memory_add(w->net, memory[i], bytes); /* no more than once */
+    }
+    for (int round = 0; round < 24; round++, at = (at + 1234567) % (bytes - 3 * MB - chunk)) {
+        struct hx_segment to = {memory[0] + at, lengths[round % 4]}, from = {memory[1] + (bytes - to.bytes - at) % bytes, to.bytes};
+        struct hx_net_op send, recv;
+
+        if (round == 16)
+            for (int i = 0; i < 2; i++) {
+                ops->counters(w->net, &c);
+                check(c.bounced_bytes == 0);
+                ops->memory_remove(w->net, memory[i]);
+                check(mmap(memory[i], bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory[i]);
+            }
+        for (size_t i = 0; i < to.bytes; i++)
+            ((uint8_t *)to.base)[i] = (uint8_t)(i * 7 + (size_t)round + (size_t)w->me);
+        post(w, &recv, HX_NET_RECV, !w->me, (uint64_t)round, &from, 1);
+        post(w, &send, HX_NET_SEND, !w->me, (uint64_t)round, &to, 1);
+        check(finish(w, &recv) == 1 && finish(w, &send) == 1);
+        for (size_t i = 0; i < to.bytes; i++)
+            check(((uint8_t *)from.base)[i] == (uint8_t)(i * 7 + (size_t)round + (size_t)!w->me));
+    }
+    ops->counters(w->net, &c);
+    check((c.bounced_bytes > 0) == w->net->register_local);
+}
+
 /* The receiver waits for the last message before it posts the others; short ones and as many long chunks as are
  * granted. */
 static void early(struct world *w, int count, size_t bytes)
@@ -359,6 +395,7 @@ EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_send, 2)
 EVERYWHERE(mismatch, 2)
+EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
 
 static void test_peer_dies(void **state)
@@ -391,7 +428,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_send), cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
+        cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
     };
 
     if (argc > 1)
