@@ -213,10 +213,13 @@ static double parts_us(const struct hx_cost_params *p, int n, double bytes)
     return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
+#define WINDOW_FETCH_US 0.3 /* what is mapped needs no system call */
+
 /* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
 static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
 {
     double others = (double)(n - 1) / n, hops = 2, calls = n - 1, fetched = others, copied = 0, reduced = 0; /* parts of bytes */
+    double fetch_us = p->windows ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->windows ? p->intra_gb_s : p->fetch_gb_s;
 
     if (coll == HX_COLL_ALLREDUCE) {
         hops = 3;
@@ -238,7 +241,7 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
         copied = 1.0 / n;
     }
     return hops * (p->intra_alpha_us + switches(p)) +
-           (calls * p->fetch_us + bytes * (fetched / p->fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
+           (calls * fetch_us + bytes * (fetched / fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
                p->oversubscription;
 }
 

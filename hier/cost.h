@@ -17,6 +17,7 @@ struct hx_cost_params {
     double fetch_us, fetch_gb_s;      /* single copy: a system call; what it reads */
     double switch_us;                 /* a context switch */
     double oversubscription;          /* ranks per core, at least 1 */
+    int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes; one between nodes is not cut smaller: see hx_cost_cut */
 };
 

@@ -201,7 +201,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
                    hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, uint64_t count,
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows, uint64_t count,
                                   uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
@@ -213,6 +213,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
+    planner->cost.windows = windows;
     n = hx_planner_candidates(planner, coll, root, folding, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
     status = choose_among(planner, candidates, &n, &best, folding, count, elem_bytes, &tuned, choice);

@@ -117,7 +117,7 @@ const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, 
     struct hx_table_entry key;
 
     *candidate = -1;
-    if (!planner->table_n)
+    if (!planner->table_n || planner->cost.windows) /* measured with other memory */
         return NULL;
     hx_table_key(&key, coll, ordered, planner->shape, planner->provider);
     entry = hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);

@@ -375,7 +375,7 @@ static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, stru
 {
     struct hx_choice choice = {0};
     uint32_t unit = unit_bytes(kind);
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, folding_of(&kind),
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, folding_of(&kind), kind.windows,
                                                      kind.count * (hx_dtype_bytes(kind.dtype) / unit), unit, &choice);
 
     return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;

@@ -210,7 +210,7 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     if (comm->size == 1) {
         hx_call_alone(call, in, out);
     } else {
-        if (!bound && (status = hx_bind(&comm->engine, call->kind, &bound)) != HX_SUCCESS)
+        if (!bound && (status = hx_bind(&comm->engine, hx_kind_on(comm, call->kind), &bound)) != HX_SUCCESS)
             return hx_comm_break(comm, status);
         if (hx_coll_has_traffic(call->kind.coll))
             hx_bound_set_traffic(&comm->engine, bound, &call->traffic);
@@ -401,7 +401,7 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
     if (!hx_coll_is_rooted(kind.coll))
         kind.root = 0;
     status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
-    return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, kind, info);
+    return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, hx_kind_on(comm, kind), info);
 }
 
 hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,

@@ -73,12 +73,19 @@ static inline struct hx_call hx_call_barrier(const char *name, struct hx_comm *c
                             .needed = {name, name}};
 }
 
+/* The kind of a call that is made now. */
+static inline struct hx_kind hx_kind_on(const struct hx_comm *comm, struct hx_kind kind)
+{
+    kind.windows = comm->windows;
+    return kind;
+}
+
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
 {
     if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
         return NULL;
-    return hx_bound_find(&comm->engine, kind);
+    return hx_bound_find(&comm->engine, hx_kind_on(comm, kind));
 }
 
 /* Is a barrier due before the next rooted call? The same on all ranks. */

@@ -42,8 +42,9 @@ struct hx_choice {
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
                         const struct hx_net_profile *net, struct hx_planner **planner);
-    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, uint64_t count, uint32_t elem_bytes,
-                          struct hx_choice *choice);
+    /* windows: as struct hx_kind. */
+    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows, uint64_t count,
+                          uint32_t elem_bytes, struct hx_choice *choice);
     /* An all-reduce by messages alone among the n given ones of the shape's ranks, of which this rank is number me. The caller's
      * reference. Errors: HX_ERR_NOMEM. */
     hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);
@@ -88,6 +89,9 @@ struct hx_world {
     int has_thread, ends;
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     struct hx_stats stats;
+    struct hx_window *windows;          /* of hx_alloc; see window.c */
+    struct hx_window_map *window_maps;  /* others' that are mapped here */
+    uint64_t windows_made;
     uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
 };
 
@@ -111,6 +115,7 @@ struct hx_comm {
     uint64_t first_calls[HX_COMM_CONTEXTS];   /* calls in them are counted from here */
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
+    int windows;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *aside;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
     size_t aside_bytes;
     hx_status_t failed; /* the first error that leaves ranks out of step; every later call returns it */

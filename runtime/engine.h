@@ -101,6 +101,7 @@ struct hx_kind {
     hx_op_t op;     /* HX_SUM where nothing is reduced */
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
+    int windows;    /* its buffers are taken to be memory of hx_alloc */
     struct hx_blocks blocks;
 };
 
@@ -186,7 +187,7 @@ struct hx_engine {
     int nactive;
     unsigned net_looks;
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
-    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes;
+    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */
@@ -220,7 +221,7 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kin
 {
     return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
                       (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
-                      (unsigned)(bound->kind.root ^ kind.root)) &&
+                      (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows)) &&
            (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
 }
 

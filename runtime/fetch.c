@@ -2,6 +2,7 @@
 /*
  * FETCH: single copy. What a member of this node has in its own buffers is read where it stands, by the kernel (cross-memory attach,
  * process_vm_readv), instead of being put into a slot first: one pass over the data instead of two, at the price of a system call.
+ * Memory of hx_alloc is mapped here as well and copied without one (window.c).
  * Whoever is read has told its process and buffers in its control line, which its flag published; and it does not leave the call
  * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
  * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
@@ -9,6 +10,7 @@
 #include "comm.h"
 #include "log.h"
 #include "startup.h"
+#include "window.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +24,8 @@ struct pieces {
     struct iovec to[PIECES], from[PIECES];
     unsigned long n;
     size_t bytes;
+    struct hx_view view; /* what of its memory is mapped here */
+    size_t viewed;       /* bytes copied from there */
 };
 
 void hx_fetch_withdraw(struct hx_control *mine)
@@ -49,22 +53,28 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
 
     run->engine->fetches += (uint64_t)reads;
     run->engine->fetched_bytes += reads ? p->bytes : 0;
-    if (!reads)
+    run->engine->window_bytes += p->viewed;
+    if (run->status != HX_SUCCESS || (!reads && !p->viewed))
         ;
     else if (got < 0 && error == ESRCH)
         run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d, process %d, has ended", run->name, rank, theirs->pid);
     else if (given_up(theirs, step->src.space == HX_OUT))
         run->status = hx_fail(HX_ERR_STATE, "%s: rank %d has left the call with an error", run->name, rank);
-    else if (got != (ssize_t)p->bytes)
+    else if (reads && got != (ssize_t)p->bytes)
         run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d, process %d: %s", run->name, p->bytes, rank, theirs->pid,
                               got < 0 ? strerror(error) : "its buffer is shorter than this call's");
     p->n = 0;
-    p->bytes = 0;
+    p->bytes = p->viewed = 0;
 }
 
 static void piece_add(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p,
                       unsigned char *to, uintptr_t from, size_t bytes)
 {
+    if (from >= p->view.first && from < p->view.end && bytes <= p->view.end - from) {
+        memcpy(to, (const void *)(from + p->view.delta), bytes);
+        p->viewed += bytes;
+        return;
+    }
     for (size_t most; bytes; to += most, from += most, bytes -= most) {
         most = bytes < PIECES_BYTES - p->bytes ? bytes : PIECES_BYTES - p->bytes;
         p->to[p->n] = (struct iovec){to, most};
@@ -84,7 +94,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
     const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
     size_t into_done = 0, out_of_done = 0;
-    struct pieces pieces = {.n = 0};
+    struct pieces pieces = {.view = hx_window_view(engine->world, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
 
     if (step->contiguous) {
         piece_add(run, instance, step, &pieces, to, from, step->bytes);

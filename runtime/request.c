@@ -234,6 +234,7 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
+    request->call.kind = hx_kind_on(call->comm, call->kind); /* as all ranks have it between the calls before and after this one */
     call->comm->requests++;
     hx_user_hold((unsigned)call->kind.dtype);
     hx_user_hold((unsigned)call->kind.op);

@@ -7,6 +7,7 @@
 #include "comm.h"
 #include "lock.h"
 #include "probe.h"
+#include "window.h"
 
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
@@ -393,8 +394,11 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
 /* Of a call that is not quick: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
 static void buffers_tell(struct hx_run *run)
 {
-    for (int i = 0; i < 2; i++) /* an offer's flag publishes them */
-        atomic_store_explicit(&run->engine->mine->buffers[i], (uintptr_t)run->base[i ? HX_OUT : HX_IN], memory_order_relaxed);
+    for (int i = 0; i < 2; i++) { /* an offer's flag publishes them */
+        uintptr_t address = (uintptr_t)run->base[i ? HX_OUT : HX_IN];
+        atomic_store_explicit(&run->engine->mine->buffers[i], address, memory_order_relaxed);
+        hx_window_tell(run->engine->world, run->engine->mine, i, address);
+    }
     run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->traffic.sent;
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }

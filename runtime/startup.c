@@ -11,6 +11,7 @@
 #include "startup.h"
 #include "log.h"
 #include "trace.h"
+#include "window.h"
 #include <stdlib.h>
 
 static hx_status_t peers_connect(struct hx_world *world)
@@ -208,6 +209,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     world->net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);
+    hx_windows_close(world);
     hx_registry.node->leave(world->shared);
     hx_fetch_end();
     free(world->tuning);

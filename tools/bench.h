@@ -84,7 +84,7 @@ struct bench_options {
     uint64_t warmup, root;
     hx_dtype_t dtype;
     hx_op_t op;
-    int in_place, check, help, version;
+    int in_place, alloc, check, help, version;
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
     struct report_files report;            /* html likewise */
     char command[OPTION_TEXT_BYTES];       /* as a shell would take it */

@@ -13,6 +13,8 @@ void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job n
 const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
 extern const int bench_backend_tells_plans;                /* 0: nothing but times can be shown */
 int bench_backend_node(int rank, int size);                /* on its machine: 0 unless nodes are emulated */
+void *bench_backend_alloc(size_t bytes);                   /* memory of the library's own; all ranks call it; NULL after printing why */
+void bench_backend_free(void *memory);
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
 /* What a call does on this rank. count: the call's argument. */
 int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,

@@ -64,6 +64,18 @@ int bench_backend_node(int rank, int size)
     return node;
 }
 
+void *bench_backend_alloc(size_t bytes)
+{
+    void *memory;
+
+    return told("hx_alloc", hx_alloc(comm, bytes, &memory), comm) ? NULL : memory;
+}
+
+void bench_backend_free(void *memory)
+{
+    told("hx_free", hx_free(comm, memory), comm);
+}
+
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
 {
     return bench_op_defined(dtype, op);

@@ -85,6 +85,18 @@ int bench_backend_node(int rank, int size)
     return 0;
 }
 
+void *bench_backend_alloc(size_t bytes)
+{
+    void *memory;
+
+    return told("MPI_Alloc_mem", MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory)) ? NULL : memory;
+}
+
+void bench_backend_free(void *memory)
+{
+    told("MPI_Free_mem", MPI_Free_mem(memory));
+}
+
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
 {
     return bench_op_defined(dtype, op) && dtypes[dtype] != MPI_DATATYPE_NULL && ops[op] != MPI_OP_NULL;

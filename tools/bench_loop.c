@@ -215,7 +215,7 @@ static int buffers_open(struct bench_loop *l)
     l->row->pairs = choose_pairs(l->pair_bytes);
     l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
     size_t bytes = l->pair_bytes * row->pairs;
-    l->arena = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    l->arena = l->o->alloc ? bench_backend_alloc(bytes) : aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!l->arena) {
         fprintf(stderr, "%s: rank %d: no memory for %llu buffer pairs of %zu bytes\n", bench_backend_tool, l->job->rank,
                 (unsigned long long)row->pairs, l->pair_bytes);
@@ -243,7 +243,10 @@ int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const s
 
 void bench_loop_close(struct bench_loop *l)
 {
-    free(l->arena);
+    if (l->o->alloc)
+        bench_backend_free(l->arena);
+    else
+        free(l->arena);
     free(l->counts);
 }
 

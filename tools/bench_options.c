@@ -23,7 +23,7 @@ const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "ba
 
 enum {
     KEY_MIN = 0x100, KEY_MAX, KEY_FACTOR, KEY_ITERATIONS, KEY_REPETITIONS, KEY_WARMUP, KEY_DTYPE, KEY_OP, KEY_IN_PLACE,
-    KEY_CHECK, KEY_ROOT, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH,
+    KEY_ALLOC, KEY_CHECK, KEY_ROOT, KEY_JSON, KEY_CSV, KEY_ALPHA, KEY_NODE_BANDWIDTH,
     KEY_REPORT
 };
 
@@ -35,6 +35,7 @@ static const struct argp_option options[] = {
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"root", KEY_ROOT, "RANK", 0, "the root, of collectives that have one (default 0)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "pass HX_IN_PLACE as input", 2},
+    {"alloc", KEY_ALLOC, NULL, 0, "put buffers into memory of hx_alloc (coll_bench_mpi: of MPI_Alloc_mem)", 2},
     {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference", 2},
     {"iterations", KEY_ITERATIONS, "N", 0, "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)", 3},
     {"repetitions", KEY_REPETITIONS, "N", 0, "timed repetitions per size (default: 20 to 300 by size)", 3},
@@ -130,6 +131,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
         o->op = chosen < 0 ? HX_SUM : (hx_op_t)chosen;
         return chosen < 0 ? EINVAL : 0;
     case KEY_IN_PLACE: o->in_place = 1; return 0;
+    case KEY_ALLOC: o->alloc = 1; return 0;
     case KEY_CHECK: o->check = 1; return 0;
     case KEY_ROOT: return number(o, "root", arg, 0, 1 << 24, &o->root);
     case KEY_JSON: o->json = arg; return 0;

@@ -176,6 +176,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     candidates_keep(job, shape);
     table_use(job);
     model_set(&job->planner.cost, options);
+    job->planner.cost.windows = options->alloc && facts.single_copy;
     uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
     if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)

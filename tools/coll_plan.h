@@ -33,7 +33,7 @@ struct plan_options {
     uint64_t llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;
-    int all_ranks, all, ordered, json, table, time, one_rank;
+    int all_ranks, all, ordered, alloc, json, table, time, one_rank;
     const char *output; /* NULL: standard output */
     const char *svg;    /* NULL: none */
     const char *provider; /* whose entries of HX_TABLE hold */

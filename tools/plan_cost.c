@@ -207,7 +207,7 @@ double plan_time_us(const struct plan_job *job)
             exit(1);
         planner->cost = job->planner.cost;
         double start = now_us();
-        if (hx_planner_hier.choose(planner, job->coll, root, job->folding, job->sizes.count, job->sizes.elem_bytes,
+        if (hx_planner_hier.choose(planner, job->coll, root, job->folding, job->planner.cost.windows, job->sizes.count, job->sizes.elem_bytes,
                                    &choice) != HX_SUCCESS)
             exit(1);
         us[i] = now_us() - start;

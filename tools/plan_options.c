@@ -18,13 +18,13 @@ enum {
 
 /* In the order of option_table. */
 enum {
-    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_RING_ORDER, KEY_PROVIDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
+    KEY_SHAPE = 0x100, KEY_SIZE, KEY_DTYPE, KEY_SET, KEY_LLC, KEY_CPUS, KEY_ORDERED, KEY_ALLOC, KEY_RING_ORDER, KEY_PROVIDER, KEY_ROOT, KEY_MODEL, KEY_RANK,
     KEY_ALL_RANKS, KEY_JSON, KEY_TABLE, KEY_TIME, KEY_OUTPUT, KEY_SVG, KEY_ALGORITHM, KEY_MAX_RANKS, KEY_ALL, KEY_END
 };
 
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
-    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, EVERY, EXPLAIN | DRAW, CHOOSES, CHOOSES, EXPLAIN | DRAW,
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, CHOOSES & ~BIG, EVERY, EXPLAIN | DRAW, CHOOSES, CHOOSES, EXPLAIN | DRAW,
     EXPLAIN, EXPLAIN | COST, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
@@ -38,6 +38,7 @@ static const struct argp_option option_table[] = {
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
     {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
+    {"alloc", KEY_ALLOC, NULL, 0, "for a communicator with memory of hx_alloc", 2},
     {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
     {"provider", KEY_PROVIDER, "NAME", 0, "libfabric's, whose entries of HX_TABLE hold between nodes (default efa)", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
@@ -245,6 +246,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_RING_ORDER: o->ring_order = arg; return 0;
     case KEY_ALL: o->all = 1; return 0;
     case KEY_ORDERED: o->ordered = 1; return 0;
+    case KEY_ALLOC: o->alloc = 1; return 0;
     case KEY_JSON: o->json = 1; return 0;
     case KEY_TABLE: o->table = 1; return 0;
     case KEY_TIME: o->time = 1; return 0;

@@ -259,7 +259,7 @@ static int ways_choose(struct tuner *t, struct tune_point *point, const char *be
 static uint64_t slices_of(struct tuner *t, const struct tune_point *point, int way)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, 0, count_of(point), elem_bytes_of(t, point),
+    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, 0, 0, count_of(point), elem_bytes_of(t, point),
                                                      &choice);
     if (status != HX_SUCCESS)
         return 0;

@@ -26,6 +26,7 @@ enum what { BARRIER, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER
 struct call {
     enum what what;
     int group, root, in_place, stamp, busy; /* busy: started and not waited for, by the group's members */
+    int allocated;                          /* its buffers are of hx_alloc */
     int ordered, placed;                    /* of a type of our own, reduced by compose; displs hold at every start */
     size_t count, counts[64], displs[64]; /* of the group's ranks; of ALLTOALLV from and to this one, alike */
     int64_t *in, *out;
@@ -324,7 +325,7 @@ static void draw_call(struct call *call)
     int64_t *in = call->in, *out = call->out;
 
     *call = (struct call){.what = (enum what)draw(WHATS), .group = (int)draw(COMMS), .in_place = (int)draw(2), .ordered = (int)draw(2),
-                          .stamp = ++stamps, .in = in, .out = out};
+                          .stamp = ++stamps, .allocated = call->allocated, .in = in, .out = out};
     while (!groups[call->group].open)
         call->group = (call->group + 1) % COMMS;
     call->root = (int)draw((uint64_t)groups[call->group].size);
@@ -433,14 +434,39 @@ static void op_communicator(void)
 
 /* ---- calls */
 
+/* Some of hx_alloc, not the same on all ranks: who finds another's buffers elsewhere must read them otherwise. */
+static void buffers_make(struct call *call, int allocated)
+{
+    void *in, *out;
+
+    call->allocated = allocated;
+    check(hx_alloc(groups[0].comm, allocated ? MOST * sizeof(int64_t) : 0, &in), groups[0].comm);
+    check(hx_alloc(groups[0].comm, allocated ? MOST * sizeof(int64_t) : 0, &out), groups[0].comm);
+    call->in = allocated ? in : malloc(MOST * sizeof(int64_t));
+    call->out = allocated ? out : malloc(MOST * sizeof(int64_t));
+    if (!call->in || !call->out)
+        abort();
+}
+
+static void buffers_free(struct call *call)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t *memory = i ? call->out : call->in;
+        if (call->allocated)
+            check(hx_free(groups[0].comm, memory), groups[0].comm);
+        else
+            free(memory);
+    }
+}
+
 static void op_block(void)
 {
     static struct call call;
     const void *in;
     void *out;
 
-    if (!call.in && (!(call.in = malloc(MOST * sizeof(int64_t))) || !(call.out = malloc(MOST * sizeof(int64_t)))))
-        abort();
+    if (!call.in)
+        buffers_make(&call, rank % 2);
     draw_call(&call);
     if (!groups[call.group].comm)
         return;
@@ -568,10 +594,7 @@ static void start(void)
     group_open(&groups[0], all, size, groups[0].comm);
     for (int i = 0; i < CALLS + PERSISTENT; i++) {
         struct call *call = i < CALLS ? &calls[i] : &persistent[i - CALLS];
-        call->in = malloc(MOST * sizeof(int64_t));
-        call->out = malloc(MOST * sizeof(int64_t));
-        if (!call->in || !call->out)
-            abort();
+        buffers_make(call, i % 3 ? i % 2 : rank % 2);
     }
     for (int i = 0; i < PERSISTENT; i++) {
         static const enum what whats[] = {ALLREDUCE, REDUCE_SCATTER, ALLTOALLV, GATHERV, SCATTERV};
@@ -606,11 +629,9 @@ int main(int argc, char **argv)
     check(hx_barrier(groups[0].comm), groups[0].comm);
     if (rank == 0)
         printf("seed %s: %ld operations over %d ranks, no difference\n", argv[1], operations, size);
-    check(hx_finalize(), NULL);
-    for (int i = 0; i < CALLS + PERSISTENT; i++) {
-        free((i < CALLS ? &calls[i] : &persistent[i - CALLS])->in);
-        free((i < CALLS ? &calls[i] : &persistent[i - CALLS])->out);
-    }
+    for (int i = 0; i < CALLS + PERSISTENT; i++)
+        buffers_free(i < CALLS ? &calls[i] : &persistent[i - CALLS]);
+    check(hx_finalize(), NULL); /* the rest goes with it */
     for (int g = 0; g < COMMS; g++)
         free(groups[g].ranks);
     return 0;
