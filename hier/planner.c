@@ -114,6 +114,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    if (planner->cost.windows)
+        fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && passes_ring(&candidates[best])) {
         char order[256];
         hx_ring_order_format(planner->shape->ring, planner->shape->nnodes, order, sizeof(order));
@@ -201,8 +203,8 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
                    hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows, uint64_t count,
-                                  uint32_t elem_bytes, struct hx_choice *choice)
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows,
+                                  uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));

@@ -109,6 +109,9 @@ void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entr
     planner->table_n = n;
 }
 
+/* From here on the table, which is measured with other memory, does not tell whether single copy from memory of hx_alloc is faster. */
+#define WINDOW_BYTES 4096
+
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
                                               const struct hx_candidate *candidates, int n, int *candidate)
 {
@@ -117,8 +120,11 @@ const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, 
     struct hx_table_entry key;
 
     *candidate = -1;
-    if (!planner->table_n || planner->cost.windows) /* measured with other memory */
+    if (!planner->table_n)
         return NULL;
+    for (int i = 0; planner->cost.windows && bytes >= WINDOW_BYTES && i < n; i++)
+        if (hx_candidate_needs(&candidates[i], HX_NEEDS_SINGLE_COPY))
+            return NULL;
     hx_table_key(&key, coll, ordered, planner->shape, planner->provider);
     entry = hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
     for (int i = 0; entry && i < n; i++) {

@@ -219,7 +219,7 @@ void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *
 void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
 
 /* region.c: see runtime/transport.h */
-void hx_region_add(struct hx_net *net, void *base, size_t bytes);
+void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared);
 void hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
 /* Is the buffer, of at most a chunk, within a region and registered for the rail? Then *desc is its descriptor. */

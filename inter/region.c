@@ -4,26 +4,39 @@
  * straight from it and into it instead of through bounce buffers. What a user passes is never among it, since nobody tells when
  * that is unmapped.
  *
- * A region is registered in blocks, each when it is first used, and for the rail that uses it: what no message touches is not
- * pinned. Each block reaches one chunk into the next, so that a chunk is always within one.
+ * A region is registered in blocks, each when it is first used, and for the rail that uses it: blocks that no long message touches are
+ * not pinned. Each reaches one chunk into the next, so that a chunk is always within one.
  */
 #include "fabric.h"
 #include "runtime/log.h"
 #include <stdlib.h>
+#include <sys/mman.h>
 
-#define BLOCK_BYTES ((size_t)2 << 20)
+#define BLOCK_BYTES ((size_t)2 << 20) /* at least; and no more blocks than devices like */
+#define BLOCKS_MAX 1024
 
 struct hx_region {
     struct hx_region *next;
     uint8_t *base;
-    size_t bytes, nblocks;
-    int refused;           /* the provider did not register a block: bounce */
+    size_t bytes, block_bytes, nblocks;
+    int shared;
+    int refused;           /* the provider did not register a block: no more are tried */
     struct fid_mr *mrs[];  /* [rails][nblocks], NULL: not yet */
 };
 
-void hx_region_add(struct hx_net *net, void *base, size_t bytes)
+/* Such that little of a block reaches into the next. */
+static size_t block_bytes_for(const struct hx_net *net, size_t bytes)
 {
-    size_t nblocks = (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
+    size_t block = BLOCK_BYTES;
+
+    while (block < 4 * net->chunk_bytes || block < bytes / BLOCKS_MAX)
+        block *= 2;
+    return block;
+}
+
+void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared)
+{
+    size_t block_bytes = block_bytes_for(net, bytes), nblocks = (bytes + block_bytes - 1) / block_bytes;
     struct hx_region *region;
 
     if (!net->register_local)
@@ -36,6 +49,8 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes)
         return; /* it bounces */
     region->base = base;
     region->bytes = bytes;
+    region->block_bytes = block_bytes;
+    region->shared = shared;
     region->nblocks = nblocks;
     region->next = net->regions;
     net->regions = region;
@@ -70,11 +85,15 @@ void hx_regions_close(struct hx_net *net)
 
 static int block_register(struct hx_region *region, size_t block, size_t chunk_bytes, struct hx_rail *rail, struct fid_mr **mr)
 {
-    size_t at = block * BLOCK_BYTES, bytes = BLOCK_BYTES + chunk_bytes;
-    int rc = hx_rail_register(rail, region->base + at, bytes < region->bytes - at ? bytes : region->bytes - at, mr);
+    size_t at = block * region->block_bytes, most = region->bytes - at;
+    size_t bytes = region->block_bytes + chunk_bytes < most ? region->block_bytes + chunk_bytes : most;
+    int rc = hx_rail_register(rail, region->base + at, bytes, mr);
 
-    if (rc == 0)
+    if (rc == 0) {
+        if (region->shared) /* rdma-core keeps from children what it has registered, for fear that a write moves the page: not of these */
+            madvise(region->base + at, bytes, MADV_DOFORK);
         return 0;
+    }
     region->refused = 1;
     hx_info("%s does not register memory of Hierax (%s): what stands there is copied through bounce buffers",
             rail->info->fabric_attr->prov_name, fi_strerror(-rc));
@@ -101,11 +120,11 @@ int hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer,
     struct hx_region *region = region_of(net, at);
     struct fid_mr **mr;
 
-    if (region == NULL || region->refused || bytes > region->bytes - (size_t)(at - region->base))
+    if (region == NULL || bytes > region->bytes - (size_t)(at - region->base))
         return 0;
-    size_t block = (size_t)(at - region->base) / BLOCK_BYTES;
+    size_t block = (size_t)(at - region->base) / region->block_bytes;
     mr = &region->mrs[(size_t)(rail - net->rails) * region->nblocks + block];
-    if (*mr == NULL && block_register(region, block, net->chunk_bytes, rail, mr) != 0)
+    if (*mr == NULL && (region->refused || block_register(region, block, net->chunk_bytes, rail, mr) != 0))
         return 0;
     *desc = fi_mr_desc(*mr);
     return 1;

@@ -89,8 +89,8 @@ struct hx_world {
     int has_thread, ends;
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     struct hx_stats stats;
-    struct hx_window *windows;          /* of hx_alloc; see window.c */
-    struct hx_window_map *window_maps;  /* others' that are mapped here */
+    struct hx_window *windows;          /* of hx_alloc; see window.h */
+    struct hx_window_map **window_maps; /* [ranks of the node] theirs that are mapped here; NULL until used */
     uint64_t windows_made;
     uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
 };

@@ -284,18 +284,20 @@ HX_PUBLIC hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype);
 HX_PUBLIC hx_status_t hx_dtype_free(hx_dtype_t dtype);
 
 /* ---- memory for buffers -------------------------------------------------------------------------------------------
- * Any memory serves. That of hx_alloc is copied less: the other ranks of the node can read it where it stands (single_copy algorithms),
- * and a network device that wants memory registered (EFA) sends from it and receives into it, where other memory of the program goes
- * through buffers of Hierax. A child made by fork shares it. */
+ * Any memory serves. That of hx_alloc is copied less: the other ranks of the node can read it where it stands (single_copy algorithms,
+ * where ranks may read each other's memory: see HX_SINGLE_COPY), and a network device that wants memory registered (EFA) sends from it
+ * and receives into it, where other memory of the program goes through buffers of Hierax. What a message has used stays locked until
+ * hx_free. A child made by fork shares it. */
 
-/* *memory = at least `bytes` bytes, at the beginning of a page, all 0; with 0 bytes NULL. All ranks of comm call it, each with bytes of
- * its own. Buffers of any call may stand in it; but from now on comm's calls are planned for buffers that do, and may be slower with
- * others (hx_comm_dup keeps them apart). What is not freed goes with hx_finalize. Errors: HX_ERR_ARG; HX_ERR_NOMEM on all ranks, when one
- * has no memory or no descriptor left, or reaches its ulimit -f. */
+/* *memory = at least `bytes` bytes, at the beginning of a page, all 0; with 0 bytes NULL. As with any such memory pages are had when
+ * they are first touched. All ranks of comm call it, each with bytes of its own. Buffers of any call may stand in it; but from now on
+ * comm's calls are planned for buffers that do, and may be slower with others (hx_comm_dup keeps them apart). What is not freed goes with
+ * hx_finalize. Blocking. Errors as hx_allreduce; HX_ERR_NOMEM on all ranks, and nothing has changed, when one has no descriptor left or
+ * reaches its ulimit -f. */
 HX_PUBLIC hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory);
 
 /* Give back memory of hx_alloc, in which no call that is not complete has a buffer. Each rank for itself; comm: any. NULL: nothing is
- * done. Errors: HX_ERR_ARG for any other memory. */
+ * done. Errors: HX_ERR_ARG for any other memory; HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_free(hx_comm_t *comm, void *memory);
 
 /* What a collective call does on this rank. */

@@ -14,8 +14,8 @@
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
- *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that fetch. If its call
- *             fails it clears them before it returns; who has fetched looks again (fetch.c)
+ *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
+ *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
@@ -55,8 +55,10 @@ struct hx_control { /* of one rank in one channel; written by it alone */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
-    _Atomic uint64_t windows[2];                      /* those of hx_alloc in which these stand, by number; 0: in none */
-    _Atomic uintptr_t window_bases[2];                /* and their addresses there */
+    struct {
+        _Atomic uint64_t number, inode; /* number 0: it stands in none */
+        _Atomic uintptr_t base;         /* its address there */
+    } windows[2];                       /* of hx_alloc, in which these stand */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
 };
 

@@ -180,6 +180,7 @@ static hx_status_t request_start(struct hx_request *request)
     hx_status_t status;
 
     request->since = HX_TRACING ? hx_trace_now() : 0;
+    request->call.kind = hx_kind_on(comm, request->call.kind); /* all ranks start in the same order: alike */
     if (comm->size == 1 && request->call.spreads && !request->spread.done &&
         (status = hx_spread_apply(&request->spread, &request->call)) != HX_SUCCESS)
         return status;
@@ -234,7 +235,6 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
-    request->call.kind = hx_kind_on(call->comm, call->kind); /* as all ranks have it between the calls before and after this one */
     call->comm->requests++;
     hx_user_hold((unsigned)call->kind.dtype);
     hx_user_hold((unsigned)call->kind.op);

@@ -210,6 +210,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_windows_close(world);
+    hx_window_views_close(world);
     hx_registry.node->leave(world->shared);
     hx_fetch_end();
     free(world->tuning);

@@ -97,8 +97,9 @@ struct hx_net_ops {
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
-     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. */
-    void (*memory_add)(struct hx_net *net, void *base, size_t bytes);
+     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. shared: a child of
+     * a fork has it too, and its writes go to the same pages. */
+    void (*memory_add)(struct hx_net *net, void *base, size_t bytes, int shared);
     /* No message uses it any more. */
     void (*memory_remove)(struct hx_net *net, const void *base);
 

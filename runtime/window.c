@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * hx_alloc: a memfd for each window, sealed against shrinking. A rank tells in its control line, with the buffers of its call, in
- * which window they stand (window.h); another rank of the node maps that window when it first reads from it, by the owner's descriptor under
- * /proc, and keeps it mapped. A window that is freed gives its pages back at once, whoever has it mapped still; its number is not used
- * again. Where it cannot be mapped, FETCH reads as of any other memory.
+ * which window they stand; the others of the node map it (window_view.c). A window that is freed gives its pages back at once, whoever
+ * has it mapped still; its number is not used again.
  */
 #include "window.h"
 #include "call.h"
 #include "handle.h"
 #include "lock.h"
-#include "log.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VIEWS_MAX 256 /* windows of others that are mapped at a time: the last used */
-
-struct hx_window { /* of this process */
+struct hx_window {
     struct hx_window *next;
     uint64_t number; /* its descriptor, and in the upper half how many were made before */
+    uint64_t inode;
     unsigned char *base;
     size_t bytes;
 };
@@ -35,8 +32,6 @@ struct hx_window_map { /* of another's */
     void *base; /* NULL: cannot be mapped */
     size_t bytes;
 };
-
-/* ---- of this process --------------------------------------------------------------------------------------------- */
 
 static int memory_make(size_t bytes)
 {
@@ -59,6 +54,7 @@ static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memo
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) & ~(page - 1);
     struct hx_window *window;
+    struct stat st;
     void *base;
     int fd;
 
@@ -66,7 +62,7 @@ static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memo
         return (hx_status_t)-fd;
     window = malloc(sizeof(*window));
     base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (!window || base == MAP_FAILED) {
+    if (!window || base == MAP_FAILED || fstat(fd, &st) < 0) {
         hx_status_t status = hx_fail(HX_ERR_NOMEM, "hx_alloc: no memory for %zu bytes: %s", bytes, strerror(errno));
         if (base != MAP_FAILED)
             munmap(base, whole);
@@ -74,23 +70,21 @@ static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memo
         free(window);
         return status;
     }
-    *window = (struct hx_window){world->windows, ++world->windows_made << 32 | (uint32_t)fd, base, whole};
+    *window = (struct hx_window){world->windows, ++world->windows_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
     world->windows = window;
     if (world->net)
-        hx_registry.net->memory_add(world->net, base, whole);
+        hx_registry.net->memory_add(world->net, base, whole, 1);
     *memory = base;
     return HX_SUCCESS;
 }
 
 static void window_close(struct hx_world *world, struct hx_window *window)
 {
-    int fd = (int)(uint32_t)window->number;
-
     if (world->net)
         hx_registry.net->memory_remove(world->net, window->base);
+    madvise(window->base, window->bytes, MADV_REMOVE); /* others may have it mapped */
     munmap(window->base, window->bytes);
-    fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)window->bytes); /* others may have it mapped */
-    close(fd);
+    close((int)(uint32_t)window->number);
     free(window);
 }
 
@@ -106,84 +100,21 @@ static struct hx_window *window_take(struct hx_world *world, const void *base)
     return window;
 }
 
-void hx_window_tell(const struct hx_world *world, struct hx_control *mine, int buffer, uintptr_t address)
+void hx_window_tell(struct hx_world *world, struct hx_control *mine, int buffer, uintptr_t address)
 {
-    const struct hx_window *window = world->windows;
+    struct hx_window **at = &world->windows, *window;
 
-    while (window && address - (uintptr_t)window->base >= window->bytes)
-        window = window->next;
-    /* relaxed: as the buffer's address, which stands beside it, an offer's flag publishes them */
-    atomic_store_explicit(&mine->windows[buffer], window ? window->number : 0, memory_order_relaxed);
-    atomic_store_explicit(&mine->window_bases[buffer], window ? (uintptr_t)window->base : 0, memory_order_relaxed);
-}
-
-/* ---- of others --------------------------------------------------------------------------------------------------- */
-
-static void map_close(struct hx_window_map *map)
-{
-    if (map->base)
-        munmap(map->base, map->bytes);
-    free(map);
-}
-
-static void map_open(struct hx_window_map *map, int pid)
-{
-    const int seals = F_SEAL_SHRINK | F_SEAL_GROW; /* without them a read could end this process */
-    struct stat st;
-    char path[64];
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/fd/%u", pid, (uint32_t)map->number);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0 && fstat(fd, &st) == 0 && (fcntl(fd, F_GET_SEALS) & seals) == seals) {
-        void *base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        map->base = base == MAP_FAILED ? NULL : base;
-        map->bytes = (size_t)st.st_size;
+    while ((window = *at) && address - (uintptr_t)window->base >= window->bytes)
+        at = &window->next;
+    if (window) { /* the last used stands first */
+        *at = window->next;
+        window->next = world->windows;
+        world->windows = window;
     }
-    if (!map->base)
-        hx_info("cannot map memory of hx_alloc of process %d (%s): it is read by system calls", pid, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-}
-
-/* The last used stands first. */
-static struct hx_window_map *map_of(struct hx_world *world, int row, uint64_t number, int pid)
-{
-    struct hx_window_map **at = &world->window_maps, *map;
-    int n = 0;
-
-    for (; (map = *at) && (map->row != row || map->number != number); n++) {
-        if (n == VIEWS_MAX - 1) {
-            *at = map->next;
-            map_close(map);
-            break;
-        }
-        at = &map->next;
-    }
-    map = *at;
-    if (map) {
-        *at = map->next;
-    } else {
-        if (!(map = calloc(1, sizeof(*map))))
-            return NULL;
-        map->row = row;
-        map->number = number;
-        map_open(map, pid);
-    }
-    map->next = world->window_maps;
-    world->window_maps = map;
-    return map;
-}
-
-struct hx_view hx_window_view(struct hx_world *world, int row, const struct hx_control *theirs, int buffer)
-{
-    uint64_t number = atomic_load_explicit(&theirs->windows[buffer], memory_order_relaxed);
-    uintptr_t first = atomic_load_explicit(&theirs->window_bases[buffer], memory_order_relaxed);
-    const struct hx_window_map *map = number ? map_of(world, row, number, theirs->pid) : NULL;
-
-    if (!map || !map->base)
-        return (struct hx_view){0};
-    return (struct hx_view){first, first + map->bytes, (uintptr_t)map->base - first};
+    /* relaxed: as the buffer's address, which stands beside them, an offer's flag publishes them */
+    atomic_store_explicit(&mine->windows[buffer].number, window ? window->number : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->windows[buffer].inode, window ? window->inode : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->windows[buffer].base, window ? (uintptr_t)window->base : 0, memory_order_relaxed);
 }
 
 void hx_windows_close(struct hx_world *world)
@@ -192,13 +123,7 @@ void hx_windows_close(struct hx_world *world)
         world->windows = window->next;
         window_close(world, window);
     }
-    for (struct hx_window_map *map; (map = world->window_maps);) {
-        world->window_maps = map->next;
-        map_close(map);
-    }
 }
-
-/* ---- the program's ----------------------------------------------------------------------------------------------- */
 
 static hx_status_t comm_check(const hx_comm_t *comm, const char *name)
 {
@@ -235,7 +160,7 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
     status = all_have(comm, bytes ? window_open(comm->world, bytes, memory) : HX_SUCCESS);
     if (status == HX_SUCCESS) {
-        comm->windows = comm->world->job.single_copy;
+        comm->windows = comm->world->job.single_copy && comm->shape->max_local > 1;
         return HX_SUCCESS;
     }
     if (*memory) {
@@ -247,11 +172,12 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
 
 static hx_status_t free_locked(hx_comm_t *comm, void *memory)
 {
-    hx_status_t status = comm_check(comm, "hx_free");
     struct hx_window *window;
 
-    if (!memory || (status != HX_SUCCESS && status != comm->failed))
-        return status;
+    if (!comm || !hx_comm_is_open(comm))
+        return comm_check(comm, "hx_free");
+    if (!memory)
+        return HX_SUCCESS;
     if (!(window = window_take(comm->world, memory)))
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not what hx_alloc gave, or has been freed", memory));
     window_close(comm->world, window);

@@ -126,11 +126,12 @@ static void case_region(struct world *w)
 
     for (int i = 0; i < 2; i++) {
         memory[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        ops->memory_add(w->net, memory[i], bytes);
-        ops->memory_add(w->net, memory[i], bytes); /* no more than once */
+        ops->memory_add(w->net, memory[i], bytes, 0);
+        ops->memory_add(w->net, memory[i], bytes, 0); /* no more than once */
     }
     for (int round = 0; round < 24; round++, at = (at + 1234567) % (bytes - 3 * MB - chunk)) {
-        struct hx_segment to = {memory[0] + at, lengths[round % 4]}, from = {memory[1] + (bytes - to.bytes - at) % bytes, to.bytes};
+        struct hx_segment to = {memory[0] + at, lengths[round % 4]};
+        struct hx_segment from = {memory[1] + (bytes - to.bytes - at) % bytes, to.bytes};
         struct hx_net_op send, recv;
 
         if (round == 16)

@@ -448,6 +448,21 @@ static void buffers_make(struct call *call, int allocated)
         abort();
 }
 
+/* From now on the communicator's calls are planned for such memory: those under way on it, and waiting for their turn, are not. */
+static void op_alloc(void)
+{
+    int g = (int)draw(COMMS);
+    size_t bytes = draw(3) * 5000;
+    void *memory;
+
+    while (!groups[g].open)
+        g = (g + 1) % COMMS;
+    if (!groups[g].comm)
+        return;
+    check(hx_alloc(groups[g].comm, bytes, &memory), groups[g].comm);
+    check(hx_free(groups[g].comm, memory), groups[g].comm);
+}
+
 static void buffers_free(struct call *call)
 {
     for (int i = 0; i < 2; i++) {
@@ -539,7 +554,7 @@ static void all_wait(void)
 
 static void operation(void)
 {
-    switch (draw(12)) {
+    switch (draw(13)) {
     case 0: doing = "communicator"; op_communicator(); break;
     case 1:
     case 2:
@@ -551,6 +566,7 @@ static void operation(void)
     case 8:
     case 9: doing = "wait"; op_wait(&calls[draw(CALLS)], 0); break;
     case 10: doing = "test"; op_wait(&calls[draw(CALLS)], 1000); break;
+    case 11: doing = "alloc"; op_alloc(); break;
     default: doing = "persistent"; op_persistent(&persistent[draw(PERSISTENT)]); break;
     }
     if (draw(100) == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * One rank of a job that uses memory of hx_alloc.
- * usage: windows move COLLECTIVE | cycle ROUNDS | lack RANK | wrong
+ * usage: windows move COLLECTIVE | cycle ROUNDS | made | lack RANK | wrong
  *
- * move    large vectors, in and out in memory of hx_alloc
+ * move    large vectors, in and out in memory of hx_alloc, which a child then has too
  * cycle   memory is taken, filled, read by the others and given back: nothing is left of it, neither here nor where it was read
+ * made    some ranks make a call ready before the communicator has such memory, some after
  * lack    RANK may have no file of a MiB (ulimit -f): all are told
  * wrong   what is no memory of hx_alloc cannot be given back
  */
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define BYTES ((size_t)1 << 20)
 
@@ -119,6 +122,40 @@ static void move(const char *name)
         for (size_t i = 0; gets && i < (scatters ? part : n); i++)
             check(out[i] == in[i % part] * (float)(sums ? hx_size(world) : 1), name);
     }
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(in[0] == 5 && in[n - 1] == (float)(5 + (int)(part - 1) % 1000) ? 0 : 1);
+    check(child > 0 && waitpid(child, &status, 0) == child && status == 0, "a child that reads it");
+}
+
+static void made(void)
+{
+    size_t n = BYTES / sizeof(float);
+    float *in = malloc(BYTES), *out = malloc(BYTES);
+    hx_request_t *early, *late;
+    void *memory;
+
+    check(in && out, "malloc");
+    for (int i = 0; i < 2; i++) {
+        if (i == rank % 2)
+            check(hx_allreduce_init(in, out, n, HX_FLOAT32, HX_SUM, world, &early) == HX_SUCCESS, "hx_allreduce_init");
+        if (i == 0)
+            check(hx_alloc(world, BYTES, &memory) == HX_SUCCESS, "hx_alloc");
+    }
+    check(hx_allreduce_init(memory, HX_IN_PLACE, n, HX_FLOAT32, HX_SUM, world, &late) == HX_ERR_ARG, "out in place");
+    check(hx_allreduce_init(HX_IN_PLACE, memory, n, HX_FLOAT32, HX_SUM, world, &late) == HX_SUCCESS, "hx_allreduce_init, in place");
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < n; i++)
+            in[i] = ((float *)memory)[i] = (float)(round + (int)i % 1000);
+        check(hx_start(early) == HX_SUCCESS && hx_start(late) == HX_SUCCESS, "hx_start");
+        check(hx_wait(late) == HX_SUCCESS && hx_wait(early) == HX_SUCCESS, "hx_wait");
+        for (size_t i = 0; i < n; i++)
+            check(out[i] == in[i] * (float)hx_size(world) && ((float *)memory)[i] == out[i], "the sum");
+    }
+    check(hx_request_free(early) == HX_SUCCESS && hx_request_free(late) == HX_SUCCESS, "hx_request_free");
+    free(in);
+    free(out);
 }
 
 static void lack(int of)
@@ -151,6 +188,7 @@ static void wrong(void)
     check(hx_free(world, memory) == HX_SUCCESS, "hx_free");
     check(hx_free(world, memory) == HX_ERR_ARG, "twice");
     check(hx_free(world, NULL) == HX_SUCCESS, "of NULL");
+    check(hx_free(NULL, &memory) == HX_ERR_ARG, "of no communicator");
 }
 
 int main(int argc, char **argv)
@@ -162,6 +200,8 @@ int main(int argc, char **argv)
         move(argv[2]);
     else if (argc == 3 && !strcmp(argv[1], "cycle"))
         cycle(atoi(argv[2]));
+    else if (argc == 2 && !strcmp(argv[1], "made"))
+        made();
     else if (argc == 3 && !strcmp(argv[1], "lack"))
         lack(atoi(argv[2]));
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
