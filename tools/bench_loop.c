@@ -103,6 +103,12 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
+/* What a rank does next, untimed, must not keep a core from another that is still being timed; nor its messages from moving. */
+static int all_done(void)
+{
+    return bench_barrier();
+}
+
 /* One repetition of calls that would overlap in a row: the mean of calls that all ranks start together, one by one. */
 static int time_apart(struct bench_loop *l, enum bench_action action, double *ns)
 {
@@ -116,6 +122,7 @@ static int time_apart(struct bench_loop *l, enum bench_action action, double *ns
         else if (action == CALL_FLOOR)
             call_floor(l, l->call);
         *ns += (bench_now_ns() - begin - l->job->clock_ns) / (double)l->row->iterations;
+        failed = failed || all_done();
     }
     return failed;
 }
@@ -140,7 +147,7 @@ static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
     }
     *ns = (bench_now_ns() - begin - l->job->clock_ns) / (double)n;
     l->call = call;
-    return failed;
+    return failed || all_done() ? -1 : 0;
 }
 
 static double rewriting_measure(struct bench_loop *l)

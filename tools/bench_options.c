@@ -65,7 +65,7 @@ static const char doc[] =
     "that moment to their end with "
     "CLOCK_MONOTONIC; one reading of the clock is subtracted. A repetition's time is the maximum "
     "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
-    "repetition is one call, and the rewriting is outside it. Up to 1 KiB a repetition is 100 calls in a row "
+    "repetition is one call, and the rewriting is outside it: it begins when all ranks have done. Up to 1 KiB a repetition is 100 calls in a row "
     "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
     "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with "
     "a "

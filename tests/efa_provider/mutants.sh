@@ -26,12 +26,12 @@ caught "no descriptor when sending" message.c \
 caught "no descriptor when receiving" message.c \
     '/fi_trecv/s/chunk->desc/NULL/' 'efa contract: descriptor'
 caught "no sequence number in the tag" message.c \
-    's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects|Truncation'
+    's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects|Truncation|HX_ERR_TIMEOUT'
 caught "buffer overwritten while it is sent" message.c \
     's/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
 EFA_NICS=2 caught "ends that take turns of their own" message.c \
     's/hx_chunk_path(edge, op)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
-EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/path->addr/FI_ADDR_UNSPEC/' 'element|expects|Truncation'
+EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/path->addr/FI_ADDR_UNSPEC/' 'element|expects|Truncation|HX_ERR_TIMEOUT'
 caught "no limit of sends" message.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
