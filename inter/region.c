@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the runtime has told to be its own (segment, scratch): where the provider asks for registration, long messages go
- * straight from it and into it instead of through bounce buffers. What a user passes is never among it, since nobody tells when
- * that is unmapped.
+ * Memory that the runtime has told to be its own (segment, scratch, what hx_alloc gave): where the provider asks for registration, long
+ * messages go straight from it and into it instead of through bounce buffers. Other memory of the program is never among it, since
+ * nobody tells when that is unmapped.
  *
  * A region is registered in blocks, each when it is first used, and for the rail that uses it: blocks that no long message touches are
  * not pinned. Each reaches one chunk into the next, so that a chunk is always within one.
@@ -19,9 +19,9 @@ struct hx_region {
     struct hx_region *next;
     uint8_t *base;
     size_t bytes, block_bytes, nblocks;
-    int shared;
-    int refused;           /* the provider did not register a block: no more are tried */
-    struct fid_mr *mrs[];  /* [rails][nblocks], NULL: not yet */
+    int shared;           /* with the children of a fork */
+    int refused;          /* the provider did not register a block: no more are tried */
+    struct fid_mr *mrs[]; /* [rails][nblocks], NULL: not yet */
 };
 
 /* Such that little of a block reaches into the next. */

@@ -43,6 +43,16 @@ int hx_comm_is_open(const struct hx_comm *comm)
     return open != NULL;
 }
 
+hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
+{
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
+    HX_RETURN_IF_FREED(comm, name);
+    if (!hx_comm_is_open(comm))
+        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
+    return comm->failed;
+}
+
 /* ---- contexts ------------------------------------------------------------------------------------------------ */
 
 void hx_context_take(struct hx_world *world, int context)

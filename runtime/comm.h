@@ -135,6 +135,8 @@ void hx_comm_forget_bound(struct hx_comm *comm);
 /* The same with a new planner: the shape has another ring order. Errors: those of the planner. */
 hx_status_t hx_comm_replan(struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
+/* May the public function of this name use it? Else HX_ERR_ARG, HX_ERR_STATE, or what it has failed with. */
+hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name);
 /* Mark contexts as taken by a communicator of this process, and as free again. */
 void hx_context_take(struct hx_world *world, int context);
 void hx_contexts_give_back(struct hx_world *world, const int contexts[HX_COMM_CONTEXTS]);

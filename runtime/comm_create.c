@@ -8,7 +8,6 @@
  * common.
  */
 #include "call.h"
-#include "handle.h"
 #include "lock.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +15,6 @@
 #define FIRST_CONTEXT (2 * HX_COMM_CONTEXTS) /* those before are the world's, and of the creation of groups */
 #define AGREE_TRIES 100
 #define WORDS (HX_CONTEXTS / 64)
-
-static hx_status_t comm_check(struct hx_comm *comm, const char *name)
-{
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
-    HX_RETURN_IF_FREED(comm, name);
-    if (!hx_comm_is_open(comm))
-        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    return comm->failed;
-}
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
 
@@ -215,7 +204,7 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
     if (!out)
         return hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL");
     *out = NULL;
-    if ((status = comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
+    if ((status = hx_comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
         return status;
     if (color < 0 && color != HX_UNDEFINED)
         return hx_comm_fail(comm,
@@ -236,7 +225,7 @@ static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
     if (!out)
         return hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL");
     *out = NULL;
-    if ((status = comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
+    if ((status = hx_comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
         return status;
     return comm_split("hx_comm_dup", comm, 0, comm->rank, out);
 }
@@ -336,7 +325,7 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     if (!out)
         return hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL");
     *out = NULL;
-    if ((status = comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
+    if ((status = hx_comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
         return status;
     if (!ranks || n < 1 || n > comm->size)
         return hx_comm_fail(comm,

@@ -6,7 +6,6 @@
  */
 #include "window.h"
 #include "call.h"
-#include "handle.h"
 #include "lock.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +21,6 @@ struct hx_window {
     uint64_t number; /* its descriptor, and in the upper half how many were made before */
     uint64_t inode;
     unsigned char *base;
-    size_t bytes;
-};
-
-struct hx_window_map { /* of another's */
-    struct hx_window_map *next;
-    uint64_t number;
-    int row;
-    void *base; /* NULL: cannot be mapped */
     size_t bytes;
 };
 
@@ -125,13 +116,6 @@ void hx_windows_close(struct hx_world *world)
     }
 }
 
-static hx_status_t comm_check(const hx_comm_t *comm, const char *name)
-{
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
-    return hx_comm_is_open(comm) ? comm->failed : hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-}
-
 /* Has every rank its memory? Else the lowest that has not is told to all. */
 static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
 {
@@ -154,7 +138,7 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
     if (!memory)
         return hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL");
     *memory = NULL;
-    if ((status = comm_check(comm, "hx_alloc")) != HX_SUCCESS)
+    if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS)
         return status;
     if (bytes > PTRDIFF_MAX / 2)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
@@ -175,7 +159,7 @@ static hx_status_t free_locked(hx_comm_t *comm, void *memory)
     struct hx_window *window;
 
     if (!comm || !hx_comm_is_open(comm))
-        return comm_check(comm, "hx_free");
+        return hx_comm_check(comm, "hx_free");
     if (!memory)
         return HX_SUCCESS;
     if (!(window = window_take(comm->world, memory)))
@@ -186,12 +170,10 @@ static hx_status_t free_locked(hx_comm_t *comm, void *memory)
 
 hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
 {
-    HX_RETURN_IF_FREED(comm, "hx_alloc");
     return HX_LOCKED(alloc_locked(comm, bytes, memory));
 }
 
 hx_status_t hx_free(hx_comm_t *comm, void *memory)
 {
-    HX_RETURN_IF_FREED(comm, "hx_free");
     return HX_LOCKED(free_locked(comm, memory));
 }
