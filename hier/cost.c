@@ -257,7 +257,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
                               bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) /* while the root reads n slots, the next slice comes in */
         return p->intra_alpha_us + switches(p) +
-               ((bytes < FINE_SLICE_BYTES ? bytes : FINE_SLICE_BYTES) / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+               ((bytes < hx_cost_ahead(p, bytes) ? bytes : hx_cost_ahead(p, bytes)) / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))

@@ -30,6 +30,13 @@ struct hx_cost {
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
+/* Bytes of a slice, on one node, where a rank begins or ends alone with it: some to overlap, but none so short that hand-overs show. */
+static inline double hx_cost_ahead(const struct hx_cost_params *params, double bytes)
+{
+    double least = params->oversubscription > 1 ? 65536 : 16384, quarter = bytes / 4; /* a hand-over may be a context switch */
+    return quarter < least ? least : quarter < 65536 ? quarter : 65536;
+}
+
 #define HX_COST_PARAMETERS 10
 #define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
 #define HX_COST_MOST 1e6

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the planner cuts vectors into slices: in the shared memory of a node, and between nodes. */
 #include "planner.h"
+#include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define FETCH_MIN_BYTES 16384.0            /* of one member by single copy: shorter ones are mostly system calls */
-#define AHEAD_SLICE_MIN_BYTES (64.0 * 1024) /* of a broadcast or scan, whose first rank is alone with the first */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define SHORT_BLOCK_COPIES 4
@@ -125,16 +125,20 @@ static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *s
     return root > fullest ? root : fullest;
 }
 
+/* On one node: does one rank begin or end alone with a slice, while the others wait? */
+static int runs_ahead(const struct hx_candidate *candidate)
+{
+    return candidate->coll == HX_COLL_BCAST || hx_coll_is_scan(candidate->coll) ||
+           (candidate->coll == HX_COLL_REDUCE && candidate->flat && strcmp(candidate->flat->name, "nary_sliced"));
+}
+
 static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)
 {
-    double quarter = bytes / HX_FINE_WINDOW, n = planner->shape->max_local, fetches = FETCH_MIN_BYTES * n;
-    enum hx_coll coll = candidate->coll;
+    double n = planner->shape->max_local, fetches = FETCH_MIN_BYTES * n;
 
     if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY)) /* of few lanes each carrier fetches more of a slice */
         return (fetches > FINE_SLICE_BYTES ? fetches : FINE_SLICE_BYTES) * (candidate->lanes ? candidate->lanes / n : 1);
-    if ((coll != HX_COLL_BCAST && !hx_coll_is_scan(coll)) || quarter >= FINE_SLICE_BYTES)
-        return FINE_SLICE_BYTES;
-    return quarter > AHEAD_SLICE_MIN_BYTES ? quarter : AHEAD_SLICE_MIN_BYTES;
+    return planner->shape->nnodes == 1 && runs_ahead(candidate) ? hx_cost_ahead(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
 static double least_of_slices(double slice, double bytes)
