@@ -18,7 +18,7 @@ struct tune_run {
     struct hx_table *table; /* on rank 0 */
     struct tune_point *points;
     struct tune_story *stories; /* of the points */
-    struct tune_survey *survey; /* judge, model: of the point under way */
+    struct tune_survey *survey; /* of the point under way */
     struct tune_fitting fitting; /* on rank 0 */
     struct json_object *judgement; /* judge: on rank 0 */
     int npoints;
@@ -52,9 +52,10 @@ static int points_make(struct tune_run *run)
     static const uint64_t fixed[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20}; /* judge, model */
     const struct bench_options *b = &run->o->bench;
 
-    run->points = calloc((size_t)b->ncollectives * 42, sizeof(*run->points)); /* sizes up to 2^40 */
-    run->stories = calloc((size_t)b->ncollectives * 42, sizeof(*run->stories));
-    if (!run->points || !run->stories) {
+    run->points = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->points));
+    run->stories = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->stories));
+    run->survey = malloc(sizeof(*run->survey));
+    if (!run->points || !run->stories || !run->survey) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
@@ -204,7 +205,9 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     int failed = 0;
 
     if (run->o->command == TUNE_RUN)
-        outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, &run->stories[at]);
+        outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
+    else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
+        outcome = TUNE_FAILED;
     else
         outcome = tuner_survey(run->tuner, point, seconds, run->survey);
     point->measured = outcome == TUNE_MEASURED;
@@ -223,15 +226,51 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     return outcome;
 }
 
-/* All points that are not known, while time is left. Returns 0, or the signal that stopped it. */
+/* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both. */
+static int point_insert(struct tune_run *run, int i)
+{
+    struct bench_row row = {.collective = run->points[i].collective};
+    struct tune_point *low = &run->points[i], *high = low + 2, *point = low + 1;
+
+    bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)low[1].bytes), &row);
+    if (row.bytes <= low->bytes || row.bytes >= low[1].bytes)
+        return 0;
+    memmove(high, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
+    memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
+    run->stories[i + 1] = (struct tune_story){0};
+    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count};
+    tuner_key(run->tuner, point);
+    low->entry.to_bytes = (uint64_t)sqrt((double)low->bytes * (double)row.bytes);
+    point->entry.from_bytes = low->entry.to_bytes + 1;
+    point->entry.to_bytes = (uint64_t)sqrt((double)row.bytes * (double)high->bytes);
+    high->entry.from_bytes = point->entry.to_bytes + 1;
+    run->npoints++;
+    return 1;
+}
+
+/* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
+ * begins. Returns how many there are now; none where a table that is resumed has something between. */
+static int points_refine(struct tune_run *run)
+{
+    int added = 0;
+
+    for (int i = run->npoints - 2; i >= 0 && run->o->command == TUNE_RUN && run->o->refine; i--) {
+        const struct tune_point *low = &run->points[i], *high = low + 1;
+        if (low->collective == high->collective && high->bytes > 2 * low->bytes && low->entry.to_bytes + 1 == high->entry.from_bytes &&
+            (strcmp(low->entry.plan, high->entry.plan) || low->entry.slice_bytes != high->entry.slice_bytes))
+            added += point_insert(run, i);
+    }
+    return added;
+}
+
+/* All points that are not known yet, while time is left. Returns 0, or the signal that stopped it. */
 static int points_run(struct tune_run *run)
 {
     double begin_ns = run->begin_ns, elapsed;
     int stop = 0;
 
     for (int i = 0; i < run->npoints && !stop; i++) {
-        struct tune_point *point = &run->points[i];
-        if (point->known)
+        if (run->points[i].known || run->points[i].measured)
             continue;
         if ((elapsed = elapsed_s(begin_ns, &stop)) >= run->o->budget_s || stop)
             break;
@@ -286,8 +325,6 @@ static int run_all(struct tune_run *run)
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
-    if (run->o->command != TUNE_RUN && !(run->survey = malloc(sizeof(*run->survey))))
-        bench_backend_abort(1);
     if (run->npoints == 0) {
         if (run->job.rank == 0)
             fprintf(stderr, "coll_tune: none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu\n",
@@ -306,7 +343,9 @@ static int run_all(struct tune_run *run)
         bench_backend_abort(1);
     tuner_watch_signals();
     run->begin_ns = bench_now_ns();
-    signal_number = points_run(run);
+    do
+        signal_number = points_run(run);
+    while (!signal_number && points_left(run, 0) == 0 && points_refine(run));
     if (run->job.rank == 0)
         failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
                  : run->o->command == TUNE_MODEL ? model_end(run)

@@ -7,6 +7,8 @@
 #include "tune_race.h"
 
 #define TUNE_COSTLY 4.0               /* times the best prediction: not tried */
+#define TUNE_JUDGED 12.0              /* the same for judge */
+#define TUNE_SIZES 84                 /* of a collective, 2^0 to 2^40 and between them */
 #define TUNE_SLICED_BYTES (256 << 10) /* vectors from here on are tried with other slices */
 
 /* A candidate, as its race told; or, without rounds, one that did not run. */
@@ -22,7 +24,7 @@ struct tune_story {
     int nways, nslices;
     int winner;                /* of the ways; the default's is 0 */
     struct tune_interval gain; /* of the chosen plan's ratio to the default, without slices */
-    struct tune_way *pruned;   /* by the order of the planner; freed with the story */
+    struct tune_way *pruned;   /* slower in the qualifying, then predicted to be costly; freed with the story */
     int npruned;
     int rounds, spoiled; /* all measured, all dropped */
     double seconds, bound_us;
@@ -39,6 +41,7 @@ struct tune_options {
     struct bench_options bench; /* sizes, dtype, op, collectives */
     const char *output;         /* as given, or NULL */
     int resume;
+    int refine; /* measure between sizes whose plans differ, too */
     double budget_s;
     const char **files; /* of a command */
     int nfiles;
@@ -58,7 +61,7 @@ struct tune_point {
     uint64_t bytes;
     size_t count;
     int known, measured; /* from the file; in this run */
-    int tried, costly, beyond; /* candidates: measured; left out by prediction; left out by number */
+    int raced, costly, behind; /* candidates: in the race; left out by prediction; slower in the qualifying */
     struct hx_table_entry entry;
 };
 
@@ -74,12 +77,14 @@ int tune_entry_check(const struct hx_table_entry *entry, char text[OPTION_TEXT_B
 
 /* tune_measure.c */
 struct tuner;
+struct tune_survey;
 struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job); /* NULL after printing why */
 void tuner_close(struct tuner *tuner); /* all ranks */
 /* The point's entry but for what is to be found. */
 void tuner_key(const struct tuner *tuner, struct tune_point *point);
-/* Measure for about so many seconds; before: the plan of the size before, or "". */
-enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds, struct tune_story *story);
+/* Measure for about so many seconds, by the plans of survey, which is overwritten; before: the plan of the size before, or "". */
+enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds,
+                              struct tune_survey *survey, struct tune_story *story);
 /* Has anybody been told to stop? Sets *elapsed to the greatest of all ranks. 0, or -1 when the library failed. */
 int tuner_agree(double *elapsed, int *stop);
 void tuner_watch_signals(void);
@@ -96,11 +101,14 @@ enum tune_outcome tuner_plans_race(struct tuner *tuner, const struct tune_point 
 
 /* tune_survey.c: the planner's choice, which is the first, and all other candidates, in the order of predictions. */
 struct tune_survey {
-    int n, costly; /* costly: predictions that are too far off to measure */
+    int n, costly; /* to measure; and, after those, with predictions too far off for that */
     struct tune_plan plans[HX_MAX_CANDIDATES];
 };
-enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds,
-                               struct tune_survey *survey);
+/* by_table: the choice is the table's, where it has one, not the model's. costly: times the best prediction. 0, or -1 after
+ * printing why. */
+int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
+/* Measure what was found, each for a like part of the time. */
+enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, struct tune_survey *survey);
 
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
  * names one. New: NULL after printing why it could not be written, or not be judged. */

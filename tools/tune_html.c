@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_SIZES = 42, MAX_PLANS = 10 };
+enum { MAX_SIZES = TUNE_SIZES, MAX_PLANS = 10 };
 
 /* The points of a collective. */
 struct chapter {
@@ -132,7 +132,7 @@ static void plots_write(struct chapter *ch)
     report_plot(ch->report, stem, &gains);
     report_columns_end(ch->report);
     if (ch->more)
-        report_text(ch->report, "More plans were tried than are drawn: the tables have them.");
+        report_text(ch->report, "More plans raced than are drawn: the tables have them.");
 }
 
 /* ---- tables ---------------------------------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static void plots_write(struct chapter *ch)
 static void points_table(struct chapter *ch)
 {
     static const char *const heads[] = {"bytes", "default plan", "µs", "chosen plan", "µs", "gain", "time to the default's, 95 %", "rounds", "seconds",
-                                        "tried", "left out"};
+                                        "raced", "left out"};
     struct report *r = ch->report;
     char text[HX_CANDIDATE_NAME_BYTES + 64];
 
@@ -157,8 +157,8 @@ static void points_table(struct chapter *ch)
         report_cell(r, "%s", point->known ? "from the table" : story->winner ? interval(&story->gain, text) : "-");
         report_cell(r, point->known ? "-" : "%d", story->rounds);
         report_cell(r, point->known ? "-" : "%.1f", story->seconds);
-        report_cell(r, point->known ? "-" : "%d", point->tried);
-        report_cell(r, point->known ? "-" : "%d", point->costly + point->beyond);
+        report_cell(r, point->known ? "-" : "%d", point->raced);
+        report_cell(r, point->known ? "-" : "%d", point->costly + point->behind);
     }
     report_table_end(r);
 }
@@ -200,7 +200,7 @@ static void story_write(struct report *r, const struct tune_point *point, const 
 
     for (int w = 0; w < story->nways; w++)
         best_us = fmin(best_us, story->ways[w].predicted_us);
-    report_details_begin(r, "%s: %d tried in %.1f s, %d left out; %d rounds dropped, which the hypervisor spoiled",
+    report_details_begin(r, "%s: %d raced in %.1f s, %d left out; %d rounds dropped, which the hypervisor spoiled",
                          svg_value(SVG_BYTES, (double)point->bytes, size), story->nways, story->seconds, story->npruned, story->spoiled);
     report_table_begin(r, "lrrrlrl", heads);
     for (int w = 0; w < story->nways; w++)
@@ -209,12 +209,12 @@ static void story_write(struct report *r, const struct tune_point *point, const 
         way_row(r, &story->slices[w], point->entry.slice_bytes && strstr(story->slices[w].name, "slices of") &&
                 strtoull(story->slices[w].name + strlen("slices of "), NULL, 10) == point->entry.slice_bytes ? "chosen" : "not shown to be 3 % faster");
     for (int i = 0; i < story->npruned; i++) {
-        double times = story->pruned[i].predicted_us / best_us;
-        if (times > TUNE_COSTLY)
-            snprintf(text, sizeof(text), "left out: predicted to take %.1f times the cheapest one's time", times);
+        const struct tune_way *way = &story->pruned[i];
+        if (way->lap.ratio.median > 0)
+            snprintf(text, sizeof(text), "left out: %.2f times the default's time in the qualifying", way->lap.ratio.median);
         else
-            snprintf(text, sizeof(text), "left out: beyond the %d cheapest by prediction", TUNE_WAYS);
-        way_row(r, &story->pruned[i], text);
+            snprintf(text, sizeof(text), "left out: predicted to take %.1f times the cheapest one's time", way->predicted_us / best_us);
+        way_row(r, way, text);
     }
     report_table_end(r);
     report_details_end(r);

@@ -14,13 +14,13 @@
 #define VISIT_NS 2e6 /* at most, of one way in one round: what takes less is repeated */
 #define VISIT_REPETITIONS 25
 #define WARM_UP 4
+#define QUALIFYING 0.4 /* of a point's time, to find who may race */
 
 struct tuner {
     const struct bench_job *job;
     struct bench_options bench;
     hx_comm_t *comms[TUNE_WAYS];
     struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
-    struct hx_candidate *candidates;
 };
 
 /* The point under way. */
@@ -76,9 +76,8 @@ struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *j
     struct tuner *t = calloc(1, sizeof(*t));
     hx_status_t status = HX_SUCCESS;
 
-    if (!t || !(t->candidates = malloc(HX_MAX_CANDIDATES * sizeof(*t->candidates)))) {
+    if (!t) {
         fprintf(stderr, "%s: no memory\n", bench_backend_tool);
-        free(t);
         return NULL;
     }
     t->job = job;
@@ -98,7 +97,6 @@ void tuner_close(struct tuner *t)
     for (int w = 0; w < TUNE_WAYS; w++)
         if (t->comms[w])
             hx_comm_free(t->comms[w]);
-    free(t->candidates);
     free(t);
 }
 
@@ -194,65 +192,55 @@ static int way_find(const struct tuner *t, int n, const char *plan)
     return -1;
 }
 
-static int least_of(const double *us, int n)
+/* Who has not qualified, then who was predicted to be costly. 0, or -1 without memory. */
+static int pruned_tell(const struct tuner *t, struct tune_point *point, const struct tune_survey *survey, struct tune_story *story)
 {
-    int least = 0;
-
-    for (int i = 1; i < n; i++)
-        if (us[i] < us[least])
-            least = i;
-    return least;
-}
-
-/* Tell the ways' predictions, and who did not become one: too costly, or beyond the number. */
-static int pruned_tell(const struct tuner *t, struct tune_point *point, const double *us, int total, double most, struct tune_story *story)
-{
-    char name[HX_CANDIDATE_NAME_BYTES];
-
-    if (!(story->pruned = calloc((size_t)total + 1, sizeof(*story->pruned))))
+    if (!(story->pruned = calloc((size_t)(survey->n + survey->costly) + 1, sizeof(*story->pruned))))
         return -1;
-    for (int i = 0; i < total; i++) {
-        hx_candidate_name(&t->candidates[i], name);
-        int w = way_find(t, story->nways, name);
+    for (int i = 0; i < survey->n + survey->costly; i++) {
+        const struct tune_plan *plan = &survey->plans[i];
+        int w = way_find(t, story->nways, plan->name);
         struct tune_way *way = w < 0 ? &story->pruned[story->npruned++] : &story->ways[w];
-        snprintf(way->name, sizeof(way->name), "%s", name);
-        way->predicted_us = us[i];
-        point->costly += w < 0 && us[i] > most;
+        snprintf(way->name, sizeof(way->name), "%s", plan->name);
+        way->predicted_us = plan->predicted_us;
+        if (w < 0)
+            way->lap.ratio.median = plan->us > 0 ? plan->us / survey->plans[0].us : 0;
     }
-    point->tried = story->nways;
-    point->beyond = story->npruned - point->costly;
+    point->raced = story->nways;
+    point->costly = survey->costly;
+    point->behind = story->npruned - point->costly;
     return 0;
 }
 
-/* Fill the ways: the model's choice, then by predicted cost; the last may be the plan of the size before. Returns their number, or -1. */
-static int ways_choose(struct tuner *t, struct tune_point *point, const char *before, struct tune_story *story)
+static int by_time(const void *a, const void *b)
 {
-    struct hx_planner *planner = t->comms[0]->planner;
-    double bytes = hx_planner_vector_bytes(planner, point->coll, count_of(point), elem_bytes_of(t, point)), us[HX_MAX_CANDIDATES], left[HX_MAX_CANDIDATES];
-    const char *fallback;
-    int total = hx_planner_candidates(planner, point->coll, 0, 0, bytes, t->candidates, &fallback);
-    int best = hx_planner_best(planner, t->candidates, total, bytes), n = 0;
-    double before_us = 0;
-    char name[HX_CANDIDATE_NAME_BYTES];
+    const struct tune_plan *x = a, *y = b;
+    return (x->us > y->us) - (x->us < y->us);
+}
 
-    for (int i = 0; i < total; i++) {
-        us[i] = hx_cost_of(&planner->cost, planner->shape, &t->candidates[i], bytes).total_us;
-        hx_candidate_name(&t->candidates[i], name);
-        before_us = strcmp(name, before) ? before_us : us[i];
-        left[i] = us[i];
+/* Fill the ways: the model's choice, then the others; of more than can race, those that are the fastest in a short survey. The plan of
+ * the size before is one of them. */
+static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, const char *before, double seconds,
+                                     struct tune_survey *survey, struct tune_story *story)
+{
+    enum tune_outcome outcome = TUNE_MEASURED;
+    int n = 0, there = 0;
+
+    if (tune_survey_find(point, 0, TUNE_COSTLY, survey))
+        return TUNE_FAILED;
+    if (survey->n > TUNE_WAYS) {
+        if ((outcome = tuner_survey(t, point, seconds, survey)) != TUNE_MEASURED)
+            return outcome;
+        qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
     }
-    double most = best >= 0 && us[best] > 0 ? TUNE_COSTLY * us[best] : INFINITY; /* a prediction of nothing excludes nobody */
-    for (int seen = 0, i = best; best >= 0 && seen < total; left[i] = INFINITY, i = least_of(left, total), seen++) {
-        hx_candidate_name(&t->candidates[i], name);
-        if (n < TUNE_WAYS && us[i] <= most)
-            way_set(t, n++, point, name, 0);
-    }
-    if (before_us > 0 && way_find(t, n, before) < 0) {
-        n -= n == TUNE_WAYS;
-        way_set(t, n++, point, before, 0);
-    }
+    for (; n < survey->n && n < TUNE_WAYS; n++)
+        way_set(t, n, point, survey->plans[n].name, 0);
+    for (int i = 0; i < survey->n; i++)
+        there |= !strcmp(survey->plans[i].name, before);
+    if (there && way_find(t, n, before) < 0)
+        way_set(t, n - 1, point, before, 0);
     story->nways = n;
-    return pruned_tell(t, point, us, total, most, story) ? -1 : n;
+    return pruned_tell(t, point, survey, story) ? TUNE_FAILED : outcome;
 }
 
 /* The number of slices in which way cuts the point's vector; 0 after an error. */
@@ -342,11 +330,11 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     struct tuner *t = v->tuner;
     struct hx_table_entry *found = &point->entry;
     const int sliced = point->bytes >= TUNE_SLICED_BYTES;
-    struct tune_race race = {.nways = ways_choose(t, point, before, v->story), .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+    struct tune_race race = {.nways = v->story->nways, .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
 
     race.before = way_find(t, race.nways, before);
     snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
-    if (race.nways <= 0 || warm_up(v, race.nways))
+    if (warm_up(v, race.nways))
         return TUNE_FAILED;
     enum tune_outcome outcome = tune_race_run(&race, visit_round, v);
     snprintf(found->plan, sizeof(found->plan), "%s", t->entries[race.winner].plan);
@@ -359,19 +347,24 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     return outcome == TUNE_MEASURED && sliced ? slices_race(v, point, &race) : outcome;
 }
 
-enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds, struct tune_story *story)
+enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds,
+                              struct tune_survey *survey, struct tune_story *story)
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
+    double begin_ns = bench_now_ns();
+    enum tune_outcome outcome = ways_choose(t, point, before, QUALIFYING * seconds, survey, story);
     struct bench_loop loop;
-    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(), .seconds = seconds};
-    enum tune_outcome outcome = bench_loop_open(&loop, &t->bench, t->job, &row) ? TUNE_FAILED : race_run(&v, point, before);
+    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(), .seconds = (1 - QUALIFYING) * seconds};
 
+    if (outcome != TUNE_MEASURED)
+        return outcome;
+    outcome = bench_loop_open(&loop, &t->bench, t->job, &row) ? TUNE_FAILED : race_run(&v, point, before);
     bench_loop_close(&loop);
     bench_bound_set(&t->bench, t->job, 0, &row);
     story->bound_us = row.bound_us;
     story->rounds = v.measured;
     story->spoiled = v.spoiled;
-    story->seconds = (bench_now_ns() - v.begin_ns) / 1e9;
+    story->seconds = (bench_now_ns() - begin_ns) / 1e9;
     point->measured = outcome == TUNE_MEASURED;
     return outcome;
 }

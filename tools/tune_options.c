@@ -14,8 +14,8 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
-    {"max", KEY_MAX, "BYTES", 0, "largest size (default 4M; judge: 16M; model: 1M)", 2},
-    {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4)", 2},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M)", 2},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size, and measure none between (default 4, and where plans differ between)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
@@ -43,14 +43,16 @@ static const char doc[] =
     "slower than the best it is; --output keeps the times\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
     "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
-    "Method: the candidates are what the planner has for the collective, cheapest prediction first; those predicted to take more than 4 "
-    "times the best one's time are left out, and those beyond the 8th (\"pruned\"). They run side by side in one process, in rounds that go "
-    "forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
+    "Method: the candidates are what the planner has for the collective; those predicted to take more than 4 times the best one's time are "
+    "left out, and of more than 8 those that are behind in a short qualifying (\"pruned\"). The others race: they run side by side in one "
+    "process, in rounds that go forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
     "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
     "the interval of its median ratio (95 %) shows that it cannot be 3 % faster than the default; the fastest left must win again in "
     "fresh rounds, alone against the default. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
     "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
-    "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically).\n\n"
+    "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
+    "measured, those half-way between two that are more than a factor 2 apart and whose plans differ are measured too, unless --factor names "
+    "the step.\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
     "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
@@ -161,7 +163,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_COLLECTIVES: return collectives_add(o, arg);
     case KEY_MIN: return number(o, "min", arg, 0, most, &o->bench.min_bytes);
     case KEY_MAX: return number(o, "max", arg, 0, most, &o->bench.max_bytes);
-    case KEY_FACTOR: return number(o, "factor", arg, 2, 1 << 20, &o->bench.factor);
+    case KEY_FACTOR: o->refine = 0; return number(o, "factor", arg, 2, 1 << 20, &o->bench.factor);
     case KEY_BUDGET: return budget_parse(o, arg);
     case KEY_RESUME: o->resume = 1; return 0;
     case KEY_DTYPE:
@@ -225,7 +227,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     struct parsing p = {.o = o};
     const char *names[BENCH_COLLECTIVES + 1];
 
-    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)),
+    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .refine = 1,
                                .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
     option_command_line(argc, argv, o->bench.command);
     if (!o->files) {
@@ -234,7 +236,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     }
     int parsed = argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0;
     if (o->bench.max_bytes == UINT64_MAX)
-        o->bench.max_bytes = o->command == TUNE_JUDGE ? 16 << 20 : o->command == TUNE_MODEL ? 1 << 20 : 4 << 20;
+        o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : 16 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)

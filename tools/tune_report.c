@@ -76,19 +76,19 @@ static void row_print(FILE *out, const struct tune_point *point)
     if (point->known)
         fprintf(out, "%6s %6s\n", "-", "-");
     else
-        fprintf(out, "%6d %6d\n", point->tried, point->costly + point->beyond);
+        fprintf(out, "%6d %6d\n", point->raced, point->costly + point->behind);
 }
 
 void tune_summary(const struct tune_options *o, const struct tune_point *points, int n)
 {
     const char *page = o->bench.report.html;
     FILE *out = page && !strcmp(page, "-") ? stderr : stdout; /* nothing else may come before the page */
-    int measured = 0, known = 0, changed = 0, costly = 0, beyond = 0;
+    int measured = 0, known = 0, changed = 0, costly = 0, behind = 0;
 
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
     fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
-            "gain", "tried", "pruned");
+            "gain", "raced", "pruned");
     for (int i = 0; i < n; i++) {
         if (!points[i].known && !points[i].measured)
             continue;
@@ -97,10 +97,10 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
         known += points[i].known;
         changed += !tune_is_default(&points[i].entry);
         costly += points[i].costly;
-        beyond += points[i].beyond;
+        behind += points[i].behind;
     }
     fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
-    fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d beyond the %d cheapest\n", costly, TUNE_COSTLY,
-            beyond, TUNE_WAYS);
+    fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", costly,
+            TUNE_COSTLY, behind, TUNE_WAYS);
     fprintf(out, "# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
 }

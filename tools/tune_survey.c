@@ -6,28 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COSTLY 12.0 /* times the best prediction: not measured */
-
 static int by_prediction(const void *a, const void *b)
 {
     const struct tune_plan *x = a, *y = b;
     return (x->predicted_us > y->predicted_us) - (x->predicted_us < y->predicted_us);
 }
 
-/* As the world's own planner has it, by its table or else by the model. */
-static int plans_find(const struct tune_point *point, struct tune_survey *survey)
+int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
 {
     struct hx_planner *planner = hx_world->comms->planner;
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
     double bytes = point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, most;
-    const struct hx_table_entry *tuned;
+    const struct hx_table_entry *tuned = NULL;
     const char *fallback;
-    int n, pick;
+    int n, pick = -1;
 
-    if (!candidates)
+    if (!candidates) {
+        fprintf(stderr, "coll_tune: no memory\n");
         return -1;
+    }
     n = hx_planner_candidates(planner, point->coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback);
-    tuned = hx_planner_tuned(planner, point->coll, 0, bytes, candidates, n, &pick);
+    if (by_table)
+        tuned = hx_planner_tuned(planner, point->coll, 0, bytes, candidates, n, &pick);
     survey->n = n;
     survey->costly = 0;
     for (int i = 0; i < n; i++) {
@@ -37,13 +37,13 @@ static int plans_find(const struct tune_point *point, struct tune_survey *survey
     }
     int best = hx_planner_best(planner, candidates, n, bytes);
     struct tune_plan first = survey->plans[pick >= 0 ? pick : best];
-    most = survey->plans[best].predicted_us * COSTLY;
+    most = survey->plans[best].predicted_us * costly;
     first.slice_bytes = pick >= 0 ? tuned->slice_bytes : 0;
     survey->plans[pick >= 0 ? pick : best] = survey->plans[0];
     survey->plans[0] = first;
     if (n > 1)
         qsort(survey->plans + 1, (size_t)n - 1, sizeof(*survey->plans), by_prediction);
-    while (survey->n > 1 && most > 0 && survey->plans[survey->n - 1].predicted_us > most) {
+    while (survey->n > 1 && most > 0 && survey->plans[survey->n - 1].predicted_us > most) { /* a prediction of nothing excludes nobody */
         survey->n--;
         survey->costly++;
     }
@@ -51,16 +51,13 @@ static int plans_find(const struct tune_point *point, struct tune_survey *survey
     return 0;
 }
 
-enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds,
-                               struct tune_survey *survey)
+enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, struct tune_survey *survey)
 {
     struct tune_plan ways[TUNE_WAYS];
     struct tune_race race;
     double log_us = 0;
     int races = 0, n;
 
-    if (plans_find(point, survey))
-        return TUNE_FAILED;
     int all = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
     for (int at = 1; at < survey->n || races == 0; at += n, races++) {
         enum tune_outcome outcome;

@@ -80,7 +80,7 @@ says "it is a table" 2 judge --collectives barrier -o t.json
 says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
 says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
 says "option --resume is not one of coll_tune model" 2 model --resume
-says "--min=8388608 is above --max=4194304" 2 --min 8M
+says "--min=33554432 is above --max=16777216" 2 --min 32M
 head -c 200 judged.json >cut.json
 says "cut.json" 2 judge cut.json
 
@@ -116,6 +116,19 @@ tunes 2 1 --collectives allreduce --max 16M --factor 2 --budget 0.1s -o kept.jso
 has err "more what it had before, which --resume would keep" "a run begun anew with too small a budget"
 grep -q '"allreduce".*"nodes": 1,.*"bytes": \[[0-9]*, null\]' kept.json || fail "what a run does not come to is lost"
 says "entries" 0 check kept.json
+
+# ---- between sizes that are far apart and have unlike plans it measures one more, once; not where --factor names the step
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 30s -o between.json
+sed -i -e 's/"plan": "[^"]*", "slice"/"plan": "flat(nary)", "slice"/' -e '/"bytes": \[0,/s/"plan": "[^"]*", "slice"/"plan": "flat(ring)", "slice"/' between.json
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 30s -o between.json --resume
+has out "0 points measured, 4 from the table" "--factor"
+tunes 2 1 --collectives allreduce --max 512 --budget 30s -o between.json --resume
+has out "1 points measured, 4 from the table" "between 8 and 32 bytes"
+grep -q '"bytes": \[12, 22\]' between.json || { fail "no entry for the sizes around 16 bytes"; cat between.json >&2; }
+[ "$(entries between.json)" = 5 ] || fail "between: $(entries between.json) entries"
+tunes 2 1 --collectives allreduce --max 512 --budget 30s -o between.json --resume
+has out "0 points measured, 4 from the table" "between, resumed"
+says "5 entries" 0 check between.json
 
 # ---- interrupted
 rm -f err # of the run before: its lines are not to be counted
