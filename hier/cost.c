@@ -249,7 +249,8 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
-    double rounds, messages, vectors;
+    int one_begins = algorithm->coll == HX_COLL_BCAST || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll);
+    double rounds, messages, vectors, slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
 
     if (n == 1)
         return 0;
@@ -258,7 +259,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
                               bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) /* while the root reads n slots, the next slice comes in */
         return p->intra_alpha_us + switches(p) +
-               ((bytes < hx_cost_ahead(p, bytes) ? bytes : hx_cost_ahead(p, bytes)) / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+               (slice / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
@@ -287,7 +288,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
     return rounds * (p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
-           (vectors + pipeline_fill(algorithm, rounds, bytes / FINE_SLICE_BYTES)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
+           (vectors + pipeline_fill(algorithm, rounds, slice > 0 ? bytes / slice : 1)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
                p->oversubscription;
 }
 

@@ -30,11 +30,16 @@ struct hx_cost {
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
 #define HX_COARSE_WINDOW 3     /* of them under way at once */
 
-/* Bytes of a slice, on one node, where a rank begins or ends alone with it: some to overlap, but none so short that hand-overs show. */
-static inline double hx_cost_ahead(const struct hx_cost_params *params, double bytes)
+#define HX_AHEAD_SLICE_BYTES 65536.0
+#define HX_AHEAD_SLICE_MIN_BYTES 16384.0
+/* Bytes of a slice of such a vector where, on one node, a rank begins or ends alone with it while the others wait: a quarter, but none so
+ * short that hand-overs show, which may be context switches. */
+static inline double hx_cost_ahead_slice(const struct hx_cost_params *params, double bytes)
 {
-    double least = params->oversubscription > 1 ? 65536 : 16384, quarter = bytes / 4; /* a hand-over may be a context switch */
-    return quarter < least ? least : quarter < 65536 ? quarter : 65536;
+    double least = params->oversubscription > 1 ? HX_AHEAD_SLICE_BYTES : HX_AHEAD_SLICE_MIN_BYTES, slice = bytes / 4;
+
+    slice = slice < least ? least : slice < HX_AHEAD_SLICE_BYTES ? slice : HX_AHEAD_SLICE_BYTES;
+    return bytes < slice ? bytes : slice;
 }
 
 #define HX_COST_PARAMETERS 10

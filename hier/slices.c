@@ -5,7 +5,7 @@
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define FETCH_MIN_BYTES 16384.0            /* of one member by single copy: shorter ones are mostly system calls */
-#define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching: for a peer that waits too long for the last */
+#define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define SHORT_BLOCK_COPIES 4
@@ -133,7 +133,7 @@ static int runs_ahead(const struct hx_candidate *candidate)
            (candidate->coll == HX_COLL_REDUCE && candidate->flat && strcmp(candidate->flat->name, "nary_sliced"));
 }
 
-/* Nothing but fetching, and of each byte once: there is nothing to overlap, nor are the readers of a slice to find it in a cache. */
+/* By single copy there is nothing but fetching, and not all from one, where a reader finds what another has brought into the cache. */
 static int fetches_whole(const struct hx_candidate *candidate)
 {
     return candidate->lanes == 0 && (hx_coll_has_pairs(candidate->coll) || candidate->coll == HX_COLL_ALLGATHER || candidate->coll == HX_COLL_GATHER);
@@ -141,11 +141,11 @@ static int fetches_whole(const struct hx_candidate *candidate)
 
 static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)
 {
-    double n = planner->shape->max_local, fetches = FETCH_MIN_BYTES * n, least = fetches_whole(candidate) ? FETCH_WHOLE_BYTES : FINE_SLICE_BYTES;
+    double n = planner->shape->max_local, least = fetches_whole(candidate) ? FETCH_WHOLE_BYTES : FINE_SLICE_BYTES;
 
     if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY)) /* of few lanes each carrier fetches more of a slice */
-        return (fetches > least ? fetches : least) * (candidate->lanes ? candidate->lanes / n : 1);
-    return planner->shape->nnodes == 1 && runs_ahead(candidate) ? hx_cost_ahead(&planner->cost, bytes) : FINE_SLICE_BYTES;
+        return (FETCH_MIN_BYTES * n > least ? FETCH_MIN_BYTES * n : least) * (candidate->lanes ? candidate->lanes / n : 1);
+    return planner->shape->nnodes == 1 && runs_ahead(candidate) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
 static double least_of_slices(double slice, double bytes)

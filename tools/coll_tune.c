@@ -54,7 +54,7 @@ static int points_make(struct tune_run *run)
 
     run->points = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->points));
     run->stories = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->stories));
-    run->survey = malloc(sizeof(*run->survey));
+    run->survey = calloc(1, sizeof(*run->survey));
     if (!run->points || !run->stories || !run->survey) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
@@ -173,19 +173,20 @@ static double elapsed_s(double begin_ns, int *stop)
     return elapsed;
 }
 
-/* The ways of a race that have run, as plans of a survey. */
-static int story_plans(const struct tune_run *run, int at, struct tune_plan plans[TUNE_WAYS])
+/* What is known of the survey's plans when the race is over, which is better than what the survey had; those of which nothing is, are gone. */
+static void survey_take(struct tune_survey *survey, const struct tune_story *story, double default_us)
 {
-    const struct tune_story *story = &run->stories[at];
     int n = 0;
 
-    for (int w = 0; w < story->nways; w++) {
-        if (story->ways[w].lap.rounds < 2)
-            continue;
-        plans[n] = (struct tune_plan){.us = story->ways[w].lap.ratio.median * run->points[at].entry.default_us};
-        snprintf(plans[n++].name, sizeof(plans->name), "%.*s", HX_CANDIDATE_NAME_BYTES - 1, story->ways[w].name);
+    for (int i = 0; i < survey->n; i++) {
+        struct tune_plan plan = survey->plans[i];
+        for (int w = 0; w < story->nways; w++)
+            if (!strcmp(story->ways[w].name, plan.name) && story->ways[w].lap.rounds >= 2)
+                plan.us = story->ways[w].lap.ratio.median * default_us;
+        if (plan.us > 0)
+            survey->plans[n++] = plan;
     }
-    return n;
+    survey->n = n;
 }
 
 static int fitting_take(struct tune_run *run, int at, const struct tune_plan *plans, int n)
@@ -200,7 +201,6 @@ static int fitting_take(struct tune_run *run, int at, const struct tune_plan *pl
 static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
 {
     struct tune_point *point = &run->points[at];
-    struct tune_plan plans[TUNE_WAYS];
     enum tune_outcome outcome;
     int failed = 0;
 
@@ -216,45 +216,51 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     if (run->o->command == TUNE_RUN)
         point_tell(run, at);
     if (run->o->command == TUNE_RUN)
-        failed = fitting_take(run, at, plans, story_plans(run, at, plans));
-    else if (run->o->command == TUNE_MODEL)
-        failed = fitting_take(run, at, run->survey->plans, run->survey->n);
-    else
+        survey_take(run->survey, &run->stories[at], point->entry.default_us);
+    if (run->o->command == TUNE_JUDGE)
         tune_judge_point(run->judgement, point, run->survey);
+    else
+        failed = fitting_take(run, at, run->survey->plans, run->survey->n);
     if (failed)
         bench_backend_abort(1);
     return outcome;
 }
 
-/* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both. */
+/* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both, and those up to where
+ * they met. Returns whether there is one. */
 static int point_insert(struct tune_run *run, int i)
 {
-    struct bench_row row = {.collective = run->points[i].collective};
-    struct tune_point *low = &run->points[i], *high = low + 2, *point = low + 1;
+    struct tune_point *low = &run->points[i], *point = low + 1, high = *point;
+    struct bench_row row = {.collective = low->collective};
 
-    bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)low[1].bytes), &row);
-    if (row.bytes <= low->bytes || row.bytes >= low[1].bytes)
+    bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)high.bytes), &row);
+    if (row.bytes <= low->bytes || row.bytes >= high.bytes || run->npoints == run->o->bench.ncollectives * TUNE_SIZES)
         return 0;
-    memmove(high, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
+    uint64_t from = (uint64_t)sqrt((double)low->bytes * (double)row.bytes) + 1, to = (uint64_t)sqrt((double)row.bytes * (double)high.bytes);
+    memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
     memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
     run->stories[i + 1] = (struct tune_story){0};
-    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count};
+    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
     tuner_key(run->tuner, point);
-    low->entry.to_bytes = (uint64_t)sqrt((double)low->bytes * (double)row.bytes);
-    point->entry.from_bytes = low->entry.to_bytes + 1;
-    point->entry.to_bytes = (uint64_t)sqrt((double)row.bytes * (double)high->bytes);
-    high->entry.from_bytes = point->entry.to_bytes + 1;
+    point->entry.from_bytes = from < high.entry.from_bytes ? from : high.entry.from_bytes;
+    point->entry.to_bytes = to > low->entry.to_bytes ? to : low->entry.to_bytes;
+    low->entry.to_bytes = point->entry.from_bytes - 1;
+    point[1].entry.from_bytes = point->entry.to_bytes + 1;
     run->npoints++;
     return 1;
 }
 
 /* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
- * begins. Returns how many there are now; none where a table that is resumed has something between. */
+ * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many there are now. */
 static int points_refine(struct tune_run *run)
 {
-    int added = 0;
+    int measured = 0, added = 0, stop = 0;
+    double elapsed = elapsed_s(run->begin_ns, &stop);
 
-    for (int i = run->npoints - 2; i >= 0 && run->o->command == TUNE_RUN && run->o->refine; i--) {
+    for (int i = 0; i < run->npoints; i++)
+        measured += run->points[i].measured;
+    double seconds = measured ? elapsed / measured : 1, left = stop ? 0 : run->o->budget_s - elapsed; /* of a point */
+    for (int i = run->npoints - 2; i >= 0 && run->o->refine && (added + 1) * seconds < left; i--) {
         const struct tune_point *low = &run->points[i], *high = low + 1;
         if (low->collective == high->collective && high->bytes > 2 * low->bytes && low->entry.to_bytes + 1 == high->entry.from_bytes &&
             (strcmp(low->entry.plan, high->entry.plan) || low->entry.slice_bytes != high->entry.slice_bytes))
@@ -304,7 +310,7 @@ static int end_tell(struct tune_run *run, int stopped)
 
     tune_summary(run->o, run->points, run->npoints);
     for (int i = 0; i < run->npoints; i++)
-        kept += !run->points[i].known && !run->points[i].measured && entry_of(run, &run->points[i]);
+        kept += !run->points[i].known && !run->points[i].measured && !run->points[i].between && entry_of(run, &run->points[i]);
     if (kept)
         fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
                 run->output, run->npoints - left, run->npoints, kept);
@@ -345,7 +351,7 @@ static int run_all(struct tune_run *run)
     run->begin_ns = bench_now_ns();
     do
         signal_number = points_run(run);
-    while (!signal_number && points_left(run, 0) == 0 && points_refine(run));
+    while (!signal_number && run->o->command == TUNE_RUN && points_left(run, 0) == 0 && points_refine(run));
     if (run->job.rank == 0)
         failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
                  : run->o->command == TUNE_MODEL ? model_end(run)

@@ -195,8 +195,10 @@ static int way_find(const struct tuner *t, int n, const char *plan)
 /* Who has not qualified, then who was predicted to be costly. 0, or -1 without memory. */
 static int pruned_tell(const struct tuner *t, struct tune_point *point, const struct tune_survey *survey, struct tune_story *story)
 {
-    if (!(story->pruned = calloc((size_t)(survey->n + survey->costly) + 1, sizeof(*story->pruned))))
+    if (!(story->pruned = calloc((size_t)(survey->n + survey->costly) + 1, sizeof(*story->pruned)))) {
+        fprintf(stderr, "%s: no memory\n", bench_backend_tool);
         return -1;
+    }
     for (int i = 0; i < survey->n + survey->costly; i++) {
         const struct tune_plan *plan = &survey->plans[i];
         int w = way_find(t, story->nways, plan->name);
@@ -205,9 +207,9 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
         way->predicted_us = plan->predicted_us;
         if (w < 0)
             way->lap.ratio.median = plan->us > 0 ? plan->us / survey->plans[0].us : 0;
+        point->costly += w < 0 && i >= survey->n;
     }
     point->raced = story->nways;
-    point->costly = survey->costly;
     point->behind = story->npruned - point->costly;
     return 0;
 }
@@ -215,6 +217,8 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
 static int by_time(const void *a, const void *b)
 {
     const struct tune_plan *x = a, *y = b;
+    if ((x->us > 0) != (y->us > 0)) /* not measured: behind */
+        return y->us > 0 ? 1 : -1;
     return (x->us > y->us) - (x->us < y->us);
 }
 
@@ -232,13 +236,17 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
         if ((outcome = tuner_survey(t, point, seconds, survey)) != TUNE_MEASURED)
             return outcome;
         qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
+        if (bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0)) /* logarithms differ between machines */
+            return TUNE_FAILED;
     }
     for (; n < survey->n && n < TUNE_WAYS; n++)
         way_set(t, n, point, survey->plans[n].name, 0);
-    for (int i = 0; i < survey->n; i++)
+    for (int i = 0; i < survey->n + survey->costly; i++)
         there |= !strcmp(survey->plans[i].name, before);
-    if (there && way_find(t, n, before) < 0)
-        way_set(t, n - 1, point, before, 0);
+    if (there && way_find(t, n, before) < 0) {
+        n -= n == TUNE_WAYS;
+        way_set(t, n++, point, before, 0);
+    }
     story->nways = n;
     return pruned_tell(t, point, survey, story) ? TUNE_FAILED : outcome;
 }
@@ -354,7 +362,8 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
     double begin_ns = bench_now_ns();
     enum tune_outcome outcome = ways_choose(t, point, before, QUALIFYING * seconds, survey, story);
     struct bench_loop loop;
-    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(), .seconds = (1 - QUALIFYING) * seconds};
+    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(),
+                      .seconds = survey->n > TUNE_WAYS ? (1 - QUALIFYING) * seconds : seconds};
 
     if (outcome != TUNE_MEASURED)
         return outcome;

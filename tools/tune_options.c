@@ -15,7 +15,7 @@ static const struct argp_option option_table[] = {
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M)", 2},
-    {"factor", KEY_FACTOR, "N", 0, "step from size to size, and measure none between (default 4, and where plans differ between)", 2},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4, and then between sizes whose plans differ)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
@@ -51,8 +51,8 @@ static const char doc[] =
     "fresh rounds, alone against the default. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
     "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
     "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
-    "measured, those half-way between two that are more than a factor 2 apart and whose plans differ are measured too, unless --factor names "
-    "the step.\n\n"
+    "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
+    "--factor names the step.\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
     "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "

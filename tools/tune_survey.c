@@ -35,6 +35,11 @@ int tune_survey_find(const struct tune_point *point, int by_table, double costly
             .predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes).total_us};
         hx_candidate_name(&candidates[i], survey->plans[i].name);
     }
+    if (n == 0) {
+        fprintf(stderr, "coll_tune: there is no plan for %s\n", hx_coll_name(point->coll));
+        free(candidates);
+        return -1;
+    }
     int best = hx_planner_best(planner, candidates, n, bytes);
     struct tune_plan first = survey->plans[pick >= 0 ? pick : best];
     most = survey->plans[best].predicted_us * costly;
@@ -55,11 +60,11 @@ enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, 
 {
     struct tune_plan ways[TUNE_WAYS];
     struct tune_race race;
-    double log_us = 0;
-    int races = 0, n;
+    double log_us = 0, begin_ns = bench_now_ns(), elapsed = 0;
+    int races = 0, stop = 0, n;
 
     int all = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
-    for (int at = 1; at < survey->n || races == 0; at += n, races++) {
+    for (int at = 1; (at < survey->n && elapsed < seconds) || races == 0; at += n, races++) {
         enum tune_outcome outcome;
         n = survey->n - at < TUNE_WAYS - 1 ? survey->n - at : TUNE_WAYS - 1;
         ways[0] = survey->plans[0];
@@ -69,6 +74,9 @@ enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, 
         for (int i = 0; i < n; i++)
             survey->plans[at + i].us = race.laps[i + 1].ratio.median;
         log_us += log(race.default_ns / 1e3);
+        elapsed = (bench_now_ns() - begin_ns) / 1e9;
+        if (tuner_agree(&elapsed, &stop))
+            return TUNE_FAILED;
     }
     survey->plans[0].us = exp(log_us / races);
     for (int i = 1; i < survey->n; i++)
