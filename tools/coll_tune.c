@@ -209,7 +209,7 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
         outcome = TUNE_FAILED;
     else
-        outcome = tuner_survey(run->tuner, point, seconds, run->survey);
+        outcome = tuner_survey(run->tuner, point, seconds, 1, run->survey);
     point->measured = outcome == TUNE_MEASURED;
     if (!point->measured || run->job.rank != 0)
         return outcome;

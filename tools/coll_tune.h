@@ -108,8 +108,8 @@ struct tune_survey {
 /* by_table: the choice is the table's, where it has one, not the model's. costly: times the best prediction. 0, or -1 after
  * printing why. */
 int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
-/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured. */
-enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, struct tune_survey *survey);
+/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. */
+enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
 
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
  * names one. New: NULL after printing why it could not be written, or not be judged. */

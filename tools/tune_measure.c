@@ -233,7 +233,7 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
     if (tune_survey_find(point, 0, TUNE_COSTLY, survey))
         return TUNE_FAILED;
     if (survey->n > TUNE_WAYS) {
-        if ((outcome = tuner_survey(t, point, seconds, survey)) != TUNE_MEASURED)
+        if ((outcome = tuner_survey(t, point, seconds, 0, survey)) != TUNE_MEASURED)
             return outcome;
         qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
         if (bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0)) /* logarithms differ between machines */

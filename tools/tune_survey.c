@@ -56,20 +56,20 @@ int tune_survey_find(const struct tune_point *point, int by_table, double costly
     return 0;
 }
 
-enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, struct tune_survey *survey)
+enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
 {
     struct tune_plan ways[TUNE_WAYS];
     struct tune_race race;
     double log_us = 0, begin_ns = bench_now_ns(), elapsed = 0;
     int races = 0, stop = 0, n;
 
-    int all = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
-    for (int at = 1; (at < survey->n && elapsed < seconds) || races == 0; at += n, races++) {
+    int most = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
+    for (int at = 1; (at < survey->n && (all || elapsed < seconds)) || races == 0; at += n, races++) {
         enum tune_outcome outcome;
         n = survey->n - at < TUNE_WAYS - 1 ? survey->n - at : TUNE_WAYS - 1;
         ways[0] = survey->plans[0];
         memcpy(ways + 1, survey->plans + at, (size_t)n * sizeof(*ways));
-        if ((outcome = tuner_plans_race(t, point, ways, n + 1, seconds / (all > 0 ? all : 1), &race)) != TUNE_MEASURED)
+        if ((outcome = tuner_plans_race(t, point, ways, n + 1, seconds / (most > 0 ? most : 1), &race)) != TUNE_MEASURED)
             return outcome;
         for (int i = 0; i < n; i++)
             survey->plans[at + i].us = race.laps[i + 1].ratio.median;
