@@ -214,7 +214,6 @@ static double parts_us(const struct hx_cost_params *p, int n, double bytes)
 }
 
 #define WINDOW_FETCH_US 0.3 /* what is mapped needs no system call */
-#define STAGE_FETCH 0.7 /* of fetch_gb_s, in a stage of several: slots are filled before anybody comes to read, and left before he has read */
 
 /* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
 static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
@@ -354,21 +353,19 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         }
     } else {
         double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
-        struct hx_cost_params stage = *params;
-        stage.fetch_gb_s *= STAGE_FETCH;
         if (hx_coll_has_traffic(candidate->coll)) /* counts, then short blocks, and a look at each of the long ones, which there may be */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG) + switches(params)) +
                              2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 + shape->nranks * EMPTY_STEP * params->intra_alpha_us;
         if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll))
-            cost.intra_us += blocks_us(&stage, shape, candidate, bytes);
+            cost.intra_us += blocks_us(params, shape, candidate, bytes);
         else if (candidate->first)
-            cost.intra_us += intra_stage_us(&stage, candidate->first, shape->max_local, lanes, bytes);
+            cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_ALLGATHER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last && candidate->coll != HX_COLL_SCATTER)
-            cost.intra_us += intra_stage_us(&stage, candidate->last, shape->max_local, lanes, bytes);
+            cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* arrive and release */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) +
                                   switches(params));

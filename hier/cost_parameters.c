@@ -29,10 +29,10 @@ void hx_cost_cut(struct hx_cost_params *params)
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
 {
-    /* fetch_gb_s: pages at 5 GB/s and more were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
+    /* fetch_gb_s: pages at 5 GB/s or so were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
     *params = (struct hx_cost_params){
         .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
-        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 4.5, .switch_us = 1.0,
+        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0,
         .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
     };
     hx_cost_cut(params);
