@@ -213,10 +213,10 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     point->measured = outcome == TUNE_MEASURED;
     if (!point->measured || run->job.rank != 0)
         return outcome;
-    if (run->o->command == TUNE_RUN)
+    if (run->o->command == TUNE_RUN) {
         point_tell(run, at);
-    if (run->o->command == TUNE_RUN)
         survey_take(run->survey, &run->stories[at], point->entry.default_us);
+    }
     if (run->o->command == TUNE_JUDGE)
         tune_judge_point(run->judgement, point, run->survey);
     else
