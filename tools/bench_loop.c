@@ -169,13 +169,14 @@ int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns)
     return failed;
 }
 
-/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache. */
+/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache; where that takes many, pairs that
+ * fill no more than half of it. What just fits stays or not as its pages happen to lie, which differs by a fifth from job to job. */
 static uint64_t choose_pairs(uint64_t pair_bytes)
 {
     long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
     uint64_t want = (uint64_t)(l2 > 0 ? l2 : 1 << 20) * 2 / (pair_bytes + 1) + 1;
     uint64_t least = pair_bytes < (16 << 20) ? 4 : 2;
-    return want < least ? least : want > 16 ? 16 : want;
+    return want < least ? least : want > 64 ? 16 : want;
 }
 
 /* One block per rank, of which each has a part in the input or output. */

@@ -170,6 +170,13 @@ static uint64_t count_of(const struct tune_point *point)
     return point->coll == HX_COLL_BARRIER ? 1 : point->count; /* a token */
 }
 
+/* Its communicator's planner has what it is to run, and nothing else. */
+static void way_use(struct tuner *t, int way)
+{
+    hx_planner_use_table(t->comms[way]->planner, &t->entries[way], 1);
+    hx_comm_forget_bound(t->comms[way]);
+}
+
 /* Let way run this plan, at any size. */
 static void way_set(struct tuner *t, int way, const struct tune_point *point, const char *plan, uint64_t slice_bytes)
 {
@@ -180,8 +187,7 @@ static void way_set(struct tuner *t, int way, const struct tune_point *point, co
     entry->to_bytes = UINT64_MAX;
     entry->slice_bytes = slice_bytes;
     snprintf(entry->plan, sizeof(entry->plan), "%s", plan);
-    hx_planner_use_table(t->comms[way]->planner, entry, 1);
-    hx_comm_forget_bound(t->comms[way]);
+    way_use(t, way);
 }
 
 static int way_find(const struct tuner *t, int n, const char *plan)
@@ -288,15 +294,15 @@ static int slices_choose(struct tuner *t, const struct tune_point *point, const 
 /* ---- a point -------------------------------------------------------------------------------------------------------- */
 
 /* And find how often a way can be timed in a round, so that half of the time suffices for all rounds. */
-static int warm_up(struct visit *v, int n)
+static int warm_up(struct visit *v, const int *ways, int n)
 {
     double first = 0, worst = 0, visit_ns = v->seconds * 1e9 / 2 / TUNE_ROUNDS / n;
     int failed = 0;
 
     v->repetitions = 1;
-    for (int w = 0; w < n && !failed; w++) {
-        bench_backend_use(v->tuner->comms[w]);
-        failed = bench_loop_warm_up(v->loop) || (w == 0 && bench_loop_time(v->loop, CALL_LIBRARY, &first));
+    for (int i = 0; i < n && !failed; i++) {
+        bench_backend_use(v->tuner->comms[ways[i]]);
+        failed = bench_loop_warm_up(v->loop) || (i == 0 && bench_loop_time(v->loop, CALL_LIBRARY, &first));
         bench_backend_use(NULL);
     }
     first *= (double)v->loop->row->iterations;
@@ -308,6 +314,35 @@ static int warm_up(struct visit *v, int n)
     return 0;
 }
 
+/* tune_exchange_fn: each has the other's communicator, so its slots, and both have other buffers. */
+static int visit_exchange(void *ctx, int a, int b)
+{
+    struct visit *v = ctx;
+    struct tuner *t = v->tuner;
+    struct bench_row *row = v->loop->row;
+    hx_comm_t *comm = t->comms[a];
+
+    t->comms[a] = t->comms[b];
+    t->comms[b] = comm;
+    way_use(t, a);
+    way_use(t, b);
+    bench_loop_close(v->loop);
+    return bench_loop_open(v->loop, &t->bench, t->job, row) || warm_up(v, (const int[]){a, b}, 2);
+}
+
+/* All ways, from the first on. */
+static enum tune_outcome visit_race(struct visit *v, struct tune_race *race)
+{
+    int ways[TUNE_WAYS];
+
+    for (int w = 0; w < race->nways; w++)
+        ways[w] = w;
+    race->round = visit_round;
+    race->exchange = visit_exchange;
+    race->ctx = v;
+    return warm_up(v, ways, race->nways) ? TUNE_FAILED : tune_race_run(race);
+}
+
 static enum tune_outcome slices_race(struct visit *v, struct tune_point *point, struct tune_race *race)
 {
     struct hx_table_entry *found = &point->entry;
@@ -316,9 +351,7 @@ static enum tune_outcome slices_race(struct visit *v, struct tune_point *point, 
     *race = (struct tune_race){.nways = slices_choose(v->tuner, point, found->plan), .before = -1, .until = 0.85, .end = 1};
     if (race->nways == 1)
         return TUNE_MEASURED;
-    if (warm_up(v, race->nways))
-        return TUNE_FAILED;
-    outcome = tune_race_run(race, visit_round, v);
+    outcome = visit_race(v, race);
     v->story->nslices = race->nways;
     for (int w = 0; w < race->nways; w++) {
         struct tune_way *way = &v->story->slices[w];
@@ -342,9 +375,7 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
 
     race.before = way_find(t, race.nways, before);
     snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
-    if (warm_up(v, race.nways))
-        return TUNE_FAILED;
-    enum tune_outcome outcome = tune_race_run(&race, visit_round, v);
+    enum tune_outcome outcome = visit_race(v, &race);
     snprintf(found->plan, sizeof(found->plan), "%s", t->entries[race.winner].plan);
     found->us = race.winner_ns / 1e3;
     found->default_us = race.default_ns / 1e3;
@@ -389,8 +420,8 @@ enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *poi
     *race = (struct tune_race){.nways = n, .before = -1, .until = 1};
     for (int w = 0; w < n; w++)
         way_set(t, w, point, plans[w].name, plans[w].slice_bytes);
-    if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0 && warm_up(&v, n) == 0)
-        outcome = tune_race_run(race, visit_round, &v);
+    if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0)
+        outcome = visit_race(&v, race);
     bench_loop_close(&loop);
     return outcome;
 }

@@ -69,14 +69,14 @@ static struct tune_interval ratio_plain(const struct laps *laps, int way)
 }
 
 /* Every other round backward, so that what drifts with time favours nobody. */
-static enum tune_outcome run_round(struct laps *laps, const int *ways, int n, int backward, tune_round_fn *round, void *ctx, double *used)
+static enum tune_outcome run_round(const struct tune_race *race, struct laps *laps, const int *ways, int n, int backward, double *used)
 {
     double ns[TUNE_WAYS];
     int order[TUNE_WAYS];
 
     for (int i = 0; i < n; i++)
         order[i] = ways[backward ? n - 1 - i : i];
-    enum tune_outcome outcome = round(ctx, order, n, ns, used);
+    enum tune_outcome outcome = race->round(race->ctx, order, n, ns, used);
     if (outcome != TUNE_MEASURED)
         return outcome;
     for (int i = 0; i < n; i++) {
@@ -133,15 +133,14 @@ static int sift(const struct tune_race *race, const struct laps *laps, int *ways
 }
 
 /* Rounds until the race is decided, or its share of the time is used. */
-static enum tune_outcome run(const struct tune_race *race, struct laps *laps, int *ways, int *n, double until, tune_round_fn *round,
-                             void *ctx)
+static enum tune_outcome run(const struct tune_race *race, struct laps *laps, int *ways, int *n, double until)
 {
     enum tune_outcome outcome = TUNE_MEASURED;
     double used = 0;
     int decided = 0;
 
     while (outcome == TUNE_MEASURED && !decided && used < until && laps->n < TUNE_ROUNDS) {
-        outcome = run_round(laps, ways, *n, laps->n & 1, round, ctx, &used);
+        outcome = run_round(race, laps, ways, *n, laps->n & 1, &used);
         if (outcome == TUNE_MEASURED && laps->n % 2 == 0)
             decided = sift(race, laps, ways, n);
         else if (outcome == TUNE_SPOILED)
@@ -176,7 +175,7 @@ static int keeps(const struct tune_race *race, const struct laps *laps, const in
     return t.median <= 0 && t.high < log1p(TUNE_MARGIN) && ratio(laps, before, race->winner).median <= log1p(TUNE_MARGIN);
 }
 
-enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, void *ctx)
+enum tune_outcome tune_race_run(struct tune_race *race)
 {
     struct laps laps = {0}, fresh = {0};
     int ways[TUNE_WAYS], pair[2] = {0}, n = race->nways, npair = 2;
@@ -186,16 +185,16 @@ enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, vo
         ways[i] = i;
     race->winner = 0;
     race->default_ns = race->winner_ns = 0;
-    outcome = run(race, &laps, ways, &n, race->until, round, ctx);
+    outcome = run(race, &laps, ways, &n, race->until);
     won(race, &laps, 0);
     for (int i = 0; i < race->nways; i++)
         race->laps[i] = (struct tune_lap){laps.rounds[i], median_ns(&laps, i), ratio_plain(&laps, i)};
     int leader = leader_of(&laps, ways, n);
-    if (outcome == TUNE_MEASURED && leader && is_faster(&laps, leader)) {
+    if (outcome == TUNE_MEASURED && leader && race->end > race->until && is_faster(&laps, leader)) {
         struct tune_race alone = *race;
         alone.before = -1;
         pair[1] = leader;
-        outcome = run(&alone, &fresh, pair, &npair, race->end, round, ctx);
+        outcome = race->exchange(race->ctx, 0, leader) ? TUNE_FAILED : run(&alone, &fresh, pair, &npair, race->end);
         if (outcome == TUNE_MEASURED && is_faster(&fresh, leader))
             won(race, &fresh, leader);
     }

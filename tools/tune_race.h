@@ -6,6 +6,7 @@
  *
  *   race      rounds in ABBA order; a way that cannot win any more is dropped
  *   confirm   who looks fastest was picked for looking so: it must win again, alone against the default, in fresh rounds
+ *             and in other places: what is faster only for where its memory lies does not win twice
  *   keep      the way that won at the size before stays where it is as good within 3 %, and no slower than the default
  */
 #ifndef HX_TUNE_RACE_H
@@ -26,10 +27,22 @@ struct tune_lap {
     struct tune_interval ratio; /* to way 0 in the same rounds; of the default 1; of few rounds anything */
 };
 
+enum tune_outcome { TUNE_MEASURED, TUNE_SPOILED, TUNE_STOPPED, TUNE_FAILED };
+
+/* Measure these ways, in this order: ns[way] of each. *used: share of the time used so far. SPOILED: it is to be forgotten. The same on
+ * all ranks. */
+typedef enum tune_outcome tune_round_fn(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used);
+
+/* From here on each of two ways runs where the other did. 0, or -1: it failed. */
+typedef int tune_exchange_fn(void *ctx, int a, int b);
+
 struct tune_race {
+    tune_round_fn *round;
+    tune_exchange_fn *exchange; /* before the confirmation */
+    void *ctx;
     int nways;
     int before;    /* the way that won at the size before, or -1 */
-    double until, end; /* shares of the time: when they are used the race ends, and the confirmation */
+    double until, end; /* shares of the time: when they are used the race ends, and the confirmation; end 0: there is none */
     /* what came out of it: */
     int winner;
     double default_ns, winner_ns; /* the median; and that times the median ratio */
@@ -37,14 +50,8 @@ struct tune_race {
     struct tune_lap laps[TUNE_WAYS];
 };
 
-enum tune_outcome { TUNE_MEASURED, TUNE_SPOILED, TUNE_STOPPED, TUNE_FAILED };
-
-/* Measure these ways, in this order: ns[way] of each. *used: share of the time used so far. SPOILED: it is to be forgotten. The same on
- * all ranks. */
-typedef enum tune_outcome tune_round_fn(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used);
-
 /* MEASURED: the race has come to its end; or STOPPED, FAILED. The winner is 0 where time was too short to show another. */
-enum tune_outcome tune_race_run(struct tune_race *race, tune_round_fn *round, void *ctx);
+enum tune_outcome tune_race_run(struct tune_race *race);
 
 /* Of n values, which are sorted. Below 6 values the interval is everything. */
 struct tune_interval tune_interval_of(double *values, int n);
