@@ -47,19 +47,24 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
     run->npoints++;
 }
 
+static size_t points_most(const struct tune_run *run)
+{
+    return (size_t)run->o->bench.ncollectives * TUNE_SIZES;
+}
+
 static int points_make(struct tune_run *run)
 {
     static const uint64_t fixed[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20}; /* judge, model */
     const struct bench_options *b = &run->o->bench;
 
-    run->points = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->points));
-    run->stories = calloc((size_t)b->ncollectives * TUNE_SIZES, sizeof(*run->stories));
+    run->points = calloc(points_most(run), sizeof(*run->points));
+    run->stories = calloc(points_most(run), sizeof(*run->stories));
     run->survey = calloc(1, sizeof(*run->survey));
     if (!run->points || !run->stories || !run->survey) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    for (int i = 0; i < b->ncollectives; i++) {
+    for (int i = 0; i < b->ncollectives && run->o->command != TUNE_CONFIRM; i++) {
         for (uint64_t want = b->min_bytes; run->o->command == TUNE_RUN && want <= b->max_bytes;
              want = want ? want * b->factor : 1)
             point_add(run, b->collectives[i], want);
@@ -104,12 +109,18 @@ static int table_open(struct tune_run *run)
         fprintf(stderr, "coll_tune: %s: %s; choose another --output\n", run->output, text);
         return 2;
     }
+    if (!there && run->o->command == TUNE_CONFIRM) {
+        fprintf(stderr, "coll_tune: --output=%s: there is no table to confirm\n", run->output);
+        return 2;
+    }
     if (!there && !(run->table = hx_table_new())) {
         fprintf(stderr, "coll_tune: no memory\n");
         return 1;
     }
     if (run->o->resume)
         entries_take(run);
+    if (run->o->command == TUNE_CONFIRM)
+        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->points, (int)points_most(run));
     if (hx_table_write(run->table, run->output) == HX_SUCCESS)
         return 0;
     fprintf(stderr, "coll_tune: --output=%s: cannot write\n", run->output);
@@ -206,6 +217,8 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
 
     if (run->o->command == TUNE_RUN)
         outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
+    else if (run->o->command == TUNE_CONFIRM)
+        outcome = tune_confirm_point(run->tuner, point, seconds);
     else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
         outcome = TUNE_FAILED;
     else
@@ -213,6 +226,10 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     point->measured = outcome == TUNE_MEASURED;
     if (!point->measured || run->job.rank != 0)
         return outcome;
+    if (run->o->command == TUNE_CONFIRM) {
+        point_tell(run, at);
+        return outcome;
+    }
     if (run->o->command == TUNE_RUN) {
         point_tell(run, at);
         survey_take(run->survey, &run->stories[at], point->entry.default_us);
@@ -234,7 +251,7 @@ static int point_insert(struct tune_run *run, int i)
     struct bench_row row = {.collective = low->collective};
 
     bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)high.bytes), &row);
-    if (row.bytes <= low->bytes || row.bytes >= high.bytes || run->npoints == run->o->bench.ncollectives * TUNE_SIZES)
+    if (row.bytes <= low->bytes || row.bytes >= high.bytes || (size_t)run->npoints == points_most(run))
         return 0;
     uint64_t from = (uint64_t)sqrt((double)low->bytes * (double)row.bytes) + 1, to = (uint64_t)sqrt((double)row.bytes * (double)high.bytes);
     memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
@@ -320,6 +337,20 @@ static int end_tell(struct tune_run *run, int stopped)
     return model_end(run) || html_write(run, 1) ? -1 : 0;
 }
 
+/* On rank 0. */
+static void confirm_tell(struct tune_run *run, int stopped)
+{
+    int left = points_left(run, 0), kept = 0;
+
+    tune_summary(run->o, run->points, run->npoints);
+    for (int i = 0; i < run->npoints; i++)
+        kept += run->points[i].measured && !tune_is_default(&run->points[i].entry);
+    printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", run->output, run->npoints - left,
+           kept, run->npoints - left - kept);
+    if (left)
+        fprintf(stderr, "coll_tune: %s: %d more were not raced and stay\n", stopped ? "stopped" : "the budget is used up", left);
+}
+
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
@@ -331,7 +362,7 @@ static int run_all(struct tune_run *run)
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
-    if (run->npoints == 0) {
+    if (run->npoints == 0 && run->o->command != TUNE_CONFIRM) {
         if (run->job.rank == 0)
             fprintf(stderr, "coll_tune: none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu\n",
                     (unsigned long long)run->o->bench.min_bytes, (unsigned long long)run->o->bench.max_bytes);
@@ -345,14 +376,17 @@ static int run_all(struct tune_run *run)
         bench_backend_abort(1);
     if (any)
         return any;
-    if (bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
+    if (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
+        bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
         bench_backend_abort(1);
     tuner_watch_signals();
     run->begin_ns = bench_now_ns();
     do
         signal_number = points_run(run);
     while (!signal_number && run->o->command == TUNE_RUN && points_left(run, 0) == 0 && points_refine(run));
-    if (run->job.rank == 0)
+    if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
+        confirm_tell(run, signal_number);
+    else if (run->job.rank == 0)
         failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
                  : run->o->command == TUNE_MODEL ? model_end(run)
                                                  : end_tell(run, signal_number);

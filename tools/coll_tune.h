@@ -31,7 +31,7 @@ struct tune_story {
 };
 
 enum tune_command {
-    TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION
+    TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_CONFIRM, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION
 };
 
 #define TUNE_OUTPUT "hierax_table.json" /* where no other is named */
@@ -51,7 +51,7 @@ struct tune_options {
 /* Does the command measure? */
 static inline int tune_is_job(const struct tune_options *o)
 {
-    return o->command == TUNE_RUN || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0);
+    return o->command == TUNE_RUN || o->command == TUNE_CONFIRM || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0);
 }
 
 /* A collective and size: what is to be measured, and what was found. */
@@ -110,6 +110,12 @@ struct tune_survey {
 int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
 /* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. */
 enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
+
+/* tune_confirm.c: the choices of table for this job that are not the default's, as points, on rank 0; returns how many, at most so many. */
+int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
+                        struct tune_point *points, int most);
+/* Race one against the default; where it is not faster here too, or may be slower by more than the margin, the entry becomes the default's. */
+enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds);
 
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
  * names one. New: NULL after printing why it could not be written, or not be judged. */

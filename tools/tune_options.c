@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
-static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", NULL};
+static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", "confirm", NULL};
 
 enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
@@ -38,6 +38,8 @@ static const char doc[] =
     "  coll_tune model FILE... -o TABLE   fit the cost model to files that judge has written\n"
     "  coll_tune judge FILE...            how good are the choices now, by such files; of a table with HX_TABLE=TABLE\n\n"
     "Other jobs:\n"
+    "  coll_tune confirm -o TABLE         race what the table chooses against the default once more: what is not faster in this job too "
+    "goes back to the default\n"
     "  coll_tune model -o TABLE           measure the cost model's parameters only, in --budget (default 20s)\n"
     "  coll_tune judge [-o FILE]          measure every candidate at 8, 1K, 64K, 1M and 16M beside the planner's choice, and tell how much "
     "slower than the best it is; --output keeps the times\n\v"
@@ -55,7 +57,7 @@ static const char doc[] =
     "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
     "--factor names the step.\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
-    "--resume goes on. When the budget is used up before all points are measured, --resume goes on too.\n\n"
+    "--resume goes on. Where ranks share cores, or nodes differ, launches differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
@@ -198,7 +200,7 @@ void tune_options_help(void)
 static void together_check(const struct parsing *p)
 {
     struct tune_options *o = p->o;
-    int is_command = o->command >= TUNE_CHECK && o->command <= TUNE_MODEL && !tune_is_job(o);
+    int is_command = o->command >= TUNE_CHECK && o->command <= TUNE_CONFIRM && !tune_is_job(o);
     const char *command = is_command ? command_names[o->command - TUNE_CHECK] : NULL;
     const char *output = o->output ? o->output : TUNE_OUTPUT;
 
@@ -216,6 +218,8 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
                  o->resume ? "resume" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
                  command_names[o->command - TUNE_CHECK]);
+    else if (o->command == TUNE_CONFIRM && o->nfiles)
+        snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
     else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);

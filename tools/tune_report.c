@@ -99,6 +99,8 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
         costly += points[i].costly;
         behind += points[i].behind;
     }
+    if (o->command == TUNE_CONFIRM)
+        return;
     fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
     fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", costly,
             TUNE_COSTLY, behind, TUNE_WAYS);

@@ -99,6 +99,21 @@ grep -q 'hierax plan: allreduce' err && ! grep -q "by the table" err || { fail "
 HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 2 -- "$bench" allreduce --min 512 --max 512 --repetitions 3 >out 2>err
 has err "by the table" "HX_EXPLAIN"
 
+# ---- confirm: what is slower than the default goes back to it, what is faster stays; entries for other shapes are left alone
+sed -e '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "[^"]*"\(.*\)"default_plan": "[^"]*"/"plan": "flat(nary)"\1"default_plan": "flat(ring)"/' \
+    -e '/"allreduce".*"nodes": 1,.*"bytes": \[65,/s/"default_plan": "[^"]*"/"default_plan": "flat(nary)"/' planted.json >confirm.json
+[ "$(grep -c '"flat(ring)", "slice"' confirm.json)" = 2 ] || { fail "no plans to confirm"; cat confirm.json >&2; }
+tunes 2 1 confirm --collectives allreduce --max 512 -o confirm.json
+has out "2 choices other than the default's raced it; 1 stay, 1 went back" "confirm"
+grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' confirm.json || { fail "confirm: the faster one is gone"; cat out confirm.json >&2; }
+grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
+[ "$(grep -c '"nodes": 2,.*"flat(binomial)"' confirm.json)" = "$(grep -c '"nodes": 2,.*"flat(binomial)"' planted.json)" ] || fail "confirm: another shape's entries"
+tunes 2 1 confirm --collectives barrier --max 512 -o confirm.json
+says "14 entries" 0 check confirm.json
+says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
+says '"t.json": confirm takes its table as coll_tune confirm -o FILE' 2 confirm t.json
+says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.json
+
 # ---- --resume measures what is missing, and only that
 grep -v '"bcast".*"nodes": 1,.*"bytes": \[65,' planted.json >part.json
 [ "$(entries part.json)" = 13 ] || fail "the entry to remove is not there"
