@@ -130,9 +130,9 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
 }
 
 /* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
-static hx_status_t places_assign(const struct hx_node *node, struct hx_bound *bound)
+static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
-    size_t slots = 0;
+    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1;
     int channel = 0;
 
     bound->scratch_bytes = 0;
@@ -144,9 +144,15 @@ static hx_status_t places_assign(const struct hx_node *node, struct hx_bound *bo
         if (bs->stage->ntransfers && bs->stage->scope != HX_SCOPE_INTER)
             channel += (int)bs->window;
         bs->slot_offset = slots;
-        if (!bs->tiny_slot)
+        if (bs->tiny_slot) /* it is in no bank */
+            turns = 1;
+        else
             slots += bs->window * bs->layout.slot_bytes;
     }
+    while (turns > 1 && (turns - 1) * choice->slot_bytes + slots > node->shared->bank_bytes) /* blocks that differ may take more */
+        turns /= 2;
+    bound->turn_bytes = choice->slot_bytes;
+    bound->turn_mask = turns - 1;
     if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, node->shared->bank_bytes);
@@ -184,9 +190,10 @@ void hx_bound_release(struct hx_bound *bound)
     free(bound);
 }
 
-static hx_status_t sources_bind(const struct hx_node *node, const struct hx_bound_stage *bs, struct hx_bound_step *step)
+static hx_status_t sources_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs,
+                                struct hx_bound_step *step)
 {
-    if (!step->contiguous || step->op != HX_OP_REDUCE || step->src.space != HX_SLOT)
+    if (bound->turn_mask || !step->contiguous || step->op != HX_OP_REDUCE || step->src.space != HX_SLOT)
         return HX_SUCCESS;
     if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
@@ -217,7 +224,7 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
             step->instance = bs->instances;
             bound->steps_end++;
             status = hx_bind_pair(bound, bs, step);
-            status = status == HX_SUCCESS ? sources_bind(node, bs, step) : status;
+            status = status == HX_SUCCESS ? sources_bind(node, bound, bs, step) : status;
         }
         bs->nsteps = (uint32_t)(bound->steps_end - bs->steps);
     }
@@ -279,7 +286,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         status = stage_bind(engine, bound, s, choice, &sizes);
     if (status != HX_SUCCESS)
         return hx_fail(status, "no memory to bind plan %s", bound->plan->name);
-    if ((status = places_assign(&engine->node, bound)) != HX_SUCCESS)
+    if ((status = places_assign(&engine->node, choice, bound)) != HX_SUCCESS)
         return status;
     maxima_take(bound);
     if (bound->user.fn)

@@ -5,7 +5,8 @@
  * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call: call c writes into the bank that call c-2 used. Whoever starts c has ended c-1;
+ * Slots are reused from call to call: call c writes into the bank that call c-2 used, which long slots go through part by part, so that
+ * they are not taken back from the cache of who read them last. Whoever starts c has ended c-1;
  * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a
  * rooted c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that
  * only sends could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted
@@ -135,6 +136,7 @@ struct hx_bound {
     struct hx_traffic traffic; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
     int writes_slot;
+    size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int walks; /* one slice, stage after stage: run_inline */
     int quick; /* it does, and that is all there is to a call */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */

@@ -358,7 +358,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->base[HX_OUT] = out;
     run->base[HX_WORK] = engine->memory;
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
-    run->base[HX_SLOT] = engine->node.base;
+    run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
     atomic_store_explicit(&engine->mine->entered, call, memory_order_relaxed);
     return !engine->ahead || !bound->writes_slot || slots_user(engine) < 0;
 }
