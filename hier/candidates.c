@@ -209,6 +209,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->single_copy = job->single_copy;
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
+    planner->forced_turns = env->turns;
     hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
     if (net) {
         if (shape->nnodes > 1 && net->provider)

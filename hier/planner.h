@@ -30,7 +30,7 @@ struct hx_planner {
     struct hx_cost_params cost;
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
-    int64_t forced_lanes, forced_slice;
+    int64_t forced_lanes, forced_slice, forced_turns;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check, single_copy;
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */

@@ -9,8 +9,8 @@
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define FINE_SLICE_MIN_BYTES 512.0
 #define TURNS 4u
-#define TURN_MIN_BYTES ((size_t)16 << 10)  /* what is shorter stays in the first-level cache */
-#define TURNS_MAX_BYTES ((size_t)1 << 20)  /* of a rank's slots, to stay in the second-level one */
+#define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
+#define TURNS_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured: more of them push out what a rank reads and writes */
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
@@ -219,14 +219,18 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     return HX_SUCCESS;
 }
 
-/* Taking a line back from another core's cache costs more than finding it, unused for a while, in the shared one: by slots in turn a gather
- * of 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and gain nothing. */
+/* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn a gather of
+ * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and gain nothing. */
 unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes)
 {
     size_t room = planner->live_bytes < TURNS_MAX_BYTES ? planner->live_bytes : TURNS_MAX_BYTES;
-    unsigned turns = slot_bytes >= TURN_MIN_BYTES && planner->cost.oversubscription <= 1 ? TURNS : 1;
+    unsigned wanted = slot_bytes >= TURN_MIN_BYTES && planner->cost.oversubscription <= 1 ? TURNS : 1, turns = 1;
 
-    while (turns > 1 && turns * slot_bytes > room)
-        turns /= 2;
+    if (planner->forced_turns) {
+        wanted = (unsigned)planner->forced_turns;
+        room = planner->bank_bytes;
+    }
+    while (turns * 2 <= wanted && turns * 2 * slot_bytes <= room)
+        turns *= 2;
     return turns;
 }

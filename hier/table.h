@@ -14,7 +14,7 @@
  *     ],
  *     "entries": [
  *       {"collective": "allreduce", "commutative": true, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
- *        "bytes": [5793, 23170], "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
+ *        "bytes": [5793, 23170], "measured": 8192, "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
  *        "default_plan": "hier(nary,circulant,nary)"},
  *       ...
  *     ]
@@ -39,6 +39,7 @@ struct hx_table_entry {
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
     char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */
     uint64_t from_bytes, to_bytes;           /* of the whole vector, both included */
+    int64_t measured_bytes;                  /* where it was measured; -1: the file does not tell */
     /* what was found */
     char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
     uint64_t slice_bytes;                    /* of the vector; 0: as the planner cuts it */

@@ -138,6 +138,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     read_pair(r, "bytes", 0, 1, bytes);
     entry->from_bytes = bytes[0];
     entry->to_bytes = bytes[1];
+    entry->measured_bytes = json_object_object_get_ex(r->from, "measured", NULL) ? read_integer(r, "measured", 0, INT64_MAX) : -1;
     read_text(r, "plan", entry->plan, sizeof(entry->plan));
     entry->slice_bytes = (uint64_t)read_integer(r, "slice", 0, INT64_MAX);
     entry->us = read_number(r, "us");
@@ -399,6 +400,8 @@ static void write_entry(FILE *out, const struct hx_table_entry *entry)
         fprintf(out, "null]");
     else
         fprintf(out, "%llu]", (unsigned long long)entry->to_bytes);
+    if (entry->measured_bytes >= 0)
+        fprintf(out, ", \"measured\": %lld", (long long)entry->measured_bytes);
     write_member(out, "plan", entry->plan);
     fprintf(out, ", \"slice\": %llu, \"us\": %.3f", (unsigned long long)entry->slice_bytes, entry->us);
     write_member(out, "default_plan", entry->default_plan);

@@ -55,6 +55,7 @@ const char hx_table_schema[] =
     "          \"provider\": {\"type\": \"string\", \"description\": \"libfabric's, empty on one node\"},\n"
     "          \"bytes\": {\"type\": \"array\", \"items\": {\"type\": [\"integer\", \"null\"], \"minimum\": 0}, \"minItems\": 2, \"maxItems\": 2,\n"
     "                    \"description\": \"of the whole vector: from, to, both included; null: no limit\"},\n"
+    "          \"measured\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes; it may be missing\"},\n"
     "          \"plan\": {\"type\": \"string\", \"description\": \"the fastest, as coll_plan names it\"},\n"
     "          \"slice\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes of the vector; 0: as the planner cuts it\"},\n"
     "          \"us\": {\"type\": \"number\", \"minimum\": 0},\n"

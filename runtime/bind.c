@@ -149,9 +149,9 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
         else
             slots += bs->window * bs->layout.slot_bytes;
     }
-    while (turns > 1 && (turns - 1) * choice->slot_bytes + slots > node->shared->bank_bytes) /* blocks that differ may take more */
+    while (turns > 1 && turns * slots > node->shared->bank_bytes) /* rounded blocks may fill more here than on the fullest node */
         turns /= 2;
-    bound->turn_bytes = choice->slot_bytes;
+    bound->turn_bytes = slots;
     bound->turn_mask = turns - 1;
     if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,

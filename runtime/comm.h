@@ -37,7 +37,7 @@ struct hx_choice {
     uint64_t fine_slices, coarse_slices;
     unsigned window_fine, window_coarse;
     size_t slot_bytes; /* live at once on the rank that has most */
-    unsigned turns;    /* a power of two: calls in a row have their slots in so many parts of the bank, which are of that size; 0 as 1 */
+    unsigned turns;    /* a power of two: calls of one parity go through so many parts of their bank; 0 as 1 */
     uint64_t limit;    /* as struct hx_sizes */
 };
 struct hx_planner_ops {

@@ -55,7 +55,7 @@ struct hx_bound_step {
     const struct hx_step *plan_step;
     /* of an only slice: */
     struct hx_instance *instance;
-    const void **sources; /* REDUCE from slots: [2][n] by parity; else NULL */
+    const void **sources; /* REDUCE from slots, if these stand still: [2][n] by parity; else NULL */
     uint32_t from, to;    /* with traffic: its block goes from this rank to that */
 };
 
@@ -80,7 +80,7 @@ struct hx_bound_stage {
     int walks;                   /* the program's own operation: a REDUCE always walks along spans */
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
-    size_t slot_offset;          /* in a bank */
+    size_t slot_offset;          /* in a part of a bank */
     size_t *slot_offsets;        /* [stage->n] from the slots of the segment's first row to those of each member */
     size_t scratch_offset;
     struct hx_instance *instances; /* [window] */
@@ -165,7 +165,7 @@ struct hx_run { /* a call under way */
     unsigned parity;
     hx_status_t status;
     const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
-    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the channel */
+    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the channel, and how far this call's part of a bank is from the first */
 };
 
 struct hx_engine {

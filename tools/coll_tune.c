@@ -39,6 +39,7 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
     *point = (struct tune_point){.collective = row.collective, .bytes = row.bytes, .count = row.count};
     hx_coll_parse(bench_collective_names[collective], &point->coll);
     tuner_key(run->tuner, point);
+    point->entry.measured_bytes = (int64_t)row.bytes;
     point->entry.to_bytes = UINT64_MAX;
     if (last && last->collective == row.collective) {
         last->entry.to_bytes = (uint64_t)sqrt((double)last->bytes * (double)row.bytes);
@@ -106,7 +107,7 @@ static int table_open(struct tune_run *run)
         return 2;
     }
     if (there && hx_table_foreign(run->table, text)) {
-        fprintf(stderr, "coll_tune: %s: %s; choose another --output\n", run->output, text);
+        fprintf(stderr, "coll_tune: %s: %s%s\n", run->output, text, run->o->command == TUNE_CONFIRM ? "" : "; choose another --output");
         return 2;
     }
     if (!there && run->o->command == TUNE_CONFIRM) {
@@ -120,7 +121,9 @@ static int table_open(struct tune_run *run)
     if (run->o->resume)
         entries_take(run);
     if (run->o->command == TUNE_CONFIRM)
-        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->points, (int)points_most(run));
+        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)points_most(run));
+    if (run->npoints < 0)
+        return 1;
     if (hx_table_write(run->table, run->output) == HX_SUCCESS)
         return 0;
     fprintf(stderr, "coll_tune: --output=%s: cannot write\n", run->output);
@@ -217,8 +220,6 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
 
     if (run->o->command == TUNE_RUN)
         outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
-    else if (run->o->command == TUNE_CONFIRM)
-        outcome = tune_confirm_point(run->tuner, point, seconds);
     else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
         outcome = TUNE_FAILED;
     else
@@ -226,10 +227,6 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     point->measured = outcome == TUNE_MEASURED;
     if (!point->measured || run->job.rank != 0)
         return outcome;
-    if (run->o->command == TUNE_CONFIRM) {
-        point_tell(run, at);
-        return outcome;
-    }
     if (run->o->command == TUNE_RUN) {
         point_tell(run, at);
         survey_take(run->survey, &run->stories[at], point->entry.default_us);
@@ -240,6 +237,26 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
         failed = fitting_take(run, at, run->survey->plans, run->survey->n);
     if (failed)
         bench_backend_abort(1);
+    return outcome;
+}
+
+/* The same of a choice that the table has. */
+static enum tune_outcome point_confirm(struct tune_run *run, int at, double seconds)
+{
+    struct tune_point *point = &run->points[at];
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+    double ratio = 1;
+
+    tune_choice_text(&point->entry, chosen);
+    enum tune_outcome outcome = tune_confirm_point(run->tuner, point, seconds, &ratio);
+    point->measured = outcome == TUNE_MEASURED;
+    if (!point->measured || run->job.rank != 0)
+        return outcome;
+    if (tune_is_default(&point->entry))
+        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+                bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio,
+                ratio < 1 ? ", give or take more than that" : "");
+    point_tell(run, at);
     return outcome;
 }
 
@@ -259,6 +276,7 @@ static int point_insert(struct tune_run *run, int i)
     run->stories[i + 1] = (struct tune_story){0};
     *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
     tuner_key(run->tuner, point);
+    point->entry.measured_bytes = (int64_t)row.bytes;
     point->entry.from_bytes = from < high.entry.from_bytes ? from : high.entry.from_bytes;
     point->entry.to_bytes = to > low->entry.to_bytes ? to : low->entry.to_bytes;
     low->entry.to_bytes = point->entry.from_bytes - 1;
@@ -299,7 +317,8 @@ static int points_run(struct tune_run *run)
             break;
         if (run->job.rank == 0)
             tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
-        enum tune_outcome outcome = point_run(run, i, (run->o->budget_s - elapsed) / points_left(run, i));
+        double seconds = (run->o->budget_s - elapsed) / points_left(run, i);
+        enum tune_outcome outcome = run->o->command == TUNE_CONFIRM ? point_confirm(run, i, seconds) : point_run(run, i, seconds);
         if (outcome == TUNE_FAILED)
             bench_backend_abort(1);
         if (outcome == TUNE_STOPPED)
@@ -348,7 +367,7 @@ static void confirm_tell(struct tune_run *run, int stopped)
     printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", run->output, run->npoints - left,
            kept, run->npoints - left - kept);
     if (left)
-        fprintf(stderr, "coll_tune: %s: %d more were not raced and stay\n", stopped ? "stopped" : "the budget is used up", left);
+        fprintf(stderr, "coll_tune: %s: %d more stay, undecided\n", stopped ? "stopped" : "time was too short", left);
 }
 
 /* 0, or the exit status. */

@@ -111,11 +111,13 @@ int tune_survey_find(const struct tune_point *point, int by_table, double costly
 /* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. */
 enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
 
-/* tune_confirm.c: the choices of table for this job that are not the default's, as points, on rank 0; returns how many, at most so many. */
+/* tune_confirm.c: the choices of table for this job that are not the default's, as points, on rank 0; survey is overwritten. Returns how
+ * many, at most so many, or -1 after printing why. What cannot be raced is told. */
 int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
-                        struct tune_point *points, int most);
-/* Race one against the default; where it is not faster here too, or may be slower by more than the margin, the entry becomes the default's. */
-enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds);
+                        struct tune_survey *survey, struct tune_point *points, int most);
+/* Race one against the default; where it is not faster here too, or may be slower by more than the margin, the entry becomes the default's.
+ * *ratio: of its time to the default's. SPOILED: time was too short to tell. */
+enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds, double *ratio);
 
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
  * names one. New: NULL after printing why it could not be written, or not be judged. */

@@ -6,44 +6,77 @@
  */
 #include "coll_tune.h"
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-/* The size in the middle of what an entry holds for, which was measured, or nearly. */
-static uint64_t middle_of(const struct hx_table_entry *entry)
+static int is_there(const struct tune_survey *survey, const char *plan)
 {
-    double below = entry->from_bytes ? (double)entry->from_bytes - 1 : 0; /* the last size of the entry before */
+    for (int i = 0; i < survey->n; i++)
+        if (!strcmp(survey->plans[i].name, plan))
+            return 1;
+    return 0;
+}
 
-    if (entry->to_bytes == UINT64_MAX)
-        return below > 0 ? (uint64_t)below * 2 : 8;
-    return below > 0 ? (uint64_t)sqrt(below * (double)entry->to_bytes) : entry->to_bytes / 2;
+/* The size where it was measured, or, of what is left of an entry, the nearest. */
+static uint64_t size_of(const struct hx_table_entry *entry)
+{
+    uint64_t bytes = (uint64_t)entry->measured_bytes;
+
+    bytes = bytes < entry->from_bytes ? entry->from_bytes : bytes;
+    return bytes > entry->to_bytes ? entry->to_bytes : bytes;
+}
+
+/* Can its two plans run here? 1, or 0 after printing why not; -1: it failed. */
+static int can_race(const struct tune_point *point, struct tune_survey *survey)
+{
+    const struct hx_table_entry *entry = &point->entry;
+
+    if (tune_survey_find(point, 0, INFINITY, survey))
+        return -1;
+    if (is_there(survey, entry->plan) && is_there(survey, entry->default_plan))
+        return 1;
+    fprintf(stderr, "coll_tune: %s of %llu bytes: %s is not among the plans of this job; the entry stays as it is\n",
+            bench_collective_names[point->collective], (unsigned long long)point->bytes,
+            is_there(survey, entry->plan) ? entry->default_plan : entry->plan);
+    return 0;
 }
 
 int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
-                        struct tune_point *points, int most)
+                        struct tune_survey *survey, struct tune_point *points, int most)
 {
-    int n = 0;
+    int n = 0, of_shape = 0, unknown = 0, can = 0, nodes = 0;
 
-    for (int c = 0; c < o->bench.ncollectives; c++) {
+    for (int c = 0; c < o->bench.ncollectives && can >= 0; c++) {
         struct tune_point key = {.collective = (enum bench_collective)o->bench.collectives[c]};
         hx_coll_parse(bench_collective_names[key.collective], &key.coll);
         tuner_key(tuner, &key);
-        for (int i = 0; i < table->n && n < most; i++) {
+        nodes = key.entry.nnodes;
+        for (int i = 0; i < table->n && n < most && can >= 0; i++) {
             const struct hx_table_entry *entry = &table->entries[i];
             struct bench_row row = {.collective = key.collective};
-            bench_row_size(&o->bench, job, middle_of(entry), &row);
-            if (!hx_table_same_key(entry, &key.entry) || tune_is_default(entry) ||
+            if (!hx_table_same_key(entry, &key.entry))
+                continue;
+            of_shape++;
+            unknown += entry->measured_bytes < 0;
+            bench_row_size(&o->bench, job, size_of(entry), &row);
+            if (entry->measured_bytes < 0 || tune_is_default(entry) ||
                 (row.bytes && (row.bytes < o->bench.min_bytes || row.bytes > o->bench.max_bytes)))
                 continue;
             points[n] = key;
             points[n].bytes = row.bytes;
             points[n].count = row.count;
-            points[n++].entry = *entry;
+            points[n].entry = *entry;
+            if ((can = can_race(&points[n], survey)) > 0)
+                n++;
         }
     }
-    return n;
+    if (of_shape == 0)
+        fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", job->size, nodes);
+    if (unknown)
+        fprintf(stderr, "coll_tune: %d entries do not tell at which size they were measured; they stay as they are\n", unknown);
+    return can < 0 ? -1 : n;
 }
 
-enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds)
+enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds, double *ratio)
 {
     struct hx_table_entry *entry = &point->entry;
     struct tune_plan plans[2] = {{.name = ""}, {.slice_bytes = entry->slice_bytes}};
@@ -52,12 +85,16 @@ enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *poi
     snprintf(plans[0].name, sizeof(plans[0].name), "%s", entry->default_plan);
     snprintf(plans[1].name, sizeof(plans[1].name), "%s", entry->plan);
     enum tune_outcome outcome = tuner_plans_race(tuner, point, plans, 2, seconds, &race);
+    const struct tune_lap *lap = &race.laps[1];
+    if (outcome == TUNE_MEASURED && lap->rounds < TUNE_LEAST_ROUNDS && lap->ratio.median < 1)
+        outcome = TUNE_SPOILED;
     if (outcome != TUNE_MEASURED)
         return outcome;
+    *ratio = lap->ratio.median;
     point->raced = 2;
-    point->entry.default_us = race.default_ns / 1e3;
-    point->entry.us = point->entry.default_us * race.laps[1].ratio.median;
-    if (race.laps[1].ratio.median < 1 && race.laps[1].ratio.high < 1 + TUNE_MARGIN)
+    entry->default_us = race.default_ns / 1e3;
+    entry->us = entry->default_us * lap->ratio.median;
+    if (lap->ratio.median < 1 && lap->ratio.high < 1 + TUNE_MARGIN)
         return outcome;
     snprintf(entry->plan, sizeof(entry->plan), "%s", entry->default_plan);
     entry->slice_bytes = 0;

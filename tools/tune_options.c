@@ -14,7 +14,7 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
-    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M)", 2},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: none)", 2},
     {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4, and then between sizes whose plans differ)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
@@ -50,7 +50,7 @@ static const char doc[] =
     "process, in rounds that go forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
     "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
     "the interval of its median ratio (95 %) shows that it cannot be 3 % faster than the default; the fastest left must win again in "
-    "fresh rounds, alone against the default, each in the other's part of the shared memory and with other buffers: nothing wins by where it "
+    "fresh rounds, alone against the default, each in the other's part of the shared memory and with other buffers, so that it does not win by where it "
     "happens to lie. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
     "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
     "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
@@ -241,7 +241,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     }
     int parsed = argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0;
     if (o->bench.max_bytes == UINT64_MAX)
-        o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : 16 << 20;
+        o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : o->command == TUNE_CONFIRM ? UINT64_MAX : 16 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROUNDS 6   /* that give an interval */
 #define HOPELESS 1.5     /* times as slow, after HOPELESS_ROUNDS */
 #define HOPELESS_ROUNDS 4
 
@@ -125,7 +124,7 @@ static int sift(const struct tune_race *race, const struct laps *laps, int *ways
             ways[left++] = ways[i];
     *n = left;
     if (left == 1)
-        return laps->n >= LEAST_ROUNDS;
+        return laps->n >= TUNE_LEAST_ROUNDS;
     leader = leader_of(laps, ways, left);
     for (int i = 1; i < left; i++) /* the others are the leader's equals, or worse */
         open |= ways[i] != leader && !(ratio(laps, leader, ways[i]).high < log1p(TUNE_MARGIN));
@@ -151,7 +150,7 @@ static enum tune_outcome run(const struct tune_race *race, struct laps *laps, in
 
 static int is_faster(const struct laps *laps, int way)
 {
-    return laps->n >= LEAST_ROUNDS && ratio(laps, way, 0).high < log1p(-TUNE_MARGIN);
+    return laps->n >= TUNE_LEAST_ROUNDS && ratio(laps, way, 0).high < log1p(-TUNE_MARGIN);
 }
 
 static void won(struct tune_race *race, const struct laps *laps, int way)

@@ -6,7 +6,7 @@
  *
  *   race      rounds in ABBA order; a way that cannot win any more is dropped
  *   confirm   who looks fastest was picked for looking so: it must win again, alone against the default, in fresh rounds
- *             and in other places: what is faster only for where its memory lies does not win twice
+ *             and in other places, so that it does not win by where its memory lies
  *   keep      the way that won at the size before stays where it is as good within 3 %, and no slower than the default
  */
 #ifndef HX_TUNE_RACE_H
@@ -15,6 +15,7 @@
 #define TUNE_WAYS 8
 #define TUNE_ROUNDS 60   /* at most, of the race and of the confirmation */
 #define TUNE_MARGIN 0.03 /* differences below are noise */
+#define TUNE_LEAST_ROUNDS 6 /* that give an interval */
 
 struct tune_interval {
     double low, median, high;

@@ -406,7 +406,10 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     assert_int_equal(hx_planner_slices(&planner, &d.candidate, plan, count, elem_bytes, 0, &d.choice), HX_SUCCESS);
     struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = d.choice.fine_slices,
                              .coarse_slices = d.choice.coarse_slices, .limit = d.choice.limit};
-    if (hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse) > planner.bank_bytes)
+    size_t live = hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse);
+    d.choice.turns = hx_planner_turns(&planner, d.choice.slot_bytes);
+    assert_true(d.choice.turns == 1 || d.choice.turns * d.choice.slot_bytes <= planner.bank_bytes);
+    if (live > planner.bank_bytes)
         fail_msg("%s of %llu elements on %d ranks, %d nodes: rank %d has no room for its slots", plan->name,
                  (unsigned long long)count, shape->nranks, shape->nnodes, rank);
     hx_plan_release(plan);
@@ -430,6 +433,7 @@ static void all_ranks_choose_alike(void **state)
         int root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0;
         enum hx_folding folding = (enum hx_folding)draw(0, 2);
         env.lanes = draw(0, 3) ? 0 : draw(1, 12);
+        env.turns = draw(0, 3) ? 0 : draw(1, 64);
         env.slice = draw(0, 3) ? 0 : draw(1, 1 << 20);
         struct decision first = decide(&env, shape, 0, &job, coll, root, folding, count, elem_bytes);
         for (int rank = 1; rank < shape->nranks; rank++) {

@@ -42,6 +42,9 @@ shapes="1:1 2:1 3:1 4:1 8:1 4:2 5:2 6:3,1,2 5:5"
 for shape in $shapes; do
     passes "${shape%:*}" "${shape#*:}" counts
 done
+for shape in 3:1 6:3,1,2; do
+    passes "${shape%:*}" "${shape#*:}" counts HX_TURNS=4
+done
 [ -n "${TEST_SANITIZER:-}" ] || for shape in 1:1 3:1 8:1 5:2 5:5; do
     passes "${shape%:*}" "${shape#*:}" types
     same_bits "${shape%:*}" "${shape#*:}"

@@ -108,8 +108,22 @@ has out "2 choices other than the default's raced it; 1 stay, 1 went back" "conf
 grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' confirm.json || { fail "confirm: the faster one is gone"; cat out confirm.json >&2; }
 grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
 [ "$(grep -c '"nodes": 2,.*"flat(binomial)"' confirm.json)" = "$(grep -c '"nodes": 2,.*"flat(binomial)"' planted.json)" ] || fail "confirm: another shape's entries"
-tunes 2 1 confirm --collectives barrier --max 512 -o confirm.json
+has err "allreduce 512 bytes: flat(ring) took" "confirm tells what it takes back"
 says "14 entries" 0 check confirm.json
+tunes 2 1 confirm --collectives allreduce --max 8 -o confirm.json # of two plans of which one is no candidate nothing is known
+sed '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "flat(nary)"/"plan": "flat(rnig)"/' confirm.json >unknown.json
+tunes 2 1 confirm --collectives allreduce --max 8 -o unknown.json
+has err "flat(rnig) is not among the plans of this job" "confirm of an unknown plan"
+has out "0 choices other than the default's raced it" "confirm of an unknown plan"
+grep -q rnig unknown.json || fail "confirm: an entry that it cannot race is gone"
+sed 's/"measured": [0-9]*, //' planted.json >unknown.json
+tunes 2 1 confirm --collectives allreduce -o unknown.json
+has err "3 entries do not tell at which size they were measured" "confirm of a table without sizes"
+tunes 3 1 confirm --collectives allreduce -o confirm.json
+has err "the table has no entry for 3 ranks on 1 nodes" "confirm on another shape"
+cp planted.json two.json
+tunes 4 2 confirm --budget 20s -o two.json # over the network too
+has out "stay," "confirm on two nodes"
 says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
 says '"t.json": confirm takes its table as coll_tune confirm -o FILE' 2 confirm t.json
 says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.json
