@@ -253,9 +253,7 @@ static enum tune_outcome point_confirm(struct tune_run *run, int at, double seco
     if (!point->measured || run->job.rank != 0)
         return outcome;
     if (tune_is_default(&point->entry))
-        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
-                bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio,
-                ratio < 1 ? ", give or take more than that" : "");
+        tune_taken_back(point, chosen, ratio);
     point_tell(run, at);
     return outcome;
 }
@@ -356,20 +354,6 @@ static int end_tell(struct tune_run *run, int stopped)
     return model_end(run) || html_write(run, 1) ? -1 : 0;
 }
 
-/* On rank 0. */
-static void confirm_tell(struct tune_run *run, int stopped)
-{
-    int left = points_left(run, 0), kept = 0;
-
-    tune_summary(run->o, run->points, run->npoints);
-    for (int i = 0; i < run->npoints; i++)
-        kept += run->points[i].measured && !tune_is_default(&run->points[i].entry);
-    printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", run->output, run->npoints - left,
-           kept, run->npoints - left - kept);
-    if (left)
-        fprintf(stderr, "coll_tune: %s: %d more stay, undecided\n", stopped ? "stopped" : "time was too short", left);
-}
-
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
@@ -404,7 +388,7 @@ static int run_all(struct tune_run *run)
         signal_number = points_run(run);
     while (!signal_number && run->o->command == TUNE_RUN && points_left(run, 0) == 0 && points_refine(run));
     if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
-        confirm_tell(run, signal_number);
+        tune_confirm_summary(run->output, run->points, run->npoints, signal_number);
     else if (run->job.rank == 0)
         failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
                  : run->o->command == TUNE_MODEL ? model_end(run)

@@ -165,6 +165,9 @@ int tune_model(const struct tune_options *o);
 void tune_progress(const struct tune_point *points, int n, int at, double elapsed_s, double budget_s);
 void tune_told(const struct tune_point *points, int n, int at);
 void tune_summary(const struct tune_options *o, const struct tune_point *points, int n);
+/* confirm: a choice that took so many times as long as the default; and what came of all. */
+void tune_taken_back(const struct tune_point *point, const char *chosen, double ratio);
+void tune_confirm_summary(const char *output, const struct tune_point *points, int n, int stopped);
 /* "flat(nary) slice 131072" */
 const char *tune_choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32]);
 int tune_is_default(const struct hx_table_entry *entry);

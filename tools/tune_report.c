@@ -66,6 +66,13 @@ void tune_told(const struct tune_point *points, int n, int at)
         fprintf(stderr, ", %.2f x as fast as the default %s\n", gain(entry), entry->default_plan);
 }
 
+void tune_taken_back(const struct tune_point *point, const char *chosen, double ratio)
+{
+    fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+            bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio,
+            ratio < 1 ? ", but that may be chance" : "");
+}
+
 static void row_print(FILE *out, const struct tune_point *point)
 {
     const struct hx_table_entry *entry = &point->entry;
@@ -79,30 +86,50 @@ static void row_print(FILE *out, const struct tune_point *point)
         fprintf(out, "%6d %6d\n", point->raced, point->costly + point->behind);
 }
 
+/* A row of each point that is known. */
+static void rows_print(FILE *out, const struct tune_point *points, int n)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
+            "gain", "raced", "pruned");
+    for (int i = 0; i < n; i++)
+        if (points[i].known || points[i].measured)
+            row_print(out, &points[i]);
+}
+
 void tune_summary(const struct tune_options *o, const struct tune_point *points, int n)
 {
     const char *page = o->bench.report.html;
     FILE *out = page && !strcmp(page, "-") ? stderr : stdout; /* nothing else may come before the page */
     int measured = 0, known = 0, changed = 0, costly = 0, behind = 0;
 
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
-            "gain", "raced", "pruned");
+    rows_print(out, points, n);
     for (int i = 0; i < n; i++) {
         if (!points[i].known && !points[i].measured)
             continue;
-        row_print(out, &points[i]);
         measured += points[i].measured;
         known += points[i].known;
         changed += !tune_is_default(&points[i].entry);
         costly += points[i].costly;
         behind += points[i].behind;
     }
-    if (o->command == TUNE_CONFIRM)
-        return;
     fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
     fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", costly,
             TUNE_COSTLY, behind, TUNE_WAYS);
     fprintf(out, "# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
+}
+
+void tune_confirm_summary(const char *output, const struct tune_point *points, int n, int stopped)
+{
+    int raced = 0, kept = 0;
+
+    rows_print(stdout, points, n);
+    for (int i = 0; i < n; i++) {
+        raced += points[i].measured;
+        kept += points[i].measured && !tune_is_default(&points[i].entry);
+    }
+    printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", output, raced, kept, raced - kept);
+    if (raced < n)
+        fprintf(stderr, "coll_tune: %s: %d more stay, undecided\n", stopped ? "stopped" : "time was too short", n - raced);
 }
