@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the planner cuts vectors into slices: in the shared memory of a node, and between nodes. */
+/* How the planner cuts vectors into slices, in the shared memory of a node and between nodes; and in how much of that memory calls take turns. */
 #include "planner.h"
 #include <string.h>
 

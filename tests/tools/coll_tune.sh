@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# coll_tune: a short run writes a table that check accepts and jobs use; it goes on where it was interrupted; tables merge and differ.
+# coll_tune: a short run writes a table that check accepts and jobs use; it goes on where it was interrupted; tables merge, differ and are
+# confirmed by another job.
 . "$(dirname "$0")/../system/common.sh"
 tune=$top_builddir/tools/coll_tune
 bench=$top_builddir/tools/coll_bench

@@ -230,7 +230,8 @@ static void test_spoiled_stopped_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places_change_nothing), cmocka_unit_test(test_interval),         cmocka_unit_test(test_equals_change_nothing),
+        cmocka_unit_test(test_interval),         cmocka_unit_test(test_equals_change_nothing),
+        cmocka_unit_test(test_places_change_nothing),
         cmocka_unit_test(test_faster_is_found),  cmocka_unit_test(test_drift_favours_nobody),
         cmocka_unit_test(test_hysteresis),       cmocka_unit_test(test_time_is_short),
         cmocka_unit_test(test_hopeless_is_dropped), cmocka_unit_test(test_spoiled_stopped_failed),
