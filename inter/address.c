@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 4
+#define ADDRESS_VERSION 5
 
 struct address_blob {
     uint32_t magic;
@@ -18,10 +18,11 @@ struct address_blob {
     uint32_t chunk_bytes;
     uint16_t grant;
     uint16_t rails_bytes;
+    uint32_t write_bytes; /* see struct hx_net */
     uint32_t seat; /* struct hx_net_seat */
     uint32_t link_mbits; /* of an interface; 0: not known */
     uint16_t links;      /* see struct hx_net */
-    char provider[26];
+    char provider[22];
     uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
 };
 
@@ -52,6 +53,7 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
 {
     *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
                                   .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT,
+                                  .write_bytes = (uint32_t)net->write_bytes,
                                   .seat = (uint32_t)net->seat,
                                   .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
@@ -318,6 +320,8 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     if (edge == NULL)
         return hx_fail(HX_ERR_NOMEM, "no memory for the connection to rank %d", peer);
     edge->peer = peer;
+    if (own.write_bytes > 0 && blob->write_bytes > 0)
+        edge->write_bytes = own.write_bytes > blob->write_bytes ? own.write_bytes : blob->write_bytes;
     status = paths_make(net, edge, blob);
     if (status == HX_SUCCESS)
         net->edges[peer] = edge;

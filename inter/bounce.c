@@ -18,12 +18,13 @@ struct hx_slot_block {
     struct hx_slot_block *next;
     void *base;
     size_t bytes;
-    struct fid_mr *mr;
+    struct hx_registration registration;
     struct hx_slot slots[];
 };
 
 struct hx_chunk_block {
     struct hx_chunk_block *next;
+    uint32_t first; /* its chunks' numbers */
     struct hx_chunk chunks[CHUNKS_PER_BLOCK];
 };
 
@@ -41,12 +42,16 @@ static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
                 fi_strerror(-rc));
 }
 
-int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct fid_mr **mr)
+int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out)
 {
     int mode = rail->info->domain_attr->mr_mode;
-    uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++rail->next_key;
+    uint64_t key = mode & FI_MR_PROV_KEY ? 0 : ++rail->next_key, access = FI_SEND | FI_RECV;
     struct fid_mr *made;
-    int rc = fi_mr_reg(rail->domain, base, bytes, FI_SEND | FI_RECV, 0, key, 0, &made, NULL);
+    int rc;
+
+    if (rail->info->caps & FI_RMA)
+        access |= FI_WRITE | FI_REMOTE_WRITE;
+    rc = fi_mr_reg(rail->domain, base, bytes, access, 0, key, 0, &made, NULL);
 
     if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
         rc = fi_mr_bind(made, &rail->ep->fid, 0);
@@ -56,13 +61,13 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct fid_
             fi_close(&made->fid);
     }
     if (rc == 0)
-        *mr = made;
+        *out = (struct hx_registration){made, base};
     return rc;
 }
 
 static int block_register(struct hx_rail *rail, struct hx_slot_block *block, int first)
 {
-    int rc = hx_rail_register(rail, block->base, block->bytes, &block->mr);
+    int rc = hx_rail_register(rail, block->base, block->bytes, &block->registration);
 
     if (rc != 0 && first) /* else some of what is in use comes back */
         registration_fail(rail, block->bytes, rc);
@@ -107,7 +112,7 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
     }
     for (size_t i = count; i-- > 0;) {
         block->slots[i].base = (uint8_t *)block->base + i * pool->slot_bytes;
-        block->slots[i].desc = block->mr != NULL ? fi_mr_desc(block->mr) : NULL;
+        block->slots[i].registration = &block->registration;
         block->slots[i].next = pool->free;
         pool->free = &block->slots[i];
     }
@@ -165,9 +170,12 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
         if (block == NULL)
             return NULL;
         block->next = net->chunk_blocks;
+        block->first = block->next != NULL ? block->next->first + CHUNKS_PER_BLOCK : 0;
         net->chunk_blocks = block;
-        for (int i = CHUNKS_PER_BLOCK; i-- > 0;)
+        for (uint32_t i = CHUNKS_PER_BLOCK; i-- > 0;) {
+            block->chunks[i].number = block->first + i;
             hx_chunk_release(net, &block->chunks[i]);
+        }
     }
     chunk = net->free_chunks;
     net->free_chunks = chunk->next;
@@ -179,6 +187,17 @@ void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
     chunk->kind = HX_CHUNK_FREE;
     chunk->next = net->free_chunks;
     net->free_chunks = chunk;
+}
+
+struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number)
+{
+    struct hx_chunk_block *block = net->chunk_blocks;
+
+    while (block != NULL && number < block->first)
+        block = block->next;
+    if (block == NULL || number - block->first >= CHUNKS_PER_BLOCK || block->chunks[number - block->first].kind == HX_CHUNK_FREE)
+        return NULL;
+    return &block->chunks[number - block->first];
 }
 
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
@@ -195,8 +214,8 @@ void hx_bounce_close(struct hx_net *net)
         const struct hx_slot_pool *pool = &net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS];
         for (struct hx_slot_block *block = pool->blocks, *next; block != NULL; block = next) {
             next = block->next;
-            if (block->mr != NULL)
-                fi_close(&block->mr->fid);
+            if (block->registration.mr != NULL)
+                fi_close(&block->registration.mr->fid);
             munmap(block->base, block->bytes);
             free(block);
         }

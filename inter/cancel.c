@@ -47,6 +47,7 @@ void hx_net_break(struct hx_net *net)
         if (net->edges[i] != NULL) {
             queue_fail(&net->edges[i]->recvs);
             queue_fail(&net->edges[i]->eager);
+            queue_fail(&net->edges[i]->writes);
             for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
                 queue_fail(&flow->large);
         }
@@ -59,7 +60,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
     if (net->broken || op->done != 0)
         return;
     if (op->direction == HX_NET_RECV &&
-        hx_op_is_large(op)) /* what the peer may still send must not cost it credits for ever */
+        hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
         hx_flow_of(net->edges[op->peer], op->match)->received +=
             (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);

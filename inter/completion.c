@@ -50,7 +50,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
 
     net->count.chunks_received++;
-    if (hx_op_is_large(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
+    if (hx_op_pays_credits(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
         struct hx_flow *flow = hx_flow_of(edge, op->match);
         flow->received += more;
         if (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0)
@@ -81,13 +81,30 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         hx_recv_wait(net, edge, op);
 }
 
+/* A peer has written into memory that was offered to it, and tells which. */
+static void write_arrived(struct hx_net *net, uint64_t number)
+{
+    struct hx_chunk *chunk = hx_chunk_numbered(net, number);
+
+    if (chunk != NULL && chunk->kind == HX_CHUNK_WINDOW)
+        recv_done(net, chunk, chunk->bytes);
+    else
+        hx_warn("%s reports a write to memory that was not offered (number %llu)", net->info->fabric_attr->prov_name,
+                (unsigned long long)number);
+}
+
 static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
     struct hx_chunk *chunk = entry->op_context;
 
+    if (entry->flags & FI_REMOTE_WRITE) { /* FI_REMOTE_CQ_DATA some providers report to the writer too */
+        write_arrived(net, entry->data);
+        return;
+    }
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
     case HX_CHUNK_RECV: recv_done(net, chunk, entry->len); break;
+    case HX_CHUNK_OFFER: hx_offer_arrived(net, chunk); break;
     case HX_CHUNK_CREDIT:
         net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
@@ -95,6 +112,7 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
+    case HX_CHUNK_WINDOW:
     case HX_CHUNK_FREE: break;
     }
 }
@@ -143,6 +161,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         net->recvs_in_flight--;
     if (chunk->kind == HX_CHUNK_CREDIT)
         chunk->flow->listening = 0;
+    if (chunk->kind == HX_CHUNK_OFFER)
+        edge->offer_listening = 0;
     if (chunk->kind == HX_CHUNK_RECV)
         edge->recvs_in_flight--;
     op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */
@@ -242,6 +262,8 @@ int hx_progress(struct hx_net *net)
 {
     int handled = 0;
 
+    if (net->breaking)
+        hx_net_break(net);
     if (net->broken)
         return -(int)HX_ERR_TRANSPORT;
     for (int i = 0; i < net->nrails; i++) {

@@ -48,8 +48,8 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
     chunk->flow = flow;
     chunk->op = NULL;
     chunk->slot = NULL;
-    rc = fi_trecv(path->rail->ep, flow->credit_slot->base, sizeof(uint64_t), flow->credit_slot->desc, path->addr,
-                  hx_credit_tag(flow), 0, &chunk->context);
+    rc = fi_trecv(path->rail->ep, flow->credit_slot->base, sizeof(uint64_t),
+                  hx_descriptor(flow->credit_slot->registration), path->addr, hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
         hx_path_refuse(path);

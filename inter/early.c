@@ -42,7 +42,7 @@ static int sends_wait(const struct hx_edge *edge)
 
     while (flow != NULL && flow->large.head == NULL)
         flow = flow->next;
-    return flow != NULL;
+    return flow != NULL || edge->writes.head != NULL;
 }
 
 void hx_early_seek(struct hx_net *net)

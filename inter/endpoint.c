@@ -132,6 +132,23 @@ static hx_status_t rail_open(const struct hx_net *net, struct hx_rail *rail)
     return hx_slots_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
+/* write_bytes: see struct hx_net; what is wanted, 0: no writes. */
+static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
+{
+    hx_status_t status = HX_SUCCESS;
+    int native = write_bytes > 0;
+
+    for (int i = 0; native && i < net->nrails; i++)
+        native = hx_writes_ask(&net->rails[i]);
+    net->info = net->rails[0].info;
+    for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
+        status = rail_open(net, &net->rails[i]);
+    for (int i = 0; status == HX_SUCCESS && native && i < net->nrails; i++)
+        native = hx_writes_are_native(&net->rails[i]);
+    net->write_bytes = native ? write_bytes : 0;
+    return status;
+}
+
 static size_t smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -139,7 +156,8 @@ static size_t smaller(size_t a, size_t b)
 
 static void limits_set(struct hx_net *net, const struct hx_env *env)
 {
-    net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local;
+    net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local ||
+                          hx_fabric_test.write_bytes > 0;
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
@@ -147,7 +165,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     if (net->chunk_bytes < CHUNK_MIN_BYTES)
         net->chunk_bytes = CHUNK_MIN_BYTES;
     for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
-        rail->slots[HX_SLOT_CREDIT].slot_bytes = 64;
+        rail->slots[HX_SLOT_CONTROL].slot_bytes = 64;
         rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
         rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
     }
@@ -176,12 +194,12 @@ static void text_make(struct hx_net *net)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "+" : "",
                  net->rails[i].info->domain_attr->name);
     snprintf(net->text, sizeof(net->text),
-             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s",
+             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s%s",
              FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
              FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version), names,
              net->chunk_bytes >> 10, HX_GRANT, net->inject_bytes,
              net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
-             net->register_local ? ", registered buffers" : "");
+             net->register_local ? ", registered buffers" : "", net->write_bytes > 0 ? ", remote writes" : "");
 }
 
 /* Those that this rank finds near, and those as good that others of its node find near. */
@@ -225,8 +243,8 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
     }
-    for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
-        status = rail_open(net, &net->rails[i]);
+    if (status == HX_SUCCESS)
+        status = rails_open(net, hx_fabric_test.write_bytes > 0 ? hx_fabric_test.write_bytes : (size_t)env->rdma);
     hx_nic_choice_free(&choice);
     if (status != HX_SUCCESS) {
         net_close(net, 0);
@@ -334,6 +352,7 @@ static void net_close(struct hx_net *net, int orderly)
         if (net->edges[i] != NULL) {
             hx_early_close(net->edges[i]);
             hx_flows_close(net->edges[i]);
+            hx_offers_close(net->edges[i]);
             free(net->edges[i]);
         }
     free(net->edges);

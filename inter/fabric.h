@@ -12,6 +12,8 @@
  * flow that it has received, under a tag of the flow's own, whenever half a grant has gone by; being a sum, it may be
  * lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is missing, so
  * that no two under way have the same number modulo 64.
+ *
+ * Where devices write into each other's memory by themselves, long messages go that way instead: write.c.
  */
 #ifndef HX_FABRIC_H
 #define HX_FABRIC_H
@@ -22,6 +24,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
@@ -39,9 +42,14 @@
 #define HX_INJECT_LIMIT 256 /* ceiling on tx_attr->inject_size */
 
 /* ---- bounce buffers: memory of ours, registered once where the provider asks for it */
+struct hx_registration {
+    struct fid_mr *mr; /* NULL: none */
+    uint8_t *base;
+};
+
 struct hx_slot {
     void *base;
-    void *desc;
+    const struct hx_registration *registration;
     struct hx_slot *next;
 };
 
@@ -53,10 +61,19 @@ struct hx_slot_pool {
     struct hx_slot_block *blocks;
 };
 
-enum { HX_SLOT_CREDIT, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
+enum { HX_SLOT_CONTROL, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
 
 /* ---- requests */
-enum hx_chunk_kind { HX_CHUNK_FREE, HX_CHUNK_SEND, HX_CHUNK_RECV, HX_CHUNK_CREDIT, HX_CHUNK_PEEK, HX_CHUNK_EARLY };
+enum hx_chunk_kind {
+    HX_CHUNK_FREE,
+    HX_CHUNK_SEND,
+    HX_CHUNK_RECV,
+    HX_CHUNK_WINDOW, /* a receive that the peer writes: offered to it, not posted */
+    HX_CHUNK_OFFER,  /* a receive of the peer's next offer */
+    HX_CHUNK_CREDIT,
+    HX_CHUNK_PEEK,
+    HX_CHUNK_EARLY
+};
 
 struct hx_early; /* a message taken before its receive was posted */
 
@@ -67,16 +84,18 @@ struct hx_chunk {
     struct hx_path *path;   /* of the edge */
     struct hx_flow *flow;   /* CREDIT: of which */
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
-    void *desc;             /* of the registration of what is sent or received into; NULL where none is needed */
+    const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message */
     uint64_t tag;
     enum hx_chunk_kind kind;
+    uint32_t number;       /* among all chunks of the endpoint: what a write into it brings along */
     struct hx_chunk *next; /* free list */
 };
 
 struct hx_chunk_block;
 struct hx_region; /* region.c */
+struct hx_offer;  /* write.c */
 
 struct hx_op_queue {
     struct hx_net_op *head, *tail;
@@ -125,6 +144,11 @@ struct hx_edge {
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
+    size_t write_bytes;          /* messages of as many and more are written; 0: none */
+    struct hx_op_queue writes;   /* sends of which not all is written */
+    struct hx_offer *offers;     /* list, in order of arrival: what could not be written yet */
+    struct hx_slot *offer_slot;  /* where the next arrives; NULL until there was something to be written */
+    int offer_listening;         /* a receive is posted on it */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
@@ -135,8 +159,10 @@ struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
     int nrails, nrails_told; /* told: in the address that peers have */
     int rank, nranks, seat, broken;
+    int breaking; /* to be broken before anything else happens */
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
+    size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
     int links;          /* interfaces over which the ranks of this node reach others together */
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
     size_t recvs_in_flight;
@@ -146,7 +172,7 @@ struct hx_net {
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
     struct hx_chunk *free_chunks;
-    struct hx_chunk_block *chunk_blocks;
+    struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
     struct hx_net_counters count;
     char text[256];
@@ -155,7 +181,8 @@ struct hx_net {
 
 /* Switches for tests only; all zero in a real run. */
 struct hx_fabric_test {
-    int register_local; /* act as if the provider had asked for FI_MR_LOCAL */
+    int register_local;  /* act as if the provider had asked for FI_MR_LOCAL */
+    size_t write_bytes;  /* write messages from this length on, whoever moves them */
 };
 extern struct hx_fabric_test hx_fabric_test;
 
@@ -212,7 +239,8 @@ void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
 void hx_bounce_close(struct hx_net *net);
-int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct fid_mr **mr); /* 0, or what libfabric says */
+struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /* NULL: none in use */
+int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out); /* 0, or what libfabric says */
 /* Copy between the message's segments at offset and flat memory. */
 void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
 void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
@@ -222,8 +250,8 @@ void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /*
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared);
 void hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
-/* Is the buffer, of at most a chunk, within a region and registered for the rail? Then *desc is its descriptor. */
-int hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes, void **desc);
+/* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
+const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
 
 /* message.c */
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);
@@ -236,6 +264,21 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
+void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
+/* A request for the chunk at offset, its send or receive to be posted on *buffer: the message's own memory, or a slot. NULL: no memory now. */
+struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
+                               size_t bytes, void **buffer);
+void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
+/* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
+int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
+
+/* write.c */
+int hx_writes_ask(struct hx_rail *rail);          /* before it is opened. Returns whether its provider has writes */
+int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
+ssize_t hx_offer_send(struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer); /* 0, or what libfabric says */
+void hx_offer_arrived(struct hx_net *net, struct hx_chunk *chunk);
+int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
+void hx_offers_close(struct hx_edge *edge);
 
 /* early.c */
 void hx_early_seek(struct hx_net *net);
@@ -283,6 +326,20 @@ static inline int hx_op_is_queued(const struct hx_net_op *op)
 static inline int hx_op_is_large(const struct hx_net_op *op)
 {
     return op->total_bytes > HX_EAGER_BYTES;
+}
+static inline int hx_op_pays_credits(const struct hx_net_op *op)
+{
+    return hx_op_is_large(op) && !op->written;
+}
+static inline size_t hx_op_chunk_bytes_at(const struct hx_net_op *op, size_t offset)
+{
+    size_t left = op->total_bytes - offset;
+
+    return left < op->chunk_bytes ? left : op->chunk_bytes;
+}
+static inline void *hx_descriptor(const struct hx_registration *registration)
+{
+    return registration != NULL && registration->mr != NULL ? fi_mr_desc(registration->mr) : NULL;
 }
 
 /* Nothing that was refused can be taken before the completion queue has been read: only that makes progress. */

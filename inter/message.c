@@ -26,7 +26,7 @@ static void queue_pop(struct hx_op_queue *queue)
     queue->head = queue->head->next;
 }
 
-static void queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op)
+void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op)
 {
     struct hx_net_op *before = NULL;
 
@@ -80,8 +80,9 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
 
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
-    (void)net;
-    if (chunk->op == op)
+    if (chunk->op == op && chunk->kind == HX_CHUNK_WINDOW)
+        net->breaking = 1; /* the peer may write into it at any time */
+    else if (chunk->op == op)
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
 }
 
@@ -90,6 +91,8 @@ static struct hx_op_queue *queue_of(struct hx_edge *edge, const struct hx_net_op
 {
     if (op->direction == HX_NET_RECV)
         return &edge->recvs;
+    if (op->written)
+        return &edge->writes;
     return hx_op_is_large(op) ? &hx_flow_of(edge, op->match)->large : &edge->eager;
 }
 
@@ -99,7 +102,7 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
 
     if (hx_op_status(op) != 0 || op->done != 0)
         return;
-    queue_remove(queue_of(edge, op), op);
+    hx_op_queue_remove(queue_of(edge, op), op);
     op->state = (void *)(uintptr_t)status;
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
@@ -109,61 +112,60 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
 
 /* ---- posting chunks */
 
-static size_t next_chunk_bytes(const struct hx_net_op *op)
+static uint64_t tag_of(const struct hx_net_op *op, size_t offset)
 {
-    size_t left = op->total_bytes - op->posted_bytes;
-
-    return left < op->chunk_bytes ? left : op->chunk_bytes;
-}
-
-static uint64_t next_tag(const struct hx_net_op *op)
-{
-    uint64_t number = op->posted_bytes / op->chunk_bytes;
+    uint64_t number = offset / op->chunk_bytes;
 
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
-/* Must this chunk be copied through a registered buffer? Short ones are even where their own memory could be registered: that
- * would pin more than a copy saves. */
-static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes, void **desc)
+/* The registration under which this chunk can go without a copy, if it can. Short ones are copied even where their own memory could be
+ * registered: that would pin more than a copy saves. */
+static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes,
+                   const struct hx_registration **registration)
 {
     if (buffer == NULL)
         return 1;
-    return net->register_local && !(hx_op_is_large(op) && hx_region_find(net, rail, buffer, bytes, desc));
+    if (!net->register_local)
+        return 0;
+    if (hx_op_is_large(op))
+        *registration = hx_region_find(net, rail, buffer, bytes);
+    return *registration == NULL;
 }
 
-/* A request for the next chunk, bounced where it must be. NULL: no memory now. */
-static struct hx_chunk *next_chunk(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op,
-                                   size_t bytes, void **buffer)
+struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
+                               size_t bytes, void **buffer)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
     if (chunk == NULL)
         return NULL;
-    *buffer = hx_contiguous(op, op->posted_bytes, bytes);
+    *buffer = hx_contiguous(op, offset, bytes);
     chunk->slot = NULL;
-    chunk->desc = NULL;
-    if (bounces(net, path->rail, op, *buffer, bytes, &chunk->desc)) {
+    chunk->registration = NULL;
+    if (bounces(net, path->rail, op, *buffer, bytes, &chunk->registration)) {
         chunk->slot = hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;
         }
         *buffer = chunk->slot->base;
-        chunk->desc = chunk->slot->desc;
+        chunk->registration = chunk->slot->registration;
         net->count.bounced_bytes += bytes;
+        if (op->direction == HX_NET_SEND)
+            hx_segments_gather(op, offset, *buffer, bytes);
     }
-    chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : HX_CHUNK_RECV;
+    chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : op->written ? HX_CHUNK_WINDOW : HX_CHUNK_RECV;
     chunk->op = op;
     chunk->edge = edge;
     chunk->path = path;
-    chunk->offset = op->posted_bytes;
+    chunk->offset = offset;
     chunk->bytes = bytes;
-    chunk->tag = next_tag(op);
+    chunk->tag = tag_of(op, offset);
     return chunk;
 }
 
-static void chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
+void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 {
     if (chunk->slot != NULL) {
         hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
@@ -172,8 +174,7 @@ static void chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
     hx_chunk_release(net, chunk);
 }
 
-/* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
-static int refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
+int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
 {
     if (rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS) {
         net->count.again++;
@@ -196,7 +197,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
         hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
-    rc = fi_tinject(path->rail->ep, buffer, bytes, path->addr, next_tag(op));
+    rc = fi_tinject(path->rail->ep, buffer, bytes, path->addr, tag_of(op, op->posted_bytes));
     if (rc == 0) {
         op->posted_bytes += bytes;
         hx_message_advance(net, op, bytes);
@@ -213,14 +214,12 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
 
     if (path->rail->sends_in_flight >= net->send_limit)
         return -FI_EAGAIN;
-    chunk = next_chunk(net, edge, path, op, bytes, &buffer);
+    chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    if (chunk->slot != NULL)
-        hx_segments_gather(op, op->posted_bytes, buffer, bytes);
-    rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->desc, path->addr, chunk->tag, &chunk->context);
+    rc = fi_tsend(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), path->addr, chunk->tag, &chunk->context);
     if (rc != 0) {
-        chunk_drop(net, chunk);
+        hx_chunk_drop(net, chunk);
         return rc;
     }
     path->rail->sends_in_flight++;
@@ -234,8 +233,8 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->match) : NULL;
 
     while (op->posted_bytes < op->total_bytes) {
-        size_t bytes = next_chunk_bytes(op);
-        struct hx_path *path = hx_chunk_path(edge, op);
+        size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
+        struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes);
         ssize_t rc;
 
         if (hx_path_is_refused(path))
@@ -248,7 +247,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         }
         rc = bytes <= net->inject_bytes ? chunk_inject(net, path, op, bytes) : chunk_send(net, edge, path, op, bytes);
         if (rc != 0)
-            return refused(net, path, op, rc);
+            return hx_chunk_refused(net, path, op, rc);
         path->rail->unread = 1;
         net->count.chunks_sent++;
         if (flow != NULL)
@@ -257,30 +256,38 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     return 0;
 }
 
+static ssize_t chunk_receive(struct hx_edge *edge, struct hx_chunk *chunk, void *buffer)
+{
+    if (chunk->kind == HX_CHUNK_WINDOW)
+        return hx_offer_send(edge, chunk, buffer);
+    return fi_trecv(chunk->path->rail->ep, buffer, chunk->bytes, hx_descriptor(chunk->registration), chunk->path->addr, chunk->tag, 0,
+                    &chunk->context);
+}
+
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
     while (op->posted_bytes < op->total_bytes && hx_op_status(op) == 0 &&
            op->posted_bytes < (op->in_order + HX_RECV_WINDOW * (size_t)edge->npaths) * op->chunk_bytes) {
-        size_t bytes = next_chunk_bytes(op);
-        struct hx_path *path = hx_chunk_path(edge, op);
+        size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
+        struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes), *used = op->written ? &edge->paths[0] : path;
         struct hx_chunk *chunk;
         void *buffer;
         ssize_t rc;
 
-        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, next_tag(op), bytes)) != 0) {
+        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, tag_of(op, op->posted_bytes), bytes)) != 0) {
             if (rc < 0)
                 return (int)rc;
             continue;
         }
-        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_path_is_refused(path))
+        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_path_is_refused(used))
             return -FI_EAGAIN;
-        chunk = next_chunk(net, edge, path, op, bytes, &buffer);
+        chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = fi_trecv(path->rail->ep, buffer, bytes, chunk->desc, path->addr, chunk->tag, 0, &chunk->context);
+        rc = chunk_receive(edge, chunk, buffer);
         if (rc != 0) {
-            chunk_drop(net, chunk);
-            return refused(net, path, op, rc);
+            hx_chunk_drop(net, chunk);
+            return hx_chunk_refused(net, used, op, rc);
         }
         path->rail->unread = 1;
         net->recvs_in_flight++;
@@ -316,7 +323,8 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
                                          op->total_bytes, (unsigned long long)op->match, op->peer));
         return;
     }
-    if (hx_op_is_large(op) && hx_flow_of(edge, op->match) == NULL) {
+    op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
+    if (hx_op_pays_credits(op) && hx_flow_of(edge, op->match) == NULL) {
         op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", op->peer);
         return;
     }
@@ -326,6 +334,11 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     queue = queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
         rc = queue->head != NULL ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
+    } else if (op->written) {
+        queue_push(queue, op);
+        if (hx_writes_continue(net, edge) != 0)
+            hx_edge_activate(net, edge);
+        return;
     } else {
         rc = queue->head != NULL ? WAIT_CREDIT : send_continue(net, edge, op);
     }
@@ -364,6 +377,8 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
         if ((flow->credit_slot != NULL && hx_credit_listen(net, edge, flow) != 0) ||
             (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0))
             return -FI_EAGAIN;
+    if (hx_writes_continue(net, edge) != 0)
+        return -FI_EAGAIN;
     while ((op = edge->recvs.head) != NULL) {
         rc = hx_recv_continue(net, edge, op);
         if (rc != 0)

@@ -21,7 +21,7 @@ struct hx_region {
     size_t bytes, block_bytes, nblocks;
     int shared;           /* with the children of a fork */
     int refused;          /* the provider did not register a block: no more are tried */
-    struct fid_mr *mrs[]; /* [rails][nblocks], NULL: not yet */
+    struct hx_registration registrations[]; /* [rails][nblocks], mr NULL: not yet */
 };
 
 /* Such that little of a block reaches into the next. */
@@ -44,7 +44,7 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared)
     for (region = net->regions; region != NULL; region = region->next)
         if (region->base == base)
             return;
-    region = calloc(1, sizeof(*region) + (size_t)net->nrails * nblocks * sizeof(region->mrs[0]));
+    region = calloc(1, sizeof(*region) + (size_t)net->nrails * nblocks * sizeof(region->registrations[0]));
     if (region == NULL)
         return; /* it bounces */
     region->base = base;
@@ -59,8 +59,8 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared)
 static void region_close(const struct hx_net *net, struct hx_region *region)
 {
     for (size_t i = 0; i < (size_t)net->nrails * region->nblocks; i++)
-        if (region->mrs[i] != NULL)
-            fi_close(&region->mrs[i]->fid);
+        if (region->registrations[i].mr != NULL)
+            fi_close(&region->registrations[i].mr->fid);
     free(region);
 }
 
@@ -83,11 +83,12 @@ void hx_regions_close(struct hx_net *net)
     }
 }
 
-static int block_register(struct hx_region *region, size_t block, size_t chunk_bytes, struct hx_rail *rail, struct fid_mr **mr)
+static int block_register(struct hx_region *region, size_t block, size_t chunk_bytes, struct hx_rail *rail,
+                          struct hx_registration *out)
 {
     size_t at = block * region->block_bytes, most = region->bytes - at;
     size_t bytes = region->block_bytes + chunk_bytes < most ? region->block_bytes + chunk_bytes : most;
-    int rc = hx_rail_register(rail, region->base + at, bytes, mr);
+    int rc = hx_rail_register(rail, region->base + at, bytes, out);
 
     if (rc == 0) {
         if (region->shared) /* rdma-core keeps from children what it has registered, for fear that a write moves the page: not of these */
@@ -114,18 +115,17 @@ static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
     return NULL;
 }
 
-int hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes, void **desc)
+const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes)
 {
     const uint8_t *at = buffer;
     struct hx_region *region = region_of(net, at);
-    struct fid_mr **mr;
+    struct hx_registration *found;
 
     if (region == NULL || bytes > region->bytes - (size_t)(at - region->base))
-        return 0;
+        return NULL;
     size_t block = (size_t)(at - region->base) / region->block_bytes;
-    mr = &region->mrs[(size_t)(rail - net->rails) * region->nblocks + block];
-    if (*mr == NULL && (region->refused || block_register(region, block, net->chunk_bytes, rail, mr) != 0))
-        return 0;
-    *desc = fi_mr_desc(*mr);
-    return 1;
+    found = &region->registrations[(size_t)(rail - net->rails) * region->nblocks + block];
+    if (found->mr == NULL && (region->refused || block_register(region, block, net->chunk_bytes, rail, found) != 0))
+        return NULL;
+    return found;
 }

@@ -25,15 +25,15 @@ static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_ed
     return chunks + 63 < net->chunk_bytes ? (chunks + 63) & ~(size_t)63 : net->chunk_bytes;
 }
 
-/* Of the next chunk. */
-static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct hx_net_op *op)
+/* Of the chunk at offset. */
+static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct hx_net_op *op, size_t offset)
 {
     uint64_t turn;
 
     if (edge->npaths == 1)
         return &edge->paths[0];
     turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    return &edge->paths[(turn + op->posted_bytes / op->chunk_bytes) % (uint64_t)edge->npaths];
+    return &edge->paths[(turn + offset / op->chunk_bytes) % (uint64_t)edge->npaths];
 }
 
 #endif

@@ -60,6 +60,7 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
     c->net_messages_received = net.messages_received;
     c->net_bytes_received = net.bytes_received;
     c->net_chunks_sent = net.chunks_sent;
+    c->net_chunks_written = net.chunks_written;
     c->net_credits_sent = net.credits_sent;
     c->net_again = net.again;
     c->net_bounced_bytes = net.bounced_bytes;

@@ -33,6 +33,7 @@ struct hx_net_op {
     size_t total_bytes, posted_bytes, completed_bytes, chunk_bytes;
     size_t in_order; /* chunks received, up to the first that is missing */
     uint64_t ahead;  /* bit i: chunk in_order + i has come too */
+    int written;     /* goes by remote writes */
     struct hx_net_op *next;
     void *state;
 };
@@ -44,6 +45,7 @@ struct hx_net_counters {
     uint64_t messages_sent, messages_received; /* hx_net_op completed */
     uint64_t bytes_sent, bytes_received;
     uint64_t chunks_sent, chunks_received, credits_sent;
+    uint64_t chunks_written;   /* of those sent: by remote writes */
     uint64_t again;            /* -FI_EAGAIN seen */
     uint64_t bounced_bytes;    /* copied through registered buffers */
 };

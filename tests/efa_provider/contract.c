@@ -22,6 +22,9 @@ static void shape_check(const struct efa_ep *ep, const struct efa_request *r)
     if (r->tagged && (r->tag | (r->kind == EFA_SEND ? 0 : r->ignore == ~UINT64_C(0) ? 0 : r->ignore)) >> EFA_TAG_BITS)
         efa_breach(RULE_tag, "tag %#llx, ignoring %#llx, has more than %d bits", (unsigned long long)r->tag,
                    (unsigned long long)r->ignore, EFA_TAG_BITS);
+    if (r->kind == EFA_WRITE && (!ep->rma || r->target.data >> 32))
+        efa_breach(RULE_rma, "an endpoint %s FI_RMA writes with data %#llx", ep->rma ? "with" : "without",
+                   (unsigned long long)r->target.data);
     bytes = efa_request_bytes(r);
     if (bytes > EFA_MESSAGE_BYTES)
         efa_breach(RULE_size, "a message has %zu bytes", bytes);
@@ -36,14 +39,14 @@ static void pair_check(const struct efa_request *r, const struct efa_op *op)
 {
     if (!r->inject && op->context == r->context)
         efa_breach(RULE_context, "an operation is posted with the context of another, %p", r->context);
-    if (r->kind == EFA_SEND && op->kind == EFA_SEND)
+    if (r->kind != EFA_RECV && op->kind != EFA_RECV)
         return;
     for (size_t i = 0; i < r->count && !r->inject; i++)
         for (size_t k = 0; k < op->count && op->copy == NULL; k++) {
             const char *base = r->iov[i].iov_base, *other = op->iov[k].iov_base;
             if (base < other + op->iov[k].iov_len && other < base + r->iov[i].iov_len)
                 efa_breach(RULE_overlap, "%zu bytes at %p are %s", r->iov[i].iov_len, r->iov[i].iov_base,
-                           op->kind == EFA_SEND ? "received into that are being sent"
+                           op->kind != EFA_RECV ? "received into that are being sent"
                                                 : "used that are being received into");
         }
 }
@@ -64,15 +67,15 @@ static void pairs_check(const struct efa_ep *ep, const struct efa_request *r)
 
 uint64_t *efa_refused_at(struct efa_ep *ep, const struct efa_request *r)
 {
-    return r->addr == FI_ADDR_UNSPEC ? &ep->refused : &ep->av->peers[r->addr]->refused[r->kind];
+    return r->addr == FI_ADDR_UNSPEC ? &ep->refused : &ep->av->peers[r->addr]->refused[r->kind == EFA_RECV];
 }
 
 static void flow_check(struct efa_ep *ep, const struct efa_request *r)
 {
     if (*efa_refused_at(ep, r) == ep->cq->reads + 1)
-        efa_breach(RULE_again, "a %s to peer %lld is tried again", r->kind == EFA_SEND ? "send" : "receive",
+        efa_breach(RULE_again, "a %s to peer %lld is tried again", r->kind == EFA_RECV ? "receive" : "send",
                    (long long)r->addr);
-    if (r->kind == EFA_SEND && !r->inject && ep->nsends >= ep->tx_size)
+    if (r->kind != EFA_RECV && !r->inject && ep->nsends >= ep->tx_size)
         efa_breach(RULE_credits, "%zu sends are under way already", ep->nsends);
     if (!r->inject && ep->nsends + ep->nrecvs + ep->cq->unread >= ep->cq->size)
         efa_breach(RULE_overrun, "it holds %zu and %zu are under way", ep->cq->size,

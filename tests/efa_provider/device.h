@@ -13,6 +13,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,12 +46,13 @@ struct device {
 };
 
 static struct fi_context2 contexts[1024];
+static uint64_t rma = FI_RMA; /* asked for, or 0 */
 
 static struct fi_info *offer(void)
 {
     struct fi_info *hints = fi_allocinfo(), *info;
 
-    hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_REMOTE_COMM;
+    hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_REMOTE_COMM | rma;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
@@ -79,7 +81,7 @@ static struct device device_open(size_t queue)
     need(fi_ep_bind(d.ep, &d.av->fid, 0) == 0);
     d.buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     need(d.buffer != MAP_FAILED);
-    need(fi_mr_reg(d.domain, d.buffer, BUFFER_BYTES, FI_SEND | FI_RECV, 0, 0, 0, &d.mr, NULL) == 0);
+    need(fi_mr_reg(d.domain, d.buffer, BUFFER_BYTES, FI_SEND | FI_RECV | FI_WRITE | FI_REMOTE_WRITE, 0, 0, 0, &d.mr, NULL) == 0);
     return d;
 }
 
@@ -123,6 +125,14 @@ static inline ssize_t recv_from(struct device *d, fi_addr_t addr, int i, uint64_
     return fi_trecv(d->ep, d->buffer + 64 * i, 64, fi_mr_desc(d->mr), addr, tag, 0, &contexts[i]);
 }
 
+/* The i-th 64 bytes go to the peer's memory, with data. */
+static inline ssize_t write_to(struct device *d, fi_addr_t addr, int i, const uint8_t *to, const struct fid_mr *mr, uint64_t data)
+{
+    return fi_writedata(d->ep, d->buffer + 64 * i, 64, fi_mr_desc(d->mr), data, addr, (uintptr_t)to, mr->key, &contexts[i]);
+}
+
+#define WRITTEN 10000 /* of completed: and the data of a peer's write */
+
 /* The number of the context of the next completion, -1: none now, -2: an error. */
 static inline int completed(struct device *d)
 {
@@ -130,6 +140,8 @@ static inline int completed(struct device *d)
     ssize_t n = fi_cq_read(d->cq, &entry, 1);
 
     need(n == 1 || n == -FI_EAGAIN || n == -FI_EAVAIL);
+    if (n == 1 && (entry.flags & FI_REMOTE_CQ_DATA))
+        return WRITTEN + (int)entry.data;
     return n == 1 ? (int)((struct fi_context2 *)entry.op_context - contexts) : n == -FI_EAGAIN ? -1 : -2;
 }
 

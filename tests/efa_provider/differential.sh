@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Drawn operations, compared with what is right, between nodes: over the conformance provider with every misbehaviour
 # on, then over this machine's own providers. Here a short form; the long one has
-# TEST_SEEDS=20 TEST_OPERATIONS=5000 and takes some 7 minutes.
+# TEST_SEEDS=20 TEST_OPERATIONS=5000 and takes some 10 minutes.
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}"
 export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_LOG=error HX_TIMEOUT=60
@@ -24,12 +24,16 @@ for ((seed = 1; seed <= seeds; seed++)); do
     for shape in "2 2" "4 2" "6 3,1,2"; do
         # shellcheck disable=SC2086
         draw $shape $seed HX_PROVIDER=efa EFA_WORST=all
+        # by remote writes: all messages, or the longer ones
+        # shellcheck disable=SC2086
+        draw $shape $seed HX_PROVIDER=efa EFA_WORST=all EFA_RDMA=1 HX_RDMA=$((seed % 2 ? 1 : 20000))
     done
 done
 # several devices per node, shared out among its ranks or striped over: 1 rank takes up to 4, 3 ranks 1, 1 and 2 of 4
 for nics in 2 4; do
     draw 2 2 $((10 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics
     draw 6 3,1,2 $((11 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics
+    draw 2 2 $((10 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics EFA_RDMA=1 HX_RDMA=1
 done
 for provider in net 'tcp;ofi_rxm' sockets efa; do
     draw 2 2 "$seed" HX_PROVIDER="$provider"

@@ -18,6 +18,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -68,7 +69,11 @@ struct efa_mr {
     struct efa_pages *pages; /* NULL: cannot be pinned here */
 };
 
-enum efa_kind { EFA_SEND, EFA_RECV };
+enum efa_kind { EFA_SEND, EFA_RECV, EFA_WRITE, EFA_WRITTEN }; /* WRITTEN: by a peer; a completion only */
+
+struct efa_target { /* of a write */
+    uint64_t address, key, data;
+};
 
 struct efa_op { /* from its post until its completion has been read */
     struct efa_op *next;
@@ -79,6 +84,7 @@ struct efa_op { /* from its post until its completion has been read */
     size_t count, bytes;
     struct efa_peer *peer; /* NULL: any */
     uint64_t tag, ignore, id;
+    struct efa_target target;
     int tagged, sent, acked; /* sent: wholly */
     size_t pushed;           /* bytes that the device has read */
     double due;              /* not read or, once it is acknowledged, not told before */
@@ -94,7 +100,7 @@ struct efa_peer {
     char name[EFA_NAME_BYTES];
     int greeted, welcome, fails; /* handshake; fails: a device code for all sends from now on */
     double not_ready_until;
-    uint64_t refused[2]; /* by kind: how often the queue had been read at the last -FI_EAGAIN, plus 1 */
+    uint64_t refused[2]; /* of sends and writes, of receives: how often the queue had been read at the last -FI_EAGAIN, plus 1 */
 };
 
 struct efa_av {
@@ -118,8 +124,10 @@ struct efa_cq {
 struct efa_arrival {
     struct efa_arrival *next;
     char from[EFA_NAME_BYTES];
-    uint64_t id, tag, tagged;
-    size_t bytes, came;
+    uint64_t id, tag, tagged, is_write;
+    struct efa_target target;
+    size_t bytes, came, placed; /* placed: into the target, of its end */
+    double due;                 /* when the rest is */
     uint8_t data[];
 };
 
@@ -132,7 +140,7 @@ struct efa_ep {
     struct efa_cq *cq;
     struct efa_av *av;
     struct efa_eq *eq;
-    int enabled, socket;
+    int enabled, socket, rma;
     char name[EFA_NAME_BYTES];
     struct efa_list sends, recvs;
     size_t tx_size, nsends, ninjects, nrecvs; /* under way */
@@ -152,6 +160,7 @@ struct efa_request { /* a post */
     fi_addr_t addr;
     uint64_t tag, ignore;
     void *context;
+    struct efa_target target;
 };
 void efa_request_check(struct efa_ep *ep, const struct efa_request *r);
 size_t efa_request_bytes(const struct efa_request *r);
@@ -181,6 +190,8 @@ void efa_leave(struct efa_domain *domain);
 
 /* ---- memory.c */
 extern struct fi_ops_mr efa_mr_ops;
+/* Where a peer's write goes. */
+uint8_t *efa_mr_target(struct efa_domain *domain, const struct efa_target *target, size_t bytes);
 struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece, void *desc, enum efa_kind kind);
 void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size_t bytes); /* as the device reads */
 
@@ -188,6 +199,7 @@ void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 /* An operation that is in no list any more has ended; err 0: well. Takes op. */
 void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno);
+void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t bytes); /* a peer's write is wholly there */
 void efa_op_free(struct efa_ep *ep, struct efa_op *op);
 void efa_context_mark(const struct efa_op *op); /* from its post on it is the provider's */
 void efa_list_add(struct efa_list *list, struct efa_op *op);

@@ -2,8 +2,11 @@
 /* Addresses and the endpoint: each post is held against the contract, then perhaps refused, then queued. It moves
  * nothing: that is for the wire, when the completion queue is read. */
 #include "efa.h"
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define EFA_EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
 
 /* ---- address vector */
 
@@ -103,7 +106,8 @@ static void op_start(struct efa_ep *ep, const struct efa_request *r)
     if (op == NULL)
         abort();
     *op = (struct efa_op){.kind = r->kind, .context = r->context, .count = r->count, .bytes = efa_request_bytes(r),
-                          .tag = r->tag, .ignore = r->ignore, .tagged = r->tagged, .id = ++ep->last_id};
+                          .tag = r->tag, .ignore = r->ignore, .tagged = r->tagged, .target = r->target,
+                          .id = ++ep->last_id};
     op->peer = r->addr == FI_ADDR_UNSPEC ? NULL : ep->av->peers[r->addr];
     if (efa_worst(WORST_late, 50))
         op->due = efa_now() + 1e-6 * efa_dice(1000);
@@ -121,14 +125,14 @@ static void op_start(struct efa_ep *ep, const struct efa_request *r)
     else
         efa_context_mark(op);
     ep->nrecvs += r->kind == EFA_RECV;
-    ep->nsends += r->kind == EFA_SEND && !r->inject;
+    ep->nsends += r->kind != EFA_RECV && !r->inject;
     ep->ninjects += (size_t)r->inject;
-    efa_list_add(r->kind == EFA_SEND ? &ep->sends : &ep->recvs, op);
+    efa_list_add(r->kind != EFA_RECV ? &ep->sends : &ep->recvs, op);
 }
 
 static void error_inject(struct efa_ep *ep, const struct efa_request *r)
 {
-    int code = r->kind == EFA_SEND ? efa_error_due(++ep->posts) : 0;
+    int code = r->kind != EFA_RECV ? efa_error_due(++ep->posts) : 0;
 
     if (code < 0)
         ep->eq->error = 4109;
@@ -156,24 +160,26 @@ static ssize_t post(struct fid_ep *fid, const struct efa_request *r)
 
 /* ---- posts: the calls of libfabric */
 
+#define NO_TARGET {0, 0, 0}
+
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
                            uint64_t ignore, void *context)
 {
     struct iovec iov = {buf, len};
 
-    return post(ep, &(struct efa_request){EFA_RECV, 1, 0, &iov, &desc, 1, addr, tag, ignore, context});
+    return post(ep, &(struct efa_request){EFA_RECV, 1, 0, &iov, &desc, 1, addr, tag, ignore, context, NO_TARGET});
 }
 
 static ssize_t tagged_recvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr,
                             uint64_t tag, uint64_t ignore, void *context)
 {
-    return post(ep, &(struct efa_request){EFA_RECV, 1, 0, iov, desc, count, addr, tag, ignore, context});
+    return post(ep, &(struct efa_request){EFA_RECV, 1, 0, iov, desc, count, addr, tag, ignore, context, NO_TARGET});
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
     struct efa_request r = {EFA_RECV, 1, 0, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag, msg->ignore,
-                            msg->context};
+                            msg->context, NO_TARGET};
 
     return flags & ~(uint64_t)FI_COMPLETION ? -FI_EOPNOTSUPP : post(ep, &r);
 }
@@ -183,19 +189,19 @@ static ssize_t tagged_send(struct fid_ep *ep, const void *buf, size_t len, void 
 {
     struct iovec iov = {(void *)buf, len};
 
-    return post(ep, &(struct efa_request){EFA_SEND, 1, 0, &iov, &desc, 1, addr, tag, 0, context});
+    return post(ep, &(struct efa_request){EFA_SEND, 1, 0, &iov, &desc, 1, addr, tag, 0, context, NO_TARGET});
 }
 
 static ssize_t tagged_sendv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t addr,
                             uint64_t tag, void *context)
 {
-    return post(ep, &(struct efa_request){EFA_SEND, 1, 0, iov, desc, count, addr, tag, 0, context});
+    return post(ep, &(struct efa_request){EFA_SEND, 1, 0, iov, desc, count, addr, tag, 0, context, NO_TARGET});
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
 {
     struct efa_request r = {EFA_SEND, 1, 0, msg->msg_iov, msg->desc, msg->iov_count, msg->addr, msg->tag, 0,
-                            msg->context};
+                            msg->context, NO_TARGET};
 
     return flags & ~(uint64_t)FI_COMPLETION ? -FI_EOPNOTSUPP : post(ep, &r);
 }
@@ -204,28 +210,36 @@ static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len, fi_
 {
     struct iovec iov = {(void *)buf, len};
 
-    return post(ep, &(struct efa_request){EFA_SEND, 1, 1, &iov, NULL, 1, addr, tag, 0, NULL});
+    return post(ep, &(struct efa_request){EFA_SEND, 1, 1, &iov, NULL, 1, addr, tag, 0, NULL, NO_TARGET});
 }
 
 static ssize_t plain_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
     struct iovec iov = {buf, len};
 
-    return post(ep, &(struct efa_request){EFA_RECV, 0, 0, &iov, &desc, 1, addr, 0, 0, context});
+    return post(ep, &(struct efa_request){EFA_RECV, 0, 0, &iov, &desc, 1, addr, 0, 0, context, NO_TARGET});
 }
 
 static ssize_t plain_send(struct fid_ep *ep, const void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
     struct iovec iov = {(void *)buf, len};
 
-    return post(ep, &(struct efa_request){EFA_SEND, 0, 0, &iov, &desc, 1, addr, 0, 0, context});
+    return post(ep, &(struct efa_request){EFA_SEND, 0, 0, &iov, &desc, 1, addr, 0, 0, context, NO_TARGET});
 }
 
 static ssize_t plain_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t addr)
 {
     struct iovec iov = {(void *)buf, len};
 
-    return post(ep, &(struct efa_request){EFA_SEND, 0, 1, &iov, NULL, 1, addr, 0, 0, NULL});
+    return post(ep, &(struct efa_request){EFA_SEND, 0, 1, &iov, NULL, 1, addr, 0, 0, NULL, NO_TARGET});
+}
+
+static ssize_t writedata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t addr,
+                         uint64_t address, uint64_t key, void *context)
+{
+    struct iovec iov = {(void *)buf, len};
+
+    return post(ep, &(struct efa_request){EFA_WRITE, 0, 0, &iov, &desc, 1, addr, 0, 0, context, {address, key, data}});
 }
 
 /* Receives can be taken back until something has come for them; sends cannot. */
@@ -255,6 +269,18 @@ static int setopt(fid_t fid, int level, int name, const void *value, size_t byte
     (void)value;
     (void)bytes;
     return -FI_ENOPROTOOPT;
+}
+
+static int getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
+{
+    (void)fid;
+    if (level != FI_OPT_ENDPOINT || name != EFA_EMULATED_WRITE)
+        return -FI_ENOPROTOOPT;
+    if (*bytes < sizeof(bool))
+        return -FI_ETOOSMALL;
+    *(bool *)value = getenv("EFA_RDMA") == NULL;
+    *bytes = sizeof(bool);
+    return 0;
 }
 
 static int getname(fid_t fid, void *name, size_t *bytes)
@@ -338,22 +364,25 @@ static int ep_close(struct fid *fid)
 int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out, void *context)
 {
     static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = ep_close, .bind = ep_bind, .control = ep_control};
-    static struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel, .setopt = setopt};
+    static struct fi_ops_ep ops = {.size = sizeof(ops), .cancel = cancel, .getopt = getopt,
+                                  .setopt = setopt};
     static struct fi_ops_cm cm = {.size = sizeof(cm), .getname = getname};
     static struct fi_ops_msg msg = {
         .size = sizeof(msg), .recv = plain_recv, .send = plain_send, .inject = plain_inject};
     static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = tagged_recv, .recvv = tagged_recvv,
                                           .recvmsg = tagged_recvmsg, .send = tagged_send, .sendv = tagged_sendv,
                                           .sendmsg = tagged_sendmsg, .inject = tagged_inject};
+    static struct fi_ops_rma rma = {.size = sizeof(rma), .writedata = writedata};
     struct efa_ep *ep = calloc(1, sizeof(*ep));
 
     if (ep == NULL)
         return -FI_ENOMEM;
     ep->fid = (struct fid_ep){
-        .fid = {FI_CLASS_EP, context, &fid_ops}, .ops = &ops, .cm = &cm, .msg = &msg, .tagged = &tagged};
+        .fid = {FI_CLASS_EP, context, &fid_ops}, .ops = &ops, .cm = &cm, .msg = &msg, .tagged = &tagged, .rma = &rma};
     ep->domain = container(domain, struct efa_domain, fid);
     ep->domain->users++;
     ep->tx_size = info->tx_attr->size;
+    ep->rma = (info->caps & FI_RMA) != 0;
     ep->socket = -1;
     *out = &ep->fid;
     return 0;

@@ -204,7 +204,7 @@ struct fi_ops_mr efa_mr_ops = {
 
 struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece, void *desc, enum efa_kind kind)
 {
-    uint64_t wanted = kind == EFA_SEND ? FI_SEND : FI_RECV;
+    uint64_t wanted = kind == EFA_SEND ? FI_SEND : kind == EFA_RECV ? FI_RECV : FI_WRITE;
     const uint8_t *base = piece->iov_base;
     struct efa_mr *mr = domain->mrs;
 
@@ -218,7 +218,25 @@ struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece
         efa_breach(RULE_range, "%zu bytes at %p are not in the %zu registered at %p", piece->iov_len, piece->iov_base,
                    mr->bytes, (void *)mr->base);
     if (!(mr->access & wanted))
-        efa_breach(RULE_access, "a buffer is %s, registered with access %#llx", kind == EFA_SEND ? "sent" : "received",
+        efa_breach(RULE_access, "a buffer is %s, registered with access %#llx",
+                   kind == EFA_SEND ? "sent" : kind == EFA_RECV ? "received" : "written from",
                    (unsigned long long)mr->access);
     return mr;
+}
+
+uint8_t *efa_mr_target(struct efa_domain *domain, const struct efa_target *target, size_t bytes)
+{
+    uint8_t *base = (uint8_t *)(uintptr_t)target->address; /* FI_MR_VIRT_ADDR */
+    struct efa_mr *mr = domain->mrs;
+
+    while (mr != NULL && mr->fid.key != target->key)
+        mr = mr->next;
+    if (mr == NULL)
+        efa_breach(RULE_remote, "%zu bytes are written with key %llu, which is none", bytes, (unsigned long long)target->key);
+    if (!(mr->access & FI_REMOTE_WRITE))
+        efa_breach(RULE_remote, "%zu bytes are written to memory of access %#llx", bytes, (unsigned long long)mr->access);
+    if (base < mr->base || base + bytes > mr->base + mr->bytes)
+        efa_breach(RULE_remote, "%zu bytes are written at %p, not in the %zu registered at %p", bytes, (void *)base, mr->bytes,
+                   (void *)mr->base);
+    return base;
 }

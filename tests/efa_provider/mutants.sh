@@ -22,16 +22,16 @@ caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(qu
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
 caught "second try before the queue is read" message.c '/hx_path_refuse(path);/d' 'efa contract: again'
 caught "no descriptor when sending" message.c \
-    '/fi_tsend/s/chunk->desc/NULL/' 'efa contract: descriptor'
+    '/fi_tsend/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "no descriptor when receiving" message.c \
-    '/fi_trecv/s/chunk->desc/NULL/' 'efa contract: descriptor'
+    '/fi_trecv/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "no sequence number in the tag" message.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' 'element|expects|Truncation|HX_ERR_TIMEOUT'
 caught "buffer overwritten while it is sent" message.c \
     's/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
 EFA_NICS=2 caught "ends that take turns of their own" message.c \
-    's/hx_chunk_path(edge, op)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
-EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/path->addr/FI_ADDR_UNSPEC/' 'element|expects|Truncation|HX_ERR_TIMEOUT'
+    's/hx_chunk_path(edge, op, op->posted_bytes)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
+EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/chunk->path->addr/FI_ADDR_UNSPEC/' 'element|expects|Truncation|HX_ERR_TIMEOUT'
 caught "no limit of sends" message.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
@@ -39,4 +39,15 @@ caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMI
 caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
 caught "registrations closed before the endpoint" endpoint.c \
     's/^        drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
+# by remote writes
+export EFA_RDMA=1 HX_RDMA=1
+caught "an offer that is forgotten" write.c 's/offer_keep(net, edge, &offer);/;/' 'HX_ERR_TIMEOUT'
+caught "an offer for another chunk" write.c 's/\.chunk = .*};/.chunk = 0};/' 'element|differ|HX_ERR_TIMEOUT'
+caught "another request's number" write.c 's/\.number = chunk->number/& + 1/' 'not offered|element|differ|HX_ERR_TIMEOUT'
+caught "another message's offer" write.c '/while (op != NULL && op->match/,/next;/d' 'another length|element|differ|HX_ERR_TIMEOUT'
+HX_RDMA=500 caught "buffer overwritten while it is written" write.c \
+    's/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
+caught "no descriptor when writing" write.c '/fi_writedata/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
+caught "memory not open to writes" bounce.c 's/FI_WRITE | FI_REMOTE_WRITE/FI_WRITE/' 'efa contract: remote'
+caught "no limit of writes" write.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 finish

@@ -9,7 +9,9 @@
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define MODE (FI_CONTEXT | FI_CONTEXT2)
-#define CAPS (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define CAPS                                                                                                           \
+    (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_READ |      \
+     FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 static const char fabric_name[] = "efa";
 

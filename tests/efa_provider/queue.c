@@ -83,6 +83,28 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
 
 /* ---- reading */
 
+void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t bytes)
+{
+    struct efa_op *told = calloc(1, sizeof(*told));
+
+    if (told == NULL)
+        abort();
+    if (ep->cq->unread >= ep->cq->size)
+        efa_breach(RULE_overrun, "it holds %zu and a write arrives", ep->cq->size);
+    *told = (struct efa_op){.kind = EFA_WRITTEN, .bytes = bytes, .target = *target};
+    efa_list_add(&ep->cq->done, told);
+    ep->cq->unread++;
+}
+
+static uint64_t flags_of(const struct efa_op *op)
+{
+    switch (op->kind) {
+    case EFA_WRITE: return FI_RMA | FI_WRITE;
+    case EFA_WRITTEN: return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
+    default: return (op->tagged ? FI_TAGGED : FI_MSG) | (op->kind == EFA_SEND ? FI_SEND : FI_RECV);
+    }
+}
+
 static void stray_add(struct efa_cq *cq)
 {
     struct efa_op *op = calloc(1, sizeof(*op));
@@ -107,10 +129,8 @@ static ssize_t done_read(struct efa_cq *cq, struct fi_cq_tagged_entry *entries, 
 
     for (; n < count && cq->done.head != NULL && cq->done.head->err == 0; n++) {
         struct efa_op *op = done_take(cq);
-        entries[n] = (struct fi_cq_tagged_entry){.op_context = op->context,
-                                                 .flags = (op->tagged ? FI_TAGGED : FI_MSG) |
-                                                          (op->kind == EFA_SEND ? FI_SEND : FI_RECV),
-                                                 .len = op->bytes, .tag = op->tag};
+        entries[n] = (struct fi_cq_tagged_entry){.op_context = op->context, .flags = flags_of(op), .len = op->bytes,
+                                                 .tag = op->tag, .data = op->kind == EFA_WRITTEN ? op->target.data : 0};
         free(op);
     }
     return n > 0 ? (ssize_t)n : cq->done.head != NULL ? -FI_EAVAIL : -FI_EAGAIN;
@@ -145,7 +165,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
     }
     op = done_take(cq);
     entry->op_context = op->context;
-    entry->flags = (op->tagged ? FI_TAGGED : FI_MSG) | (op->kind == EFA_SEND ? FI_SEND : FI_RECV);
+    entry->flags = flags_of(op);
     entry->len = op->bytes;
     entry->tag = op->tag;
     entry->err = op->err;

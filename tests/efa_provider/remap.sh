@@ -7,9 +7,13 @@ export EFA_WORST=all EFA_SEED=${TEST_SEED:-1} HX_TIMEOUT=60
 remap=$top_builddir/tests/efa_provider/remap
 rounds=${TEST_ROUNDS:-1000}
 
-for n in 2 3; do
-    timeout 200 "$run" -n $n --nodes $n -- "$remap" $((n == 2 ? rounds : rounds / 10)) >"$tmp/out" 2>"$tmp/err" &&
-        grep 'nothing stale' "$tmp/out" || fail "$n ranks: $(tail -n 3 "$tmp/err")"
+for form in "2 $rounds" "3 $((rounds / 10))" "2 $rounds EFA_RDMA=1 HX_RDMA=1"; do
+    # shellcheck disable=SC2086
+    set -- $form
+    n=$1 count=$2
+    shift 2
+    timeout 200 env "$@" "$run" -n "$n" --nodes "$n" -- "$remap" "$count" >"$tmp/out" 2>"$tmp/err" &&
+        grep 'nothing stale' "$tmp/out" || fail "$form: $(tail -n 3 "$tmp/err")"
 done
 ! grep -q "cannot be pinned here" "$tmp/err" || skip "$(grep -m1 "cannot be pinned here" "$tmp/err")"
 
@@ -42,8 +46,8 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
     return base;
 }
 END
-from='rc = fi_tsend(path->rail->ep, buffer, bytes, chunk->desc,'
-to='void *desc = chunk->desc, *user = naive(net, op, bytes, \&desc);'
+from='rc = fi_tsend(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration),'
+to='void *desc = hx_descriptor(chunk->registration), *user = naive(net, op, bytes, \&desc);'
 to=$to' rc = fi_tsend(path->rail->ep, user ? user : buffer, bytes, desc,'
 change message.c '/^\/\* ---- posting chunks/r '"$tmp/naive"'
 s/'"$from/$to/" && grep -q '= naive(' "$tmp/message.c" && plant "$remap" "$tmp/message.c" 2>"$tmp/err" ||

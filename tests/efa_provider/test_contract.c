@@ -164,6 +164,80 @@ static void break_size(void)
     fi_tsend(d.ep, d.buffer, d.info->ep_attr->max_msg_size + 1, fi_mr_desc(d.mr), d.self, 1, &contexts[0]);
 }
 
+static void break_rma(void)
+{
+    struct device d;
+
+    rma = 0;
+    d = device_start(QUEUE);
+    write_to(&d, d.self, 0, d.buffer + 64, d.mr, 1);
+}
+
+static void break_rma_data(void)
+{
+    struct device d = device_start(QUEUE);
+
+    write_to(&d, d.self, 0, d.buffer + 64, d.mr, UINT64_C(1) << 32);
+}
+
+static void break_access_write(void)
+{
+    struct device d = device_start(QUEUE);
+    struct fid_mr *other;
+
+    need(fi_mr_reg(d.domain, d.buffer, BUFFER_BYTES, FI_SEND, 0, 0, 0, &other, NULL) == 0);
+    fi_writedata(d.ep, d.buffer, 64, fi_mr_desc(other), 1, d.self, (uintptr_t)d.buffer + 64, fi_mr_key(d.mr), &contexts[0]);
+}
+
+/* The target is found wanting when the write arrives. */
+static void write_and_wait(struct device *d, const uint8_t *to, const struct fid_mr *mr)
+{
+    need(write_to(d, d->self, 0, to, mr, 1) == 0);
+    for (int i = 0; i < 1000; i++)
+        completed(d);
+}
+
+static void break_remote(void)
+{
+    struct device d = device_start(QUEUE);
+    struct fid_mr *other;
+
+    need(fi_mr_reg(d.domain, d.buffer, BUFFER_BYTES, FI_RECV, 0, 0, 0, &other, NULL) == 0);
+    write_and_wait(&d, d.buffer + 64, other);
+}
+
+static void break_remote_closed(void)
+{
+    struct device d = device_start(QUEUE);
+    struct fid_mr *other, gone;
+
+    need(fi_mr_reg(d.domain, d.buffer, BUFFER_BYTES, FI_REMOTE_WRITE, 0, 0, 0, &other, NULL) == 0);
+    gone = *other;
+    need(fi_close(&other->fid) == 0);
+    write_and_wait(&d, d.buffer + 64, &gone);
+}
+
+static void break_remote_range(void)
+{
+    struct device d = device_start(QUEUE);
+
+    write_and_wait(&d, d.buffer + BUFFER_BYTES - 63, d.mr);
+}
+
+static void break_overrun_written(void)
+{
+    struct device d = device_start(8), target = device_start(4);
+    fi_addr_t addr = device_reach(&d, &target);
+
+    for (int i = 0; i < 5; i++)
+        need(write_to(&d, addr, i, target.buffer + 64 * i, target.mr, 1) == 0);
+    for (int i = 0; i < 1000; i++) { /* it moves by a look at no completion, which leaves them */
+        struct fi_cq_tagged_entry none;
+        completed(&d);
+        fi_cq_read(target.cq, &none, 0);
+    }
+}
+
 static void break_address(void)
 {
     struct device d = device_start(QUEUE);
@@ -248,6 +322,13 @@ static const struct {
     {"iov", break_iov, ""},
     {"inject", break_inject, ""},
     {"size", break_size, ""},
+    {"rma", break_rma, ""},
+    {"rma", break_rma_data, ""},
+    {"access", break_access_write, ""},
+    {"remote", break_remote, ""},
+    {"remote", break_remote_closed, ""},
+    {"remote", break_remote_range, ""},
+    {"overrun", break_overrun_written, ""},
     {"address", break_address, ""},
     {"address", break_address_foreign, ""},
     {"setup", break_setup, ""},
@@ -309,6 +390,13 @@ static void keep_all(void)
         need(memcmp(d.buffer, d.buffer + 64 * 64, 64 * 64) == 0);
         for (int i = 0; i < 64; i++)
             need(memcmp(d.buffer + 64 * i, d.buffer + 64 * (128 + i), 32) == 0);
+    }
+    for (int i = 0, end, written = 0; i < 64; i++, written = 0) {
+        memset(d.buffer + 64 * i, i + 1, 64);
+        need(write_to(&d, d.self, i, d.buffer + 64 * (64 + i), d.mr, 0x100 + (uint64_t)i) == 0);
+        for (ends = 0; ends < 2; ends += end >= 0)
+            written |= (end = completed(&d)) == WRITTEN + 0x100 + i;
+        need(written && memcmp(d.buffer + 64 * i, d.buffer + 64 * (64 + i), 64) == 0);
     }
     need(recv_from(&d, d.self, 0, 1) == 0);
     need(fi_cancel(&d.ep->fid, &contexts[0]) == 0);

@@ -3,8 +3,11 @@
  * that the one can be seen to wait for the other. */
 #include "device.h"
 
+#include <stdbool.h>
+
 #define QUEUE 600
 #define COUNT 200
+#define EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
 
 static struct device a, b;
 static fi_addr_t a_to_b;
@@ -158,6 +161,27 @@ static int differ(const uint8_t *bytes, int value)
     for (int i = 0; i < 64; i++)
         n += bytes[i] != value;
     return n;
+}
+
+/* The end of what a peer writes is there before its beginning: who waits for the last byte is misled. */
+static void case_visible(void)
+{
+    int misled = 0, done, end;
+
+    both_start();
+    for (int i = 0; i < COUNT; i++) {
+        uint8_t *to = b.buffer + 64 * i;
+        memset(to, 8, 64);
+        memset(a.buffer, 7, 64);
+        need(write_to(&a, a_to_b, 0, to, b.mr, (uint64_t)i) == 0);
+        for (done = 0, end = -1; done == 0 || end == -1; done += completed(&a) == 0) {
+            int next = completed(&b); /* also to acknowledge */
+            end = next != -1 ? next : end;
+            misled += end == -1 && to[63] == 7 && to[0] == 8;
+        }
+        need(end == WRITTEN + i && differ(to, 7) == 0);
+    }
+    need(is_on() ? misled > COUNT / 5 : misled == 0);
 }
 
 static void case_poison(void)
@@ -392,6 +416,32 @@ static void fork_between(void)
     need(differ(b.buffer, getenv("FI_EFA_FORK_SAFE") != NULL ? 2 : 1) == 0);
 }
 
+/* It writes by itself only where EFA_RDMA says so. */
+static void asks_for_writes(void)
+{
+    bool emulated[2] = {0};
+    size_t bytes = 2;
+
+    both_start();
+    need(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, EMULATED_WRITE, emulated, &bytes) == 0 && bytes == sizeof(bool));
+    need(emulated[0] == (getenv("EFA_RDMA") == NULL));
+    need(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, 12345, emulated, &bytes) == -FI_ENOPROTOOPT);
+}
+
+static void test_remote_writes(void **state)
+{
+    char said[1024];
+
+    (void)state;
+    for (int native = 0; native < 2; native++) {
+        if (native)
+            setenv("EFA_RDMA", "1", 1);
+        if (child_run(asks_for_writes, "", said, sizeof(said)) != 0)
+            fail_msg("EFA_RDMA %s: %s", native ? "set" : "unset", said);
+    }
+    unsetenv("EFA_RDMA");
+}
+
 static void test_never(void **state)
 {
     char said[1024];
@@ -427,7 +477,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
                                        cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors),
-                                       cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned)};
+                                       cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_remote_writes)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

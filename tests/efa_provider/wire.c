@@ -5,6 +5,8 @@
  *
  *   HELLO -> <- WELCOME        the handshake
  *   DATA ... -> <- ACK         a message, in fragments; acknowledged when it has wholly arrived, received or not
+ *   WRITE ...                  what goes into the peer's memory; the peer's device would acknowledge it whatever its
+ *                              program does, so it has ended for the writer when it has left
  *
  * A message that arrives before its receive was posted is kept. A socket takes a few datagrams only, then the sender
  * has to wait for the receiver: that is incast.
@@ -23,10 +25,11 @@
 #define PEER_GONE 14 /* a device code */
 #define BATCH 32 /* datagrams and fragments moved per read of the completion queue */
 
-enum what { HELLO = 0xefa0, WELCOME, DATA, ACK };
+enum what { HELLO = 0xefa0, WELCOME, DATA, WRITE, ACK };
 
 struct header {
     uint64_t what, id, tag, tagged, bytes, offset;
+    struct efa_target target;
     char from[EFA_NAME_BYTES];
 };
 
@@ -157,6 +160,7 @@ static struct efa_arrival *arrival_of(struct efa_ep *ep, const struct header *he
     if (arrival == NULL)
         abort();
     *arrival = (struct efa_arrival){.next = *link, .id = header->id, .tag = header->tag, .tagged = header->tagged,
+                                    .is_write = header->what == WRITE, .target = header->target,
                                     .bytes = header->bytes};
     memcpy(arrival->from, header->from, EFA_NAME_BYTES);
     return *link = arrival;
@@ -175,10 +179,11 @@ static void datagram_handle(struct efa_ep *ep, const struct header *header, cons
             peer->welcome = 1;
         break;
     case DATA:
+    case WRITE:
         arrival = arrival_of(ep, header);
         memcpy(arrival->data + header->offset, data, bytes);
         arrival->came += bytes;
-        if (arrival->came == arrival->bytes)
+        if (arrival->came == arrival->bytes && header->what == DATA)
             control_send(ep, header->from, ACK, header->id);
         break;
     case ACK: acknowledged(ep, header->id); break;
@@ -223,22 +228,46 @@ static void deliver(struct efa_ep *ep, struct efa_op *op, const struct efa_arriv
     efa_op_end(ep, op, truncated ? FI_ETRUNC : 0, truncated ? FI_ETRUNC : 0);
 }
 
-static void arrivals_match(struct efa_ep *ep)
+/* Into the memory that it is for, perhaps in two parts. Returns whether all of it is there. */
+static int is_placed(struct efa_ep *ep, struct efa_arrival *arrival)
+{
+    uint8_t *to = efa_mr_target(ep->domain, &arrival->target, arrival->bytes);
+
+    if (arrival->placed == 0 && efa_worst(WORST_visible, 50)) {
+        size_t half = arrival->bytes / 2;
+        memcpy(to + half, arrival->data + half, arrival->bytes - half);
+        arrival->placed = arrival->bytes - half;
+        arrival->due = efa_now() + 1e-6 * efa_dice(1000);
+    }
+    if (efa_now() < arrival->due)
+        return 0;
+    memcpy(to, arrival->data, arrival->bytes - arrival->placed);
+    efa_written(ep, &arrival->target, arrival->bytes);
+    return 1;
+}
+
+static int is_received(struct efa_ep *ep, const struct efa_arrival *arrival)
+{
+    struct efa_op **at = &ep->recvs.head;
+
+    while (*at != NULL && !is_for(*at, arrival))
+        at = &(*at)->next;
+    if (*at == NULL)
+        return 0;
+    deliver(ep, efa_list_take(&ep->recvs, at), arrival);
+    return 1;
+}
+
+static void arrivals_end(struct efa_ep *ep)
 {
     for (struct efa_arrival **link = &ep->arrivals; *link != NULL;) {
         struct efa_arrival *arrival = *link;
-        struct efa_op **at = &ep->recvs.head;
 
-        if (arrival->came == arrival->bytes && !efa_worst(WORST_reorder, 30))
-            while (*at != NULL && !is_for(*at, arrival))
-                at = &(*at)->next;
-        else
-            at = NULL;
-        if (at == NULL || *at == NULL) {
+        if (arrival->came < arrival->bytes || efa_worst(WORST_reorder, 30) ||
+            !(arrival->is_write ? is_placed(ep, arrival) : is_received(ep, arrival))) {
             link = &arrival->next;
             continue;
         }
-        deliver(ep, efa_list_take(&ep->recvs, at), arrival);
         *link = arrival->next;
         free(arrival);
     }
@@ -270,11 +299,12 @@ static void op_read(const struct efa_op *op, size_t offset, uint8_t *to, size_t 
 static int op_push(struct efa_ep *ep, struct efa_op *op)
 {
     static _Thread_local uint8_t data[FRAGMENT_BYTES];
-    struct header header = header_of(ep, DATA, op->id);
+    struct header header = header_of(ep, op->kind == EFA_WRITE ? WRITE : DATA, op->id);
     int error = 0;
 
     header.tag = op->tag;
     header.tagged = (uint64_t)op->tagged;
+    header.target = op->target;
     header.bytes = op->bytes;
     for (int i = 0; i < BATCH && error == 0; i++) {
         size_t bytes = op->bytes - op->pushed < FRAGMENT_BYTES ? op->bytes - op->pushed : FRAGMENT_BYTES;
@@ -305,7 +335,7 @@ static int send_advance(struct efa_ep *ep, struct efa_op *op, int *code)
         return 1;
     }
     op->sent = error == 0 && op->pushed == op->bytes;
-    return op->sent && efa_worst(WORST_early, 50);
+    return op->sent && (op->kind == EFA_WRITE || efa_worst(WORST_early, 50));
 }
 
 void efa_wire_progress(struct efa_ep *ep)
@@ -314,7 +344,7 @@ void efa_wire_progress(struct efa_ep *ep)
 
     datagrams_receive(ep);
     controls_push(ep);
-    arrivals_match(ep);
+    arrivals_end(ep);
     for (struct efa_op **at = &ep->sends.head; *at != NULL;)
         if (send_advance(ep, *at, &code))
             efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? FI_EIO : 0, code);

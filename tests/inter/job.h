@@ -114,14 +114,18 @@ static int holds(const uint8_t *buffer, size_t bytes, uint64_t seed)
 
 /* ---- running a case */
 
-static void rank_run(const char *provider, int bounce, size_t chunk, int me, int n, void (*body)(struct world *))
+/* How messages go: straight from the caller's memory, through registered buffers as EFA demands, or by remote writes. */
+enum mode { PLAIN, BOUNCED, WRITTEN, MODES };
+
+static void rank_run(const char *provider, enum mode mode, size_t chunk, int me, int n, void (*body)(struct world *))
 {
     struct hx_env env = {.provider = provider, .chunk = (int64_t)chunk};
     struct world world = {.me = me, .n = n, .meet = meeting}, *w = &world;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(60);
-    hx_fabric_test.register_local = bounce;
+    hx_fabric_test.register_local = mode == BOUNCED;
+    hx_fabric_test.write_bytes = mode == WRITTEN;
     check(ops->open(&env, me, n, &(struct hx_net_seat){0, 1}, &w->net) == HX_SUCCESS);
     meeting->bytes[me] = BLOB_BYTES;
     check(ops->address(w->net, meeting->blob[me], &meeting->bytes[me]) == HX_SUCCESS);
@@ -137,7 +141,7 @@ static void rank_run(const char *provider, int bounce, size_t chunk, int me, int
     _exit(0);
 }
 
-static int job_run(const char *provider, int bounce, size_t chunk, int n, void (*body)(struct world *))
+static int job_run(const char *provider, enum mode mode, size_t chunk, int n, void (*body)(struct world *))
 {
     int status, failed = 0;
 
@@ -148,7 +152,7 @@ static int job_run(const char *provider, int bounce, size_t chunk, int n, void (
     memset(meeting, 0, sizeof(*meeting));
     for (int me = 0; me < n; me++)
         if (fork() == 0)
-            rank_run(provider, bounce, chunk, me, n, body);
+            rank_run(provider, mode, chunk, me, n, body);
     while (wait(&status) > 0)
         failed += status != 0;
     return failed;

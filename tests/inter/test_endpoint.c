@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The endpoint between real processes on one machine. Each case runs over native tcp, tcp;ofi_rxm and sockets, with
- * the caller's memory and with every buffer bounced through registered memory, as EFA demands.
+ * The endpoint between real processes on one machine. Each case runs over native tcp, tcp;ofi_rxm and sockets: with
+ * the caller's memory, with every buffer bounced through registered memory, as EFA demands, and with every message
+ * written into the receiver's memory.
  */
 #include "job.h"
 
@@ -112,7 +113,8 @@ static void case_both_ways(struct world *w)
     check(c.messages_sent == 1 && c.messages_received == 1 && c.bytes_sent == bytes && c.bytes_received == bytes);
     chunks = (bytes + ops->chunk_bytes(w->net) - 1) / ops->chunk_bytes(w->net);
     paths = (size_t)w->net->edges[!w->me]->npaths; /* as many chunks on each */
-    check(c.chunks_sent == (chunks + paths - 1) / paths * paths && c.credits_sent > 0);
+    check(c.chunks_sent == (chunks + paths - 1) / paths * paths);
+    check(w->net->write_bytes > 0 ? c.chunks_written == c.chunks_sent : c.chunks_written == 0 && c.credits_sent > 0);
     check((c.bounced_bytes > 0) == w->net->register_local);
 }
 
@@ -236,28 +238,46 @@ static void case_all_to_all(struct world *w)
     }
 }
 
-/* A receive is cancelled; what comes later with its match id must not land in its memory, and others go on. */
+/* A receive is cancelled; what comes later with its match id must not land in its memory, and others go on. What was
+ * offered to the peer cannot be taken back: then the endpoint is closed. */
 static void case_cancel(struct world *w)
 {
     static uint8_t buffer[3000], other[3000];
-    struct hx_segment part = {buffer, sizeof(buffer)}, rest = {other, sizeof(other)};
-    struct hx_net_op op, next;
+    static struct hx_segment part = {buffer, sizeof(buffer)};
+    static struct hx_net_op next; /* under way at the end */
+    struct hx_segment rest = {other, sizeof(other)};
+    struct hx_net_op op;
 
     if (w->me == 1) {
         memset(buffer, 0x77, sizeof(buffer));
         post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
-        for (int i = 0; i < 100; i++)
+        for (int i = 0; i < 100 || (w->net->write_bytes > 0 && op.posted_bytes < sizeof(buffer)); i++)
             turn(w);
         ops->cancel(w->net, &op);
         check(op.done < 0);
+        if (w->net->write_bytes > 0) {
+            check(ops->progress(w->net) < 0);
+            check(finish(w, post(w, &next, HX_NET_RECV, 0, 2, &rest, 1)) < 0);
+        }
         meet(w, &w->meet->arrived, 2);
-        check(finish(w, post(w, &next, HX_NET_RECV, 0, 2, &rest, 1)) == 1);
-        check(holds(other, sizeof(other), 2));
+        if (w->net->write_bytes == 0) {
+            check(finish(w, post(w, &next, HX_NET_RECV, 0, 2, &rest, 1)) == 1);
+            check(holds(other, sizeof(other), 2));
+        }
         for (size_t i = 0; i < sizeof(buffer); i++)
             check(buffer[i] == 0x77);
     } else {
         uint8_t *second = fill(sizeof(other), 2);
         struct hx_segment to = {second, sizeof(other)};
+        if (w->net->write_bytes > 0) { /* into memory that was offered before it was taken back */
+            part.base = fill(sizeof(buffer), 1);
+            meet(w, &w->meet->arrived, 2);
+            post(w, &next, HX_NET_SEND, 1, 1, &part, 1);
+            for (int i = 0; i < 1000; i++)
+                turn(w);
+            check(next.done != 1);
+            return;
+        }
         meet(w, &w->meet->arrived, 2);
         check(finish(w, post(w, &next, HX_NET_SEND, 1, 2, &to, 1)) == 1);
     }
@@ -285,6 +305,26 @@ static void case_cancel_send(struct world *w)
         usleep(1000);
 }
 
+/* Who writes finds out that the other expects another length; that one waits, until its receive is cancelled. */
+static void case_mismatch_written(struct world *w)
+{
+    static uint8_t buffer[100000];
+    struct hx_segment part = {buffer, w->me == 0 ? 40000 : 8192};
+    struct hx_net_op op;
+
+    post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 1, &part, 1);
+    if (w->me == 0) {
+        check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(hx_last_detail(), " 40000 ") != NULL);
+        atomic_fetch_add(&w->meet->arrived, 1);
+    } else {
+        while (atomic_load(&w->meet->arrived) < 3)
+            turn(w);
+        check(op.done == 0);
+        ops->cancel(w->net, &op);
+        check(op.done < 0);
+    }
+}
+
 /* Each length on either side of those at which messages are sent otherwise; each by several match ids, and so by every
  * path. */
 static void case_mismatch(struct world *w)
@@ -295,6 +335,10 @@ static void case_mismatch(struct world *w)
     struct hx_net_op op;
     int cut;
 
+    if (w->net->write_bytes > 0) {
+        case_mismatch_written(w);
+        return;
+    }
     for (uint64_t i = 0; i < 32; i++) {
         struct hx_segment to = {buffer, lengths[i / 8][0]}, from = {buffer, lengths[i / 8][1]};
         if (w->me == 0) {
@@ -363,16 +407,16 @@ static void case_peer_dies(struct world *w)
 
 static const char *providers[] = {"net", "tcp;ofi_rxm", "sockets"};
 static size_t nproviders = 3;
-static int bounces = 2;
+static enum mode first_mode = PLAIN;
 
 static void everywhere(int n, void (*body)(struct world *))
 {
     for (size_t p = 0; p < nproviders; p++)
-        for (int bounce = 0; bounce < bounces; bounce++) {
-            int failed = job_run(providers[p], bounce, 0, n, body);
+        for (enum mode mode = first_mode; mode < MODES; mode++) {
+            static const char *const names[MODES] = {"", " with registered buffers", " with remote writes"};
+            int failed = job_run(providers[p], mode, 0, n, body);
             if (failed != 0)
-                fail_msg("%d of %d ranks failed over %s%s", failed, n, providers[p],
-                         bounce ? " with registered buffers" : "");
+                fail_msg("%d of %d ranks failed over %s%s", failed, n, providers[p], names[mode]);
         }
 }
 
@@ -434,9 +478,10 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    if (getenv("TEST_PROVIDER") != NULL) { /* that one only */
+    if (getenv("TEST_PROVIDER") != NULL) { /* that one only, which bounces whatever is asked for */
         providers[0] = getenv("TEST_PROVIDER");
-        nproviders = bounces = 1;
+        nproviders = 1;
+        first_mode = BOUNCED;
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

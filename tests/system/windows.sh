@@ -31,14 +31,17 @@ done
 job HX_SINGLE_COPY=0 -- -n 3 -- "$bench" allreduce --alloc --check --max 1M --factor 64 --iterations 2 --repetitions 2
 [ "$(counter window_bytes)" = 0 ] || fail "HX_SINGLE_COPY=0: $(counter window_bytes) bytes were read"
 
-# with EFA's demands: of long messages nothing is copied, but where one has several pieces (gather, scatter on lanes)
+# with EFA's demands: of long messages nothing is copied, but where one has several pieces (gather, scatter on lanes); nor where the
+# device writes them, as it then does
 for collective in $collectives scatter; do
-    for shape in "2 --nodes 2" "4 --nodes 2"; do
+    for form in "2 --nodes 2" "4 --nodes 2" "4 --nodes 2 HX_RDMA=16K EFA_RDMA=1"; do
+        rdma=${form#*s 2} shape=${form% HX*}
         # shellcheck disable=SC2086
-        job FI_PROVIDER_PATH="$top_builddir/tests/efa_provider/.libs" HX_PROVIDER=efa -- -n $shape -- "$windows" move "$collective"
-        sent=$(counter net_bytes_sent) bounced=$(counter net_bounced_bytes)
+        job FI_PROVIDER_PATH="$top_builddir/tests/efa_provider/.libs" HX_PROVIDER=efa $rdma -- -n $shape -- "$windows" move "$collective"
+        sent=$(counter net_bytes_sent) bounced=$(counter net_bounced_bytes) written=$(counter net_chunks_written)
+        [ -z "$rdma" ] && [ "$written" = 0 ] || [ "$written" -gt 20 ] || fail "$collective, $form: $written chunks were written"
         case $collective in gather | scatter) [ "$shape" = "2 --nodes 2" ] || continue ;; esac
-        [ "$sent" -gt 10000000 ] && [ "$bounced" -lt 10000 ] || fail "$collective, $shape: of $sent bytes sent $bounced were copied"
+        [ "$sent" -gt 10000000 ] && [ "$bounced" -lt 10000 ] || fail "$collective, $form: of $sent bytes sent $bounced were copied"
     done
 done
 
