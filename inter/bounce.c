@@ -94,7 +94,7 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
     size_t count = bytes / pool->slot_bytes;
     struct hx_slot_block *block;
 
-    if (pool->slot_bytes < 4096) { /* credits: a page or two */
+    if (pool->slot_bytes < 4096) { /* control: a page or two */
         bytes = 8192;
         count = bytes / pool->slot_bytes;
     }

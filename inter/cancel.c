@@ -29,7 +29,7 @@ static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
     (void)net;
     (void)arg;
     if (chunk->op != NULL)
-        chunk->op->done = -(int)HX_ERR_TRANSPORT;
+        chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)HX_ERR_TRANSPORT);
     chunk->op = NULL;
 }
 

@@ -81,21 +81,28 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         hx_recv_wait(net, edge, op);
 }
 
-/* A peer has written into memory that was offered to it, and tells which. */
+/* A peer has written where it was invited to, and tells which invitation it was. */
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
     struct hx_chunk *chunk = hx_chunk_numbered(net, number);
+    size_t bytes;
 
-    if (chunk != NULL && chunk->kind == HX_CHUNK_WINDOW)
-        recv_done(net, chunk, chunk->bytes);
-    else
-        hx_warn("%s reports a write to memory that was not offered (number %llu)", net->info->fabric_attr->prov_name,
+    if (chunk == NULL || chunk->kind != HX_CHUNK_WINDOW) {
+        hx_warn("%s reports a write that nobody was invited to (number %llu)", net->info->fabric_attr->prov_name,
                 (unsigned long long)number);
+    } else if (chunk->op != NULL) {
+        recv_done(net, chunk, chunk->bytes);
+    } else { /* cancelled */
+        net->recvs_in_flight--;
+        chunk->edge->recvs_in_flight--;
+        chunk_end(net, chunk, &bytes);
+    }
 }
 
 static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
     struct hx_chunk *chunk = entry->op_context;
+    size_t bytes;
 
     if (entry->flags & FI_REMOTE_WRITE) { /* FI_REMOTE_CQ_DATA some providers report to the writer too */
         write_arrived(net, entry->data);
@@ -104,7 +111,11 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
     case HX_CHUNK_RECV: recv_done(net, chunk, entry->len); break;
-    case HX_CHUNK_OFFER: hx_offer_arrived(net, chunk); break;
+    case HX_CHUNK_LISTEN: hx_invite_arrived(net, chunk); break;
+    case HX_CHUNK_INVITE:
+        chunk->path->rail->sends_in_flight--;
+        chunk_end(net, chunk, &bytes);
+        break;
     case HX_CHUNK_CREDIT:
         net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
@@ -146,39 +157,44 @@ static const char *error_meaning(const struct hx_net *net, const struct fi_cq_er
     }
 }
 
+static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *edge, const struct hx_rail *rail, int sending,
+                                const struct fi_cq_err_entry *error)
+{
+    char text[128] = "";
+    const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
+    int gone;
+    const char *meaning = error_meaning(net, error, &gone);
+
+    return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d over %s failed: %s; provider code %d, %s%s",
+                   sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
+                   fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+}
+
 static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_rail *rail = chunk->path->rail;
+    enum hx_chunk_kind kind = chunk->kind;
     struct hx_net_op *op;
     size_t bytes;
-    int gone;
-    const char *meaning = error_meaning(net, error, &gone);
 
-    if (chunk->kind == HX_CHUNK_SEND)
+    if (kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE)
         rail->sends_in_flight--;
     else
         net->recvs_in_flight--;
-    if (chunk->kind == HX_CHUNK_CREDIT)
+    if (kind == HX_CHUNK_CREDIT)
         chunk->flow->listening = 0;
-    if (chunk->kind == HX_CHUNK_OFFER)
-        edge->offer_listening = 0;
-    if (chunk->kind == HX_CHUNK_RECV)
+    if (kind == HX_CHUNK_LISTEN)
+        edge->invite_listening = 0;
+    if (kind == HX_CHUNK_RECV)
         edge->recvs_in_flight--;
-    op = chunk_end(net, chunk, &bytes);        /* first: hx_message_fail cancels what is still in flight */
-    if (op != NULL && hx_op_status(op) == 0) { /* else we have cancelled it */
-        char text[128] = "";
-        const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
-        hx_status_t status = gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT;
-
-        hx_fail(status, "%s rank %d over %s failed: %s; provider code %d, %s%s",
-                op->direction == HX_NET_SEND ? "sending to" : "receiving from", edge->peer,
-                net->info->fabric_attr->prov_name, fi_strerror(error->err), error->prov_errno, what != NULL ? what : "",
-                meaning);
-        hx_message_fail(net, op, status);
-    }
+    op = chunk_end(net, chunk, &bytes);      /* first: hx_message_fail cancels what is still in flight */
+    if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
+        hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
     if (op != NULL)
         hx_message_advance(net, op, bytes);
+    if ((kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge))
+        hx_writes_fail(net, edge, failure_tell(net, edge, rail, kind == HX_CHUNK_INVITE, error));
 }
 
 /* Returns whether it was news: that there are no early messages is not. */

@@ -85,6 +85,8 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
     int rc;
 
+    if (rail->info->caps & FI_RMA) /* writes use none of the device's receives */
+        attr.size += rail->info->rx_attr->size;
     attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
     rail->wait_fd = -1;
     rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
@@ -145,7 +147,7 @@ static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
         status = rail_open(net, &net->rails[i]);
     for (int i = 0; status == HX_SUCCESS && native && i < net->nrails; i++)
         native = hx_writes_are_native(&net->rails[i]);
-    net->write_bytes = native ? write_bytes : 0;
+    net->write_bytes = native && net->register_local ? write_bytes : 0;
     return status;
 }
 
@@ -275,7 +277,7 @@ static int rail_may_wait(const struct hx_rail *rail)
 
 static int net_arm(struct hx_net *net)
 {
-    if (net->broken || hx_events_read(net) != 0)
+    if (net->broken || net->breaking || hx_events_read(net) != 0)
         return 1;
     for (int i = 0; i < net->nrails; i++)
         if (!rail_may_wait(&net->rails[i]))
@@ -352,7 +354,7 @@ static void net_close(struct hx_net *net, int orderly)
         if (net->edges[i] != NULL) {
             hx_early_close(net->edges[i]);
             hx_flows_close(net->edges[i]);
-            hx_offers_close(net->edges[i]);
+            hx_invites_close(net->edges[i]);
             free(net->edges[i]);
         }
     free(net->edges);

@@ -68,8 +68,9 @@ enum hx_chunk_kind {
     HX_CHUNK_FREE,
     HX_CHUNK_SEND,
     HX_CHUNK_RECV,
-    HX_CHUNK_WINDOW, /* a receive that the peer writes: offered to it, not posted */
-    HX_CHUNK_OFFER,  /* a receive of the peer's next offer */
+    HX_CHUNK_WINDOW, /* a receive that the peer writes: it is invited to, nothing is posted */
+    HX_CHUNK_INVITE, /* that invitation */
+    HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
     HX_CHUNK_CREDIT,
     HX_CHUNK_PEEK,
     HX_CHUNK_EARLY
@@ -95,7 +96,7 @@ struct hx_chunk {
 
 struct hx_chunk_block;
 struct hx_region; /* region.c */
-struct hx_offer;  /* write.c */
+struct hx_invite; /* write.c */
 
 struct hx_op_queue {
     struct hx_net_op *head, *tail;
@@ -146,13 +147,13 @@ struct hx_edge {
     struct hx_flow *flows;       /* list, the last used first */
     size_t write_bytes;          /* messages of as many and more are written; 0: none */
     struct hx_op_queue writes;   /* sends of which not all is written */
-    struct hx_offer *offers;     /* list, in order of arrival: what could not be written yet */
-    struct hx_slot *offer_slot;  /* where the next arrives; NULL until there was something to be written */
-    int offer_listening;         /* a receive is posted on it */
+    struct hx_invite *invites;    /* list, in order of arrival: what could not be written yet */
+    struct hx_slot *invite_slot;  /* where the next arrives; NULL until there was something to be written */
+    int invite_listening;         /* a receive is posted on it */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
-    struct hx_path paths[]; /* the first: for credits */
+    struct hx_path paths[]; /* the first: for credits and invitations */
 };
 
 struct hx_net {
@@ -265,7 +266,7 @@ void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
-/* A request for the chunk at offset, its send or receive to be posted on *buffer: the message's own memory, or a slot. NULL: no memory now. */
+/* A request for the chunk at offset, to be posted on *buffer: the message's own memory, or a slot. NULL: no memory now. */
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
                                size_t bytes, void **buffer);
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
@@ -273,12 +274,16 @@ void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not po
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
 
 /* write.c */
-int hx_writes_ask(struct hx_rail *rail);          /* before it is opened. Returns whether its provider has writes */
+int hx_writes_ask(struct hx_rail *rail); /* before it is opened. Returns whether its provider has writes */
 int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
-ssize_t hx_offer_send(struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer); /* 0, or what libfabric says */
-void hx_offer_arrived(struct hx_net *net, struct hx_chunk *chunk);
+/* Have the peer write this chunk to buffer. 0, or what libfabric says. */
+ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer);
+void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk);
 int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
-void hx_offers_close(struct hx_edge *edge);
+/* Invitations do not come through: do messages wait for their peer's, or for what these invite to? Then they fail. */
+int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge);
+void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status);
+void hx_invites_close(struct hx_edge *edge);
 
 /* early.c */
 void hx_early_seek(struct hx_net *net);

@@ -6,6 +6,7 @@
  */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/probe.h"
 #include "stripe.h"
 
@@ -80,10 +81,18 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
 
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
-    if (chunk->op == op && chunk->kind == HX_CHUNK_WINDOW)
-        net->breaking = 1; /* the peer may write into it at any time */
-    else if (chunk->op == op)
+    if (chunk->op != op)
+        return;
+    if (chunk->kind != HX_CHUNK_WINDOW) {
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+    } else if (chunk->slot != NULL) { /* the peer may yet write into it: nobody will look there */
+        chunk->op = NULL;
+        hx_message_advance(net, op, chunk->bytes);
+    } else {
+        if (!net->breaking)
+            hx_warn("rank %d may write into memory that rank %d takes back: the endpoint is closed", chunk->edge->peer, net->rank);
+        net->breaking = 1;
+    }
 }
 
 /* Where a message waits for its turn. (A large one's flow exists from its post on.) */
@@ -256,10 +265,10 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     return 0;
 }
 
-static ssize_t chunk_receive(struct hx_edge *edge, struct hx_chunk *chunk, void *buffer)
+static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, void *buffer)
 {
     if (chunk->kind == HX_CHUNK_WINDOW)
-        return hx_offer_send(edge, chunk, buffer);
+        return hx_invite_send(net, edge, chunk, buffer);
     return fi_trecv(chunk->path->rail->ep, buffer, chunk->bytes, hx_descriptor(chunk->registration), chunk->path->addr, chunk->tag, 0,
                     &chunk->context);
 }
@@ -284,12 +293,12 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = chunk_receive(edge, chunk, buffer);
+        rc = chunk_receive(net, edge, chunk, buffer);
         if (rc != 0) {
             hx_chunk_drop(net, chunk);
             return hx_chunk_refused(net, used, op, rc);
         }
-        path->rail->unread = 1;
+        used->rail->unread = 1;
         net->recvs_in_flight++;
         edge->recvs_in_flight++;
         op->posted_bytes += bytes;
@@ -371,14 +380,13 @@ static int flow_retry(struct hx_net *net, struct hx_edge *edge, struct hx_flow *
 static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 {
     struct hx_net_op *op;
-    int rc;
+    int rc, writes;
 
     for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
         if ((flow->credit_slot != NULL && hx_credit_listen(net, edge, flow) != 0) ||
             (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0))
             return -FI_EAGAIN;
-    if (hx_writes_continue(net, edge) != 0)
-        return -FI_EAGAIN;
+    writes = hx_writes_continue(net, edge);
     while ((op = edge->recvs.head) != NULL) {
         rc = hx_recv_continue(net, edge, op);
         if (rc != 0)
@@ -400,7 +408,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
         if ((rc = flow_retry(net, edge, flow)) != 0)
             return rc;
     }
-    return 0;
+    return writes;
 }
 
 void hx_edges_retry(struct hx_net *net)

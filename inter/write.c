@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote writes: where a device writes into another's memory by itself, a long message needs neither a receive posted
- * for each chunk nor, on EFA, a copy by the receiver's processor.
+ * Remote writes: where a device writes into another's memory by itself, the processor of a long message's receiver has
+ * nothing to match and, on EFA, nothing to copy.
  *
- *     receiver                                           sender
- *     a chunk of a receive is posted  --- offer --->     kept until its message is posted
- *     that chunk has arrived          <--- write ---     the chunk, with the number in the offer as immediate data
+ *     receiver                                            sender
+ *     a chunk of a receive is to come  --- invite --->    kept until its message is posted
+ *     that chunk has come              <--- write ---     the chunk, with the invitation's number as immediate data
  *
- * An offer tells where the chunk may be written. It is injected under one tag of the edge. No write needs a credit:
- * what has been offered has its place. Nor does a message wait for another one's offers, since each is served when both
- * it and its message are there, in whatever order they come. What was offered cannot be taken back but by closing the
- * endpoint.
+ * An invitation tells where the chunk may be written; all of an edge's have one tag. No write needs a credit: what is
+ * invited has its place. Nor does a message wait for those to another, since each is followed when both it and its
+ * message are there, in whatever order they come. None can be taken back: a write that nobody waits for any more ends
+ * in a bounce buffer, or the endpoint has to be closed.
+ *
+ * The sender finds out where the ends expect other lengths; but where only one of these is written, both wait.
  */
 #include "fabric.h"
 #include "runtime/error.h"
@@ -19,49 +21,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OFFER_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS | 1) /* 0 is a credit's */
-#define LENGTH_BITS (64 - HX_MATCH_BITS)
+#define INVITE_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS | 1) /* 0 is a credit's */
 
-struct offer { /* as it is sent: what every provider injects that has remote writes */
-    uint64_t message; /* match id << LENGTH_BITS | length of the message modulo 2^LENGTH_BITS */
+struct invite { /* as it is sent */
+    uint64_t match, total_bytes, chunk; /* chunk: which of the message */
     uint64_t address, key;
-    uint32_t number; /* of the receiver's request */
-    uint32_t chunk;  /* of the message */
+    uint64_t number; /* of the receiver's request: 32 bits */
 };
 
-struct hx_offer {
-    struct hx_offer *next;
-    struct offer offer;
+struct hx_invite {
+    struct hx_invite *next;
+    struct invite invite;
 };
 
 /* ---- does the device write? */
 
 int hx_writes_ask(struct hx_rail *rail)
 {
-    struct fi_info *hints = fi_dupinfo(rail->info), *list = NULL;
-    int found;
+    struct fi_info *hints, *list = NULL, *found = NULL;
 
+    if (strcmp(rail->info->fabric_attr->prov_name, "efa") != 0 && hx_fabric_test.write_bytes == 0)
+        return 0;
+    hints = fi_dupinfo(rail->info);
     if (hints == NULL)
         return 0;
     hints->caps |= FI_RMA;
     hints->tx_attr->caps = hints->rx_attr->caps = 0; /* all that this takes */
-    found = fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list) == 0 ||
-            fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list) == 0;
+    if (fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list) == 0 ||
+        fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list) == 0) {
+        if (list->domain_attr->cq_data_size >= sizeof(uint32_t))
+            found = fi_dupinfo(list);
+        fi_freeinfo(list);
+    }
     fi_freeinfo(hints);
-    if (!found)
-        return 0;
-    hints = list->domain_attr->cq_data_size >= sizeof(uint32_t) && list->tx_attr->inject_size >= sizeof(struct offer)
-                ? fi_dupinfo(list)
-                : NULL;
-    fi_freeinfo(list);
-    if (hints == NULL)
+    if (found == NULL)
         return 0;
     fi_freeinfo(rail->info);
-    rail->info = hints;
+    rail->info = found;
     return 1;
 }
 
-/* An EFA device without them, or a libfabric that does not know the question, has writes that the target's processor does. */
+/* An EFA device without them, or a libfabric that does not know the question, has writes that the target's processor
+ * does. Until 1.20 those of the device could be lost where a receiver was not ready. */
 int hx_writes_are_native(const struct hx_rail *rail)
 {
     const int emulated_write = -(0xefa << 16) + 2; /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
@@ -70,27 +71,47 @@ int hx_writes_are_native(const struct hx_rail *rail)
 
     if (hx_fabric_test.write_bytes > 0)
         return 1;
-    return strcmp(rail->info->fabric_attr->prov_name, "efa") == 0 &&
+    return FI_VERSION_GE(rail->info->fabric_attr->prov_version, FI_VERSION(120, 0)) &&
            fi_getopt(&rail->ep->fid, FI_OPT_ENDPOINT, emulated_write, &emulated, &bytes) == 0 && !emulated;
 }
 
 /* ---- the receiver */
 
-static uint64_t message_of(const struct hx_net_op *op)
+ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
 {
-    return op->match << LENGTH_BITS | (op->total_bytes & ((UINT64_C(1) << LENGTH_BITS) - 1));
-}
-
-ssize_t hx_offer_send(struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
-{
-    const struct hx_path *path = &edge->paths[0];
+    struct hx_path *path = &edge->paths[0];
     const struct hx_registration *to = chunk->registration;
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
-    struct offer offer = {.message = message_of(chunk->op), .key = fi_mr_key(to->mr), .number = chunk->number,
-                          .chunk = (uint32_t)(chunk->offset / chunk->op->chunk_bytes)};
+    struct hx_chunk *request;
+    struct invite *invite;
+    ssize_t rc;
 
-    offer.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    return fi_tinject(path->rail->ep, &offer, sizeof(offer), path->addr, OFFER_TAG);
+    if (path->rail->sends_in_flight >= net->send_limit || (request = hx_chunk_alloc(net)) == NULL)
+        return -FI_EAGAIN;
+    request->slot = hx_slot_alloc(net, path->rail, sizeof(*invite));
+    if (request->slot == NULL) {
+        hx_chunk_release(net, request);
+        return -FI_EAGAIN;
+    }
+    invite = request->slot->base;
+    *invite = (struct invite){.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
+                              .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
+                              .number = chunk->number};
+    invite->address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
+    request->kind = HX_CHUNK_INVITE;
+    request->op = NULL;
+    request->edge = edge;
+    request->path = path;
+    request->bytes = sizeof(*invite);
+    rc = fi_tsend(path->rail->ep, invite, sizeof(*invite), hx_descriptor(request->slot->registration), path->addr,
+                  INVITE_TAG, &request->context);
+    if (rc != 0) {
+        hx_slot_release(path->rail, request->slot, sizeof(*invite));
+        hx_chunk_release(net, request);
+        return rc;
+    }
+    path->rail->sends_in_flight++;
+    return 0;
 }
 
 /* ---- the sender */
@@ -100,31 +121,31 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
     struct hx_path *path = &edge->paths[0];
     struct hx_chunk *chunk;
 
-    if (edge->offer_slot == NULL)
-        edge->offer_slot = hx_slot_alloc(net, path->rail, sizeof(struct offer));
-    chunk = edge->offer_slot == NULL || hx_path_is_refused(path) ? NULL : hx_chunk_alloc(net);
+    if (edge->invite_slot == NULL)
+        edge->invite_slot = hx_slot_alloc(net, path->rail, sizeof(struct invite));
+    chunk = edge->invite_slot == NULL || hx_path_is_refused(path) ? NULL : hx_chunk_alloc(net);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    chunk->kind = HX_CHUNK_OFFER;
+    chunk->kind = HX_CHUNK_LISTEN;
     chunk->edge = edge;
     chunk->path = path;
     chunk->op = NULL;
     chunk->slot = NULL;
-    if (fi_trecv(path->rail->ep, edge->offer_slot->base, sizeof(struct offer),
-                 hx_descriptor(edge->offer_slot->registration), path->addr, OFFER_TAG, 0, &chunk->context) != 0) {
+    if (fi_trecv(path->rail->ep, edge->invite_slot->base, sizeof(struct invite),
+                 hx_descriptor(edge->invite_slot->registration), path->addr, INVITE_TAG, 0, &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
         hx_path_refuse(path);
         return -FI_EAGAIN;
     }
     path->rail->unread = 1;
     net->recvs_in_flight++;
-    edge->offer_listening = 1;
+    edge->invite_listening = 1;
     return 0;
 }
 
-static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct offer *offer)
+static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct invite *invite)
 {
-    size_t offset = (size_t)offer->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
+    size_t offset = invite->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
     struct hx_path *path = hx_chunk_path(edge, op, offset);
     struct hx_chunk *chunk;
     void *buffer;
@@ -133,8 +154,8 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     if (hx_path_is_refused(path) || path->rail->sends_in_flight >= net->send_limit ||
         (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &buffer)) == NULL)
         return -FI_EAGAIN;
-    rc = fi_writedata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), offer->number, path->addr,
-                      offer->address, offer->key, &chunk->context);
+    rc = fi_writedata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,
+                      invite->address, invite->key, &chunk->context);
     if (rc != 0) {
         hx_chunk_drop(net, chunk);
         return hx_chunk_refused(net, path, op, rc);
@@ -149,83 +170,117 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     return 0;
 }
 
-enum { SERVED = 1 };
+enum { FOLLOWED = 1 };
 
-/* SERVED; 0: its message is yet to be posted; -FI_EAGAIN. */
-static int offer_serve(struct hx_net *net, struct hx_edge *edge, const struct offer *offer)
+/* FOLLOWED; 0: its message is yet to be posted; -FI_EAGAIN. */
+static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
 {
     struct hx_net_op *op = edge->writes.head;
     int rc;
 
-    while (op != NULL && op->match != offer->message >> LENGTH_BITS)
+    while (op != NULL && op->match != invite->match)
         op = op->next;
     if (op == NULL)
         return 0;
-    if (offer->message != message_of(op) || offer->chunk > (op->total_bytes - 1) / op->chunk_bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d expects a message of another length than the %zu bytes that rank %d sends (match id %#llx)",
-                edge->peer, op->total_bytes, net->rank, (unsigned long long)op->match);
+    if (invite->total_bytes != op->total_bytes) {
+        hx_fail(HX_ERR_TRANSPORT, "rank %d sends %zu bytes where rank %d expects %llu (match id %#llx)", net->rank,
+                op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_TRANSPORT);
-        return SERVED;
+        return FOLLOWED;
     }
-    rc = chunk_write(net, edge, op, offer);
-    return rc != 0 ? rc : SERVED;
+    rc = chunk_write(net, edge, op, invite);
+    return rc != 0 ? rc : FOLLOWED;
 }
 
-static void offer_keep(struct hx_net *net, struct hx_edge *edge, const struct offer *offer)
+static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
 {
-    struct hx_offer **end = &edge->offers, *kept = malloc(sizeof(*kept));
+    struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
 
     if (kept == NULL) {
         hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", edge->peer);
         net->breaking = 1; /* it would wait for ever */
         return;
     }
-    *kept = (struct hx_offer){NULL, *offer};
+    *kept = (struct hx_invite){NULL, *invite};
     while (*end != NULL)
         end = &(*end)->next;
     *end = kept;
 }
 
-void hx_offer_arrived(struct hx_net *net, struct hx_chunk *chunk)
+void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk)
 {
     struct hx_edge *edge = chunk->edge;
-    struct offer offer;
+    struct invite invite;
     int rc;
 
-    memcpy(&offer, edge->offer_slot->base, sizeof(offer));
+    memcpy(&invite, edge->invite_slot->base, sizeof(invite));
     net->recvs_in_flight--;
-    edge->offer_listening = 0;
+    edge->invite_listening = 0;
     hx_chunk_release(net, chunk);
-    rc = offer_serve(net, edge, &offer);
-    if (rc != SERVED)
-        offer_keep(net, edge, &offer);
+    rc = invite_follow(net, edge, &invite);
+    if (rc != FOLLOWED)
+        invite_keep(net, edge, &invite);
     if (listen_post(net, edge) != 0 || rc < 0)
         hx_edge_activate(net, edge);
 }
 
 int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
 {
-    struct hx_offer **link = &edge->offers, *kept;
+    struct hx_invite **link = &edge->invites, *kept;
+    int again = 0;
 
-    if ((edge->writes.head != NULL || edge->offer_slot != NULL) && !edge->offer_listening && listen_post(net, edge) != 0)
-        return -FI_EAGAIN;
+    if ((edge->writes.head != NULL || edge->invite_slot != NULL) && !edge->invite_listening)
+        again = listen_post(net, edge);
     while (edge->writes.head != NULL && (kept = *link) != NULL) {
-        int rc = offer_serve(net, edge, &kept->offer);
-        if (rc < 0)
-            return rc;
-        if (rc == SERVED) {
+        int rc = invite_follow(net, edge, &kept->invite);
+        if (rc == FOLLOWED) {
             *link = kept->next;
             free(kept);
-        } else {
-            link = &kept->next;
+            continue;
         }
+        link = &kept->next;
+        again = rc < 0 ? rc : again;
     }
-    return 0;
+    return again;
 }
 
-void hx_offers_close(struct hx_edge *edge)
+/* ---- ends */
+
+struct edge_failure {
+    const struct hx_edge *edge;
+    hx_status_t status; /* HX_SUCCESS: only count */
+    int windows;
+};
+
+static void window_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
-    for (struct hx_offer *kept = edge->offers, *next; kept != NULL; kept = next) {
+    struct edge_failure *failure = arg;
+
+    if (chunk->kind != HX_CHUNK_WINDOW || chunk->edge != failure->edge || chunk->op == NULL)
+        return;
+    failure->windows++;
+    if (failure->status != HX_SUCCESS)
+        hx_message_fail(net, chunk->op, failure->status);
+}
+
+int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge)
+{
+    struct edge_failure none = {edge, HX_SUCCESS, 0};
+
+    hx_chunks_visit(net, window_fail, &none);
+    return edge->writes.head != NULL || none.windows > 0;
+}
+
+void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
+{
+    while (edge->writes.head != NULL)
+        hx_message_fail(net, edge->writes.head, status);
+    hx_chunks_visit(net, window_fail, &(struct edge_failure){edge, status, 0});
+}
+
+void hx_invites_close(struct hx_edge *edge)
+{
+    for (struct hx_invite *kept = edge->invites, *next; kept != NULL; kept = next) {
         next = kept->next;
         free(kept);
     }

@@ -35,6 +35,10 @@ for nics in 2 4; do
     draw 6 3,1,2 $((11 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics
     draw 2 2 $((10 + nics)) HX_PROVIDER=efa EFA_WORST=all EFA_NICS=$nics EFA_RDMA=1 HX_RDMA=1
 done
+# devices of two kinds: rank 0's alone has remote writes
+one=(sh -c '[ "$HX_RANK" != 0 ] || export EFA_RDMA=1; exec "$@"' sh)
+HX_PROVIDER=efa EFA_WORST=all EFA_SEED=1 HX_RDMA=1 timeout 280 "$run" -n 3 --nodes 3 -- "${one[@]}" "$here/comms" 1 "$operations" \
+    >"$tmp/out" 2>"$tmp/err" && grep -q "no difference" "$tmp/out" || fail "devices of two kinds: $(tail -n 3 "$tmp/err")"
 for provider in net 'tcp;ofi_rxm' sockets efa; do
     draw 2 2 "$seed" HX_PROVIDER="$provider"
     draw 6 3,1,2 $((seed + 1)) HX_PROVIDER="$provider"

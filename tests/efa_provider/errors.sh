@@ -28,6 +28,13 @@ told 14@300 "$dead" "provider code 14, Remote unknown peer (the peer's process h
 told 15@300 "$dead" "provider code 15, Unreachable remote (the peer is silent or unreachable"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
 told queue@300 "$transport" "efa endpoint of rank 1 on rdmap0s6-rdm failed"
+# of remote writes, and of the invitations to them
+export EFA_RDMA=1 HX_RDMA=1
+for at in 300 301 302 303; do
+    told 9@$at "$dead" "provider code 9, Remote aborted (the peer's process has gone)"
+    told 10@$at "$transport" "provider code 10, Receiver not ready (the receiver was not ready for too long)"
+done
+unset EFA_RDMA HX_RDMA
 
 # too little locked memory ends the start
 ! EFA_MEMLOCK=64 timeout 20 "$run" -n 2 --nodes 2 -- bash -c 'ulimit -l 64; exec "$0" loop' "$here/actor" >"$tmp/out" 2>"$tmp/err" ||

@@ -35,18 +35,19 @@ EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv/s/chunk->p
 caught "no limit of sends" message.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
-caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
+HX_RDMA=0 caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
 caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
 caught "registrations closed before the endpoint" endpoint.c \
     's/^        drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
 # by remote writes
 export EFA_RDMA=1 HX_RDMA=1
-caught "an offer that is forgotten" write.c 's/offer_keep(net, edge, &offer);/;/' 'HX_ERR_TIMEOUT'
-caught "an offer for another chunk" write.c 's/\.chunk = .*};/.chunk = 0};/' 'element|differ|HX_ERR_TIMEOUT'
-caught "another request's number" write.c 's/\.number = chunk->number/& + 1/' 'not offered|element|differ|HX_ERR_TIMEOUT'
-caught "another message's offer" write.c '/while (op != NULL && op->match/,/next;/d' 'another length|element|differ|HX_ERR_TIMEOUT'
+caught "an invitation that is forgotten" write.c 's/invite_keep(net, edge, &invite);/;/' 'HX_ERR_TIMEOUT'
+caught "an invitation for another chunk" write.c 's/\.chunk = chunk->offset.*, \.key/.chunk = 0, .key/' 'element|differ|HX_ERR_TIMEOUT'
+caught "no second try" write.c 's/hx_edge_activate(net, edge);/;/' 'HX_ERR_TIMEOUT'
+caught "another request's number" write.c 's/\.number = chunk->number/& + 1/' 'nobody was invited|element|differ|HX_ERR_TIMEOUT'
+caught "another message's invitation" write.c '/while (op != NULL && op->match/,/next;/d' 'expects|element|differ|HX_ERR_TIMEOUT'
 HX_RDMA=500 caught "buffer overwritten while it is written" write.c \
-    's/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
+    '/^static int chunk_write/,/^}/s/path->rail->sends_in_flight++;/& __builtin_memset(buffer, 0, bytes);/' 'element|differ'
 caught "no descriptor when writing" write.c '/fi_writedata/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "memory not open to writes" bounce.c 's/FI_WRITE | FI_REMOTE_WRITE/FI_WRITE/' 'efa contract: remote'
 caught "no limit of writes" write.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
