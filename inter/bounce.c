@@ -182,6 +182,20 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
     return chunk;
 }
 
+struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path)
+{
+    struct hx_chunk *chunk = hx_chunk_alloc(net);
+
+    if (chunk == NULL)
+        return NULL;
+    chunk->kind = kind;
+    chunk->edge = edge;
+    chunk->path = path;
+    chunk->op = NULL;
+    chunk->slot = NULL;
+    return chunk;
+}
+
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
 {
     chunk->kind = HX_CHUNK_FREE;

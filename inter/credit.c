@@ -37,17 +37,12 @@ void hx_flows_close(struct hx_edge *edge)
 static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = hx_path_is_refused(path) ? NULL : hx_chunk_alloc(net);
+    struct hx_chunk *chunk = hx_path_is_refused(path) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
     ssize_t rc;
 
     if (chunk == NULL)
         return -FI_EAGAIN;
-    chunk->kind = HX_CHUNK_CREDIT;
-    chunk->edge = edge;
-    chunk->path = path;
     chunk->flow = flow;
-    chunk->op = NULL;
-    chunk->slot = NULL;
     rc = fi_trecv(path->rail->ep, flow->credit_slot->base, sizeof(uint64_t),
                   hx_descriptor(flow->credit_slot->registration), path->addr, hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {

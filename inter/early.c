@@ -19,16 +19,11 @@ struct hx_early {
 
 static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
 {
-    struct hx_chunk *chunk = hx_chunk_alloc(net);
+    struct hx_chunk *chunk = hx_control_alloc(net, HX_CHUNK_PEEK, edge, path);
     struct fi_msg_tagged any = {.addr = path->addr, .ignore = ~UINT64_C(0)};
 
     if (chunk == NULL)
         return;
-    chunk->kind = HX_CHUNK_PEEK;
-    chunk->edge = edge;
-    chunk->path = path;
-    chunk->op = NULL;
-    chunk->slot = NULL;
     any.context = &chunk->context;
     if (fi_trecvmsg(path->rail->ep, &any, FI_PEEK) == 0)
         path->peeking = path->rail->unread = 1;

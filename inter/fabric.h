@@ -236,6 +236,8 @@ int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
+/* A request of no message. */
+struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */

@@ -86,7 +86,7 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     struct invite *invite;
     ssize_t rc;
 
-    if (path->rail->sends_in_flight >= net->send_limit || (request = hx_chunk_alloc(net)) == NULL)
+    if (path->rail->sends_in_flight >= net->send_limit || (request = hx_control_alloc(net, HX_CHUNK_INVITE, edge, path)) == NULL)
         return -FI_EAGAIN;
     request->slot = hx_slot_alloc(net, path->rail, sizeof(*invite));
     if (request->slot == NULL) {
@@ -98,10 +98,6 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
                               .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
                               .number = chunk->number};
     invite->address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    request->kind = HX_CHUNK_INVITE;
-    request->op = NULL;
-    request->edge = edge;
-    request->path = path;
     request->bytes = sizeof(*invite);
     rc = fi_tsend(path->rail->ep, invite, sizeof(*invite), hx_descriptor(request->slot->registration), path->addr,
                   INVITE_TAG, &request->context);
@@ -123,14 +119,9 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
 
     if (edge->invite_slot == NULL)
         edge->invite_slot = hx_slot_alloc(net, path->rail, sizeof(struct invite));
-    chunk = edge->invite_slot == NULL || hx_path_is_refused(path) ? NULL : hx_chunk_alloc(net);
+    chunk = edge->invite_slot == NULL || hx_path_is_refused(path) ? NULL : hx_control_alloc(net, HX_CHUNK_LISTEN, edge, path);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    chunk->kind = HX_CHUNK_LISTEN;
-    chunk->edge = edge;
-    chunk->path = path;
-    chunk->op = NULL;
-    chunk->slot = NULL;
     if (fi_trecv(path->rail->ep, edge->invite_slot->base, sizeof(struct invite),
                  hx_descriptor(edge->invite_slot->registration), path->addr, INVITE_TAG, 0, &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
