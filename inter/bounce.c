@@ -209,9 +209,7 @@ struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number)
 
     while (block != NULL && number < block->first)
         block = block->next;
-    if (block == NULL || number - block->first >= CHUNKS_PER_BLOCK || block->chunks[number - block->first].kind == HX_CHUNK_FREE)
-        return NULL;
-    return &block->chunks[number - block->first];
+    return block != NULL && number - block->first < CHUNKS_PER_BLOCK ? &block->chunks[number - block->first] : NULL;
 }
 
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)

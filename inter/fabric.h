@@ -147,9 +147,9 @@ struct hx_edge {
     struct hx_flow *flows;       /* list, the last used first */
     size_t write_bytes;          /* messages of as many and more are written; 0: none */
     struct hx_op_queue writes;   /* sends of which not all is written */
-    struct hx_invite *invites;    /* list, in order of arrival: what could not be written yet */
-    struct hx_slot *invite_slot;  /* where the next arrives; NULL until there was something to be written */
-    int invite_listening;         /* a receive is posted on it */
+    struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
+    struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
+    int invite_listening;        /* a receive is posted on it */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
@@ -182,8 +182,8 @@ struct hx_net {
 
 /* Switches for tests only; all zero in a real run. */
 struct hx_fabric_test {
-    int register_local;  /* act as if the provider had asked for FI_MR_LOCAL */
-    size_t write_bytes;  /* write messages from this length on, whoever moves them */
+    int register_local; /* act as if the provider had asked for FI_MR_LOCAL */
+    size_t write_bytes; /* write messages from this length on, whoever moves them */
 };
 extern struct hx_fabric_test hx_fabric_test;
 
@@ -242,7 +242,7 @@ void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
 void hx_bounce_close(struct hx_net *net);
-struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /* NULL: none in use */
+struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /* NULL: there is none */
 int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out); /* 0, or what libfabric says */
 /* Copy between the message's segments at offset and flat memory. */
 void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);

@@ -81,8 +81,6 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
     ep->cq->unread++;
 }
 
-/* ---- reading */
-
 void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t bytes)
 {
     struct efa_op *told = calloc(1, sizeof(*told));
@@ -95,6 +93,8 @@ void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t byte
     efa_list_add(&ep->cq->done, told);
     ep->cq->unread++;
 }
+
+/* ---- reading */
 
 static uint64_t flags_of(const struct efa_op *op)
 {
