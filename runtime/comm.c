@@ -73,7 +73,7 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
 {
     const struct hx_world *world = comm->world;
     const struct hx_shared *shared = world->shared;
-    int *nodes = malloc((size_t)n * sizeof(int)), row = 0;
+    int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
     comm->size = n;
     comm->ranks = malloc((size_t)n * sizeof(int));
@@ -86,6 +86,8 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     for (int i = 0; i < n; i++) {
         comm->ranks[i] = ranks ? ranks[i] : i;
         nodes[i] = shared->table[comm->ranks[i]].node;
+        for (int k = 0; k < HX_SHAPE_LEVELS; k++)
+            nodes[n + i * HX_SHAPE_LEVELS + k] = shared->table[comm->ranks[i]].place[k];
         if (nodes[i] != shared->table[world->rank].node)
             continue;
         for (row = 0; shared->ranks[row] != comm->ranks[i];)
@@ -97,9 +99,9 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
         comm->local_ranks[comm->local_n] = i;
         comm->rows[comm->local_n++] = row;
     }
-    comm->shape = hx_shape_from_nodes(nodes, n);
+    int made = (comm->shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(comm->shape, nodes + n, HX_SHAPE_LEVELS) == 0;
     free(nodes);
-    if (comm->shape && (!ranks || hx_shape_inherit_ring(comm->shape, world->comms->shape, ranks) == 0))
+    if (made && (!ranks || hx_shape_inherit_ring(comm->shape, world->comms->shape, ranks) == 0))
         return HX_SUCCESS;
     return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }

@@ -22,11 +22,12 @@
 #ifndef HX_NODE_H
 #define HX_NODE_H
 #include "error.h"
+#include "topo/shape.h"
 #include <stdatomic.h>
 #include <stdint.h>
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
-#define HX_NODE_FLAGS 12  /* flags of one plan */
+#define HX_NODE_FLAGS 16  /* flags of one plan */
 #define HX_INLINE_BYTES 56
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
@@ -97,7 +98,7 @@ struct hx_node_header {
 
 struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up */
     int32_t node;
-    int16_t socket, numa; /* where the rank runs, of this node's only; -1: not in one only */
+    int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };

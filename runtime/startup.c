@@ -64,8 +64,8 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
     if (world->rank != 0)
         return;
     hx_shape_format(comm->shape, shape, sizeof(shape));
-    hx_info("%d ranks on %d nodes (%s), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
-            comm->shape->nnodes, shape, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
+    hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
+            comm->shape->nnodes, shape, comm->shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
     hx_info("shared segment of %d ranks: %.1f MiB for each context, touched as used: 2 banks of %zu KiB of slots per rank, "
             "rings of %d x %zu bytes", shared->n, (double)shared->channel_bytes / 1048576, shared->bank_bytes / 1024,
             HX_RING_ENTRIES, shared->ring_chunk_bytes);
@@ -73,8 +73,15 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
         hx_info("network: %s", hx_registry.net->describe(world->net));
 }
 
-/* Which of the nodes that HX_NODES emulates this rank is on; 0 without. */
-static int emulated_node(const struct hx_world *world, struct hx_failure *failure)
+/* In this node, counted from 0; -1: there is no such level. */
+static int emulated_domain(const struct hx_shape *shape, int level, int rank)
+{
+    int lowest = hx_shape_member(shape, shape->node_of[rank], 0);
+    return level < shape->nlevels ? hx_shape_domain(shape, level, rank) - hx_shape_domain(shape, level, lowest) : -1;
+}
+
+/* Which of the nodes that HX_NODES emulates this rank is on; 0 without. If it tells domains, the rank's place is there too. */
+static int emulated_node(const struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
 {
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_shape *shape;
@@ -86,6 +93,11 @@ static int emulated_node(const struct hx_world *world, struct hx_failure *failur
         node = shape->node_of[world->rank];
     else
         hx_failure_keep(failure, world->rank, hx_fail(HX_ERR_ENV, "HX_NODES=%s: %s", world->env->nodes, error));
+    if (shape && shape->nlevels) {
+        place->socket = emulated_domain(shape, 0, world->rank);
+        place->numa = emulated_domain(shape, 1, world->rank);
+        place->l3 = emulated_domain(shape, 2, world->rank);
+    }
     hx_shape_free(shape);
     return node;
 }
@@ -108,7 +120,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
-    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, failure), secret, &unjoined);
+    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret, &unjoined);
     if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
     return hx_world_exchange(world, place, failure);

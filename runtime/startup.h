@@ -13,6 +13,11 @@ hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
+struct hx_rank_head { /* what a node's leader tells of each of its ranks at fence 3; its address follows */
+    int32_t rank, address_bytes;
+    int16_t place[HX_SHAPE_LEVELS], unused;
+};
+
 /* startup_exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
 

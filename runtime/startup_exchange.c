@@ -35,8 +35,9 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
-    world->shared->table[world->rank].socket = place->socket;
-    world->shared->table[world->rank].numa = place->numa;
+    world->shared->table[world->rank].place[0] = (int16_t)place->socket;
+    world->shared->table[world->rank].place[1] = (int16_t)place->numa;
+    world->shared->table[world->rank].place[2] = (int16_t)place->l3;
 }
 
 struct hx_net_seat hx_world_seat(const struct hx_world *world)
@@ -47,7 +48,7 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
 
     for (int i = 0; i < shared->n; i++) {
         const struct hx_job_entry *other = &shared->table[shared->ranks[i]];
-        if (other->socket != mine->socket || other->numa != mine->numa)
+        if (other->place[0] != mine->place[0] || other->place[1] != mine->place[1])
             continue;
         seat.index += i < shared->me;
         seat.sharers++;
@@ -55,12 +56,11 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
     return seat;
 }
 
-/* One node's value: count, whether its ranks can read each other's memory, then for each rank its number, its address's length, its
- * address. */
+/* One node's value: count, whether its ranks can read each other's memory, then for each rank its head and address. */
 static hx_status_t node_put(struct hx_world *world)
 {
     const struct hx_shared *node = world->shared;
-    size_t bytes = 2 * sizeof(int32_t) + (size_t)node->n * (2 * sizeof(int32_t) + HX_ADDRESS_BYTES);
+    size_t bytes = 2 * sizeof(int32_t) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
     int32_t facts[2] = {node->n, !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed)};
@@ -71,8 +71,9 @@ static hx_status_t node_put(struct hx_world *world)
     at += sizeof(facts);
     for (int i = 0; i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
-        int32_t head[2] = {node->ranks[i], (int32_t)entry->address_bytes};
-        memcpy(at, head, sizeof(head));
+        struct hx_rank_head head = {.rank = node->ranks[i], .address_bytes = (int32_t)entry->address_bytes};
+        memcpy(head.place, entry->place, sizeof(head.place));
+        memcpy(at, &head, sizeof(head));
         memcpy(at + sizeof(head), entry->address, entry->address_bytes);
         at += sizeof(head) + entry->address_bytes;
     }
@@ -97,7 +98,8 @@ static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *
 static int node_enter(struct hx_world *world, const unsigned char *value, size_t bytes, int id, int leader)
 {
     const unsigned char *at = value, *end = value + bytes;
-    int32_t facts[2], head[2];
+    struct hx_rank_head head;
+    int32_t facts[2];
 
     if (bytes < sizeof(facts))
         return -1;
@@ -107,16 +109,17 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
     for (int32_t i = 0; i < facts[0]; i++) {
         if ((size_t)(end - at) < sizeof(head))
             return -1;
-        memcpy(head, at, sizeof(head));
+        memcpy(&head, at, sizeof(head));
         at += sizeof(head);
-        if (head[0] < leader || head[0] >= world->size || head[1] < 0 || head[1] > HX_ADDRESS_BYTES || end - at < head[1] ||
-            world->shared->table[head[0]].node)
+        if (head.rank < leader || head.rank >= world->size || head.address_bytes < 0 || head.address_bytes > HX_ADDRESS_BYTES ||
+            end - at < head.address_bytes || world->shared->table[head.rank].node)
             return -1;
-        struct hx_job_entry *entry = &world->shared->table[head[0]];
+        struct hx_job_entry *entry = &world->shared->table[head.rank];
         entry->node = id + 1; /* 0: nobody has named this rank yet */
-        entry->address_bytes = (uint32_t)head[1];
-        memcpy(entry->address, at, (size_t)head[1]);
-        at += head[1];
+        memcpy(entry->place, head.place, sizeof(entry->place));
+        entry->address_bytes = (uint32_t)head.address_bytes;
+        memcpy(entry->address, at, (size_t)head.address_bytes);
+        at += head.address_bytes;
     }
     return world->shared->table[leader].node ? 0 : -1;
 }

@@ -14,7 +14,7 @@ tests_tools_test_svg_plot_CFLAGS = $(AM_CFLAGS)
 tests_tools_test_svg_plot_LDADD = $(HX_TEST_LIBS) -lm
 
 bin_PROGRAMS += tools/coll_bench
-tools_coll_bench_SOURCES = tools/bench_backend_hierax.c topo/shape.c
+tools_coll_bench_SOURCES = tools/bench_backend_hierax.c topo/shape.c topo/levels.c
 tools_coll_bench_CFLAGS = $(AM_CFLAGS)
 tools_coll_bench_LDADD = tools/libbench.la libhierax.la
 

@@ -24,7 +24,7 @@ static const char *const bind_names[] = {"auto", "none", "core", NULL};
 static const struct argp_option argp_options[] = {
     {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
     {"nodes", KEY_NODES, "NODES", 0,
-     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), which talk only through libfabric (sets HX_NODES)",
+     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), in domains if told (8/2), which talk only through libfabric (sets HX_NODES)",
      0},
     {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
     {"bind", KEY_BIND, "MODE", 0,

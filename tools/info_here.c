@@ -243,6 +243,27 @@ static struct json_object *counters_tell(const struct hx_world *world)
 
 /* ---- job ---- */
 
+/* The ranks of a node, domain by domain: "0 1 | 2 3". NULL without memory. */
+static char *domains_write(const struct hx_shape *shape, int level, int node)
+{
+    int first = hx_shape_domain(shape, level, hx_shape_member(shape, node, 0)), seen = 0;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    for (int domain = first; out && seen < hx_shape_node_size(shape, node); domain++) {
+        fprintf(out, "%s", domain > first ? " | " : "");
+        for (int i = 0, n = 0; i < hx_shape_node_size(shape, node); i++)
+            if (hx_shape_domain(shape, level, hx_shape_member(shape, node, i)) == domain) {
+                fprintf(out, "%s%d", n++ ? " " : "", hx_shape_member(shape, node, i));
+                seen++;
+            }
+    }
+    if (out)
+        fclose(out);
+    return text;
+}
+
 static struct json_object *node_tell(const struct hx_shape *shape, int node, const char *host)
 {
     struct json_object *o = json_object_new_object(), *ranks = json_object_new_array();
@@ -253,6 +274,12 @@ static struct json_object *node_tell(const struct hx_shape *shape, int node, con
     info_text(o, "host", host);
     info_int(o, "size", hx_shape_node_size(shape, node));
     json_object_object_add(o, "ranks", ranks);
+    for (int level = 0; level < shape->nlevels; level++) {
+        char key[24], *text = domains_write(shape, level, node);
+        snprintf(key, sizeof(key), "level_%d", level);
+        info_text(o, key, text);
+        free(text);
+    }
     return o;
 }
 

@@ -14,7 +14,7 @@
 #define MAX_RANKS (1 << 24)
 #define EXPECTED                                                             \
     "expected ranks per node such as \"4,4,3\", \"33x1\" or \"4x96,2x95\", " \
-    "then optionally \":block\" or \":cyclic\""
+    "each with its domains if any, as in \"2x96/2/12\", then optionally \":block\" or \":cyclic\""
 
 /* Number nodes by first appearance of their id, through an open hash table from id to node; first_rank[node] tells the
  * node's id. Returns the number of nodes, 0 without memory. */
@@ -81,6 +81,8 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks)
         return NULL;
     s->nranks = nranks;
     s->ring = NULL;
+    s->domain_of = NULL;
+    s->nlevels = 0;
     s->node_of = (int *)(s + 1);
     s->local_of = s->node_of + n;
     s->members = s->local_of + n;
@@ -104,62 +106,117 @@ static int read_number(const char **text)
     return value > MAX_RANKS ? MAX_RANKS + 1 : value;
 }
 
-/* Read "4,4,3" or "4x96,2x95"; called twice: sizes NULL to count and check, then to fill. Returns why it is wrong, or
+struct node_text {
+    int size;
+    int parts[HX_SHAPE_LEVELS]; /* domains at each level, in each of the one around; 0: no such level */
+};
+
+/* Read "/2/6", after a node's size. Returns why it is wrong, or NULL. */
+static const char *read_parts(const char **text, struct node_text *node)
+{
+    int domains = 1;
+
+    for (int k = 0; **text == '/'; k++) {
+        ++*text;
+        if (k == HX_SHAPE_LEVELS)
+            return "more than 3 levels inside a node; ";
+        if (!(node->parts[k] = read_number(text)))
+            return "";
+        if (node->parts[k] > node->size / domains)
+            return "more domains than a node has ranks; ";
+        domains *= node->parts[k];
+    }
+    return NULL;
+}
+
+/* Read "4,4,3" or "4x96/2,2x95"; called twice: nodes NULL to count and check, then to fill. Returns why it is wrong, or
  * NULL, with *rest at what follows the list. */
-static const char *read_sizes(const char *text, int *sizes, int *nnodes, int *nranks, const char **rest)
+static const char *read_nodes(const char *text, struct node_text *nodes, int *nnodes, int *nranks, const char **rest)
 {
     *nnodes = *nranks = 0;
-    for (const char *at = text;; at++) {
-        int copies = 1, size = read_number(&at);
-        if (size && *at == 'x') {
+    for (const char *at = text, *wrong;; at++) {
+        struct node_text node = {.size = read_number(&at)};
+        int copies = 1;
+        if (node.size && *at == 'x') {
             at++;
-            copies = size;
-            size = read_number(&at);
+            copies = node.size;
+            node.size = read_number(&at);
         }
-        if (!size)
+        if (!node.size)
             return "";
-        if ((int64_t)copies * size > MAX_RANKS - *nranks)
+        if ((int64_t)copies * node.size > MAX_RANKS - *nranks)
             return "more than 16777216 ranks; ";
-        for (int i = 0; sizes && i < copies; i++)
-            sizes[*nnodes + i] = size;
+        if ((wrong = read_parts(&at, &node)))
+            return wrong;
+        for (int i = 0; nodes && i < copies; i++)
+            nodes[*nnodes + i] = node;
         *nnodes += copies;
-        *nranks += copies * size;
+        *nranks += copies * node.size;
         *rest = at;
         if (*at != ',')
             return NULL;
     }
 }
 
-static void place_block(const int *sizes, int nnodes, int *node_id)
+static void place_block(const struct node_text *nodes, int nnodes, int *node_id)
 {
     for (int node = 0; node < nnodes; node++)
-        for (int i = 0; i < sizes[node]; i++)
+        for (int i = 0; i < nodes[node].size; i++)
             *node_id++ = node;
 }
 
 /* Deal one rank to each node that still has room, round by round. Full nodes leave the list, so that a round costs only
  * what it deals. */
-static void place_cyclic(int *sizes, int nnodes, int *node_id, int *open)
+static void place_cyclic(const struct node_text *nodes, int nnodes, int *node_id, int *open)
 {
     for (int node = 0; node < nnodes; node++)
         open[node] = node;
-    for (int nopen = nnodes; nopen > 0;) {
+    for (int nopen = nnodes, round = 1; nopen > 0; round++) {
         int still_open = 0;
         for (int i = 0; i < nopen; i++) {
             int node = open[i];
             *node_id++ = node;
-            if (--sizes[node] > 0)
+            if (round < nodes[node].size)
                 open[still_open++] = node;
         }
         nopen = still_open;
     }
 }
 
+/* The domains of the place-th of n ranks, those around them cut evenly. */
+static void find_domains(const struct node_text *node, int place, int ids[HX_SHAPE_LEVELS])
+{
+    int64_t at = place, n = node->size;
+
+    for (int k = 0; k < HX_SHAPE_LEVELS; k++) {
+        int64_t parts = node->parts[k], part = parts ? at * parts / n : 0;
+        ids[k] = parts ? (int)part : -1;
+        if (parts) {
+            int64_t low = (part * n + parts - 1) / parts, high = ((part + 1) * n + parts - 1) / parts;
+            at -= low;
+            n = high - low;
+        }
+    }
+}
+
+static int place_levels(struct hx_shape *shape, const struct node_text *nodes)
+{
+    int *ids = malloc((size_t)shape->nranks * HX_SHAPE_LEVELS * sizeof *ids), status;
+
+    if (!ids)
+        return -1;
+    for (int rank = 0; rank < shape->nranks; rank++)
+        find_domains(&nodes[shape->node_of[rank]], shape->local_of[rank], ids + (size_t)rank * HX_SHAPE_LEVELS);
+    status = hx_shape_set_levels(shape, ids, HX_SHAPE_LEVELS);
+    free(ids);
+    return status;
+}
+
 struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES])
 {
     int nnodes, nranks;
     const char *rest = "";
-    const char *wrong = text ? read_sizes(text, NULL, &nnodes, &nranks, &rest) : "";
+    const char *wrong = text ? read_nodes(text, NULL, &nnodes, &nranks, &rest) : "";
     int cyclic = !wrong && !strcmp(rest, ":cyclic");
     if (!wrong && *rest && !cyclic && strcmp(rest, ":block"))
         wrong = "";
@@ -167,18 +224,23 @@ struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES
         snprintf(error, HX_TOPO_ERROR_BYTES, "shape \"%.60s\": %s" EXPECTED, text ? text : "", wrong);
         return NULL;
     }
-    int *node_id = malloc(((size_t)nranks + 2 * (size_t)nnodes) * sizeof *node_id);
+    int *node_id = malloc(((size_t)nranks + (size_t)nnodes) * sizeof *node_id);
+    struct node_text *nodes = malloc((size_t)nnodes * sizeof *nodes);
     struct hx_shape *shape = NULL;
-    if (node_id) {
-        int *sizes = node_id + nranks, *open = sizes + nnodes;
-        read_sizes(text, sizes, &nnodes, &nranks, &rest);
+    if (node_id && nodes) {
+        read_nodes(text, nodes, &nnodes, &nranks, &rest);
         if (cyclic)
-            place_cyclic(sizes, nnodes, node_id, open);
+            place_cyclic(nodes, nnodes, node_id, node_id + nranks);
         else
-            place_block(sizes, nnodes, node_id);
+            place_block(nodes, nnodes, node_id);
         shape = hx_shape_from_nodes(node_id, nranks);
-        free(node_id);
+        if (shape && place_levels(shape, nodes) < 0) {
+            hx_shape_free(shape);
+            shape = NULL;
+        }
     }
+    free(node_id);
+    free(nodes);
     if (!shape)
         snprintf(error, HX_TOPO_ERROR_BYTES, "shape \"%.60s\": no memory for %d ranks", text, nranks);
     return shape;
@@ -250,6 +312,10 @@ struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks,
         node_id[i] = parent->node_of[ranks[i]];
     }
     shape = hx_shape_from_nodes(node_id, n);
+    if (shape && parent && hx_shape_inherit_levels(shape, parent, ranks) < 0) {
+        hx_shape_free(shape);
+        shape = NULL;
+    }
 out:
     free(node_id);
     return shape;
@@ -296,7 +362,9 @@ int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, 
 
 void hx_shape_free(struct hx_shape *shape)
 {
-    if (shape)
-        free(shape->ring);
+    if (!shape)
+        return;
+    free(shape->ring);
+    free(shape->domain_of);
     free(shape);
 }

@@ -162,7 +162,7 @@ static void test_format(void **state)
     static const char *const pairs[][2] = {
         { "1", "1" }, { "3,1,2", "3,1,2" }, { "3,1,2:cyclic", "3,1,2" }, { "96,96,96,96", "4x96" },
         { "2x4,3", "4,4,3" }, { "1x10", "10" }, { "10,10", "2x10" }, { "1,1,1,1,1", "5x1" },
-        { "4x96,2x95", "4x96,2x95" }, { "8,7", "8,7" }, { "33x1", "33x1" },
+        { "4x96,2x95", "4x96,2x95" }, { "2x4/2,3", "4,4,3" }, { "8,7", "8,7" }, { "33x1", "33x1" },
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         char text[64], small[4];
@@ -184,7 +184,7 @@ static void test_bad_texts(void **state)
     static const char *const bad[] = {
         "", "0", "3,,2", "4x", "x4", "-1", "+1", "4:diagonal", "4:", ":cyclic", "4,", ",4", " 4", "4 ", "0x4", "4x0",
         "4;4", "2x3x4", "4:block:cyclic", "16777217", "16777216,1", "4097x4096", "99999999999999999999",
-        "99999999999x99999999999",
+        "99999999999x99999999999", "4/", "4/0", "4/5", "4/2/3", "8/2/2/1/1", "4//2", "/2", "4/2x2", "4/-1",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char error[HX_TOPO_ERROR_BYTES] = "", quoted[64];
@@ -204,11 +204,81 @@ static void test_bad_texts(void **state)
     assert_non_null(strstr(error, "16777216"));
 }
 
+static void assert_level(const struct hx_shape *s, int level, const int *domain_of)
+{
+    assert_true(level < s->nlevels);
+    for (int rank = 0; rank < s->nranks; rank++)
+        assert_int_equal(hx_shape_domain(s, level, rank), domain_of[rank]);
+}
+
+static void test_levels_text(void **state)
+{
+    (void)state;
+    struct hx_shape *s = parse("7/2/2,3,2/2"), *plain = parse("7,3,2"), *g;
+    assert_int_equal(s->nlevels, 2);
+    assert_level(s, 0, (int[]){ 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4 });
+    assert_level(s, 1, (int[]){ 0, 0, 1, 1, 2, 2, 3, 4, 4, 4, 5, 6 });
+    assert_int_equal(s->most_domains[0], 2);
+    assert_int_equal(s->most_domains[1], 4);
+    assert_true(hx_shape_levels_in_order(s));
+    assert_true(s->hash != plain->hash);
+    assert_int_equal(plain->nlevels, 0);
+    hx_shape_free(plain);
+    g = hx_shape_group(s, (int[]){ 6, 0, 5, 2, 7, 1 }, 6); /* 7/2/2: 6 5 | 0 2 1, of these 6 and 5, 0 1 and 2 apart */
+    assert_non_null(g);
+    assert_int_equal(g->nlevels, 2);
+    assert_level(g, 0, (int[]){ 0, 1, 0, 1, 2, 1 });
+    assert_level(g, 1, (int[]){ 0, 1, 2, 3, 4, 1 });
+    assert_false(hx_shape_levels_in_order(g));
+    hx_shape_free(g);
+    g = hx_shape_group(s, (int[]){ 0, 4, 7, 10, 11 }, 5); /* one of each */
+    assert_non_null(g);
+    assert_int_equal(g->nlevels, 0);
+    assert_null(g->domain_of);
+    hx_shape_free(g);
+    hx_shape_free(s);
+    s = parse("2x4/2:cyclic");
+    assert_level(s, 0, (int[]){ 0, 2, 0, 2, 1, 3, 1, 3 });
+    hx_shape_free(s);
+}
+
+/* Places as hwloc tells them: sockets, NUMA nodes, last-level caches; what says nothing more is no level. */
+static void test_levels_of_places(void **state)
+{
+    (void)state;
+    struct hx_shape *s = hx_shape_from_nodes((int[]){ 0, 0, 0, 0, 0, 0, 0, 0 }, 8);
+    assert_non_null(s);
+    static const struct {
+        const char *about;
+        int nlevels, ids[8 * 3], most[3];
+    } cases[] = {
+        { "one socket, one cache", 0, { 0 }, { 0 } },
+        { "two sockets of two caches", 2, { 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 2, 1, 1, 2, 1, 1, 3, 1, 1, 3 }, { 2, 4 } },
+        { "each rank a cache of its own", 1, { 0, 0, 0, 0, 0, 1, 0, 0, 2, 0, 0, 3, 1, 1, 4, 1, 1, 5, 1, 1, 6, 1, 1, 7 }, { 2 } },
+        { "no cache known, one rank not bound to a socket", 0,
+          { 0, 0, -1, 0, 0, -1, 0, 0, -1, -1, -1, -1, 1, 1, -1, 1, 1, -1, 1, 1, -1, 1, 1, -1 }, { 0 } },
+        { "NUMA nodes within a socket's cache", 1,
+          { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0 }, { 2 } },
+        { "the same cache's number in two NUMA nodes", 1,
+          { 0, 0, 7, 0, 0, 7, 0, 0, 7, 0, 0, 7, 0, 1, 7, 0, 1, 7, 0, 1, 7, 0, 1, 7 }, { 2 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(hx_shape_set_levels(s, cases[i].ids, 3), 0);
+        if (s->nlevels != cases[i].nlevels)
+            fail_msg("%s: %d levels", cases[i].about, s->nlevels);
+        for (int k = 0; k < s->nlevels; k++)
+            assert_int_equal(s->most_domains[k], cases[i].most[k]);
+    }
+    assert_int_equal(hx_shape_set_levels(s, NULL, 0), 0);
+    assert_int_equal(s->nlevels, 0);
+    hx_shape_free(s);
+}
+
 /* Quadratic code would take minutes here, not milliseconds; the bound is loose because machines are shared. */
 static void test_large(void **state)
 {
     (void)state;
-    static const char *const large[] = { "1042x96", "1042x96:cyclic", "100000x1", "100000", "99999x1,50000:cyclic" };
+    static const char *const large[] = { "1042x96", "1042x96:cyclic", "100000x1", "100000", "521x192/2/12", "99999x1,50000:cyclic" };
     clock_t start = clock();
     for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
         char error[HX_TOPO_ERROR_BYTES];
@@ -227,7 +297,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_placement), cmocka_unit_test(test_from_nodes), cmocka_unit_test(test_group),
-        cmocka_unit_test(test_emulate), cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_emulate), cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts), cmocka_unit_test(test_levels_text), cmocka_unit_test(test_levels_of_places),
+        cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Levels inside the nodes of a shape: see shape.h. */
+#include "shape.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct division { /* of all nodes at one level, under way */
+    const int *around; /* [nranks] domain of rank at the level around this one, or its node */
+    const int *ids;    /* of rank r: ids[r * depth] */
+    int depth;
+    int *domain_of;    /* [nranks] */
+    int *lowest;       /* [domains so far] rank */
+    int ndomains, most;
+    int says; /* some node has several domains, with several ranks in one, and more of them than around */
+};
+
+static int is_divided(const struct hx_shape *s, const struct division *d, int node)
+{
+    for (int local = 0; local < hx_shape_node_size(s, node); local++)
+        if (d->ids[(size_t)hx_shape_member(s, node, local) * (size_t)d->depth] < 0)
+            return 0;
+    return 1;
+}
+
+static void node_divide(const struct hx_shape *s, struct division *d, int node)
+{
+    int first = d->ndomains, divided = is_divided(s, d, node), finer = 0;
+
+    for (int local = 0; local < hx_shape_node_size(s, node); local++) {
+        int rank = hx_shape_member(s, node, local), domain, beside = 0;
+        for (domain = first; domain < d->ndomains; domain++) {
+            int other = d->lowest[domain];
+            if (d->around[other] != d->around[rank])
+                continue;
+            if (!divided || d->ids[(size_t)other * (size_t)d->depth] == d->ids[(size_t)rank * (size_t)d->depth])
+                break;
+            beside = 1;
+        }
+        d->domain_of[rank] = domain;
+        if (domain < d->ndomains)
+            continue;
+        d->lowest[d->ndomains++] = rank;
+        finer |= beside;
+    }
+    int n = d->ndomains - first;
+    d->most = n > d->most ? n : d->most;
+    d->says |= finer && n < hx_shape_node_size(s, node);
+}
+
+int hx_shape_set_levels(struct hx_shape *s, const int *ids, int depth)
+{
+    size_t n = (size_t)s->nranks;
+    int *all = depth ? malloc(((size_t)depth + 1) * n * sizeof *all) : NULL;
+
+    if (depth && !all)
+        return -1;
+    free(s->domain_of);
+    s->domain_of = NULL;
+    s->nlevels = 0;
+    for (int k = 0; k < depth; k++) {
+        int *around = s->nlevels ? all + (size_t)(s->nlevels - 1) * n : s->node_of;
+        struct division d = {.around = around, .ids = ids + k, .depth = depth, .domain_of = all + (size_t)s->nlevels * n,
+                             .lowest = all + (size_t)depth * n};
+        for (int node = 0; node < s->nnodes; node++)
+            node_divide(s, &d, node);
+        if (d.says)
+            s->most_domains[s->nlevels++] = d.most;
+    }
+    for (size_t i = 0; i < (size_t)s->nlevels * n; i++) {
+        s->hash = (s->hash ^ (uint64_t)all[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        s->hash ^= s->hash >> 29;
+    }
+    if (s->nlevels)
+        s->domain_of = realloc(all, (size_t)s->nlevels * n * sizeof *all);
+    else
+        free(all);
+    return s->nlevels && !s->domain_of ? -1 : 0;
+}
+
+int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)
+{
+    size_t depth = (size_t)whole->nlevels;
+    int *ids = depth ? malloc((size_t)shape->nranks * depth * sizeof *ids) : NULL, status;
+
+    if (!depth)
+        return 0;
+    if (!ids)
+        return -1;
+    for (int i = 0; i < shape->nranks; i++)
+        for (size_t k = 0; k < depth; k++)
+            ids[(size_t)i * depth + k] = hx_shape_domain(whole, (int)k, ranks[i]);
+    status = hx_shape_set_levels(shape, ids, whole->nlevels);
+    free(ids);
+    return status;
+}
+
+int hx_shape_levels_in_order(const struct hx_shape *s)
+{
+    for (int k = 0; k < s->nlevels; k++)
+        for (int i = 1; i < s->nranks; i++) /* domains are numbered as their nodes' members come */
+            if (hx_shape_domain(s, k, s->members[i]) < hx_shape_domain(s, k, s->members[i - 1]))
+                return 0;
+    return 1;
+}
