@@ -144,6 +144,11 @@ static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
     return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
 }
 
+static int has_levels_for(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    return shape->nlevels || !hx_candidate_needs(candidate, HX_NEEDS_LEVELS);
+}
+
 int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs)
 {
     const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
@@ -159,7 +164,7 @@ int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct 
     const struct hx_algorithm *folds[] = {candidate->flat, candidate->first, candidate->inter};
 
     for (int i = 0; i < 3 && hx_coll_reduces(candidate->coll); i++)
-        if (folds[i] && folds[i]->needs & HX_NEEDS_COMMUTATIVE)
+        if (folds[i] && (folds[i]->needs & HX_NEEDS_COMMUTATIVE || (folds[i]->needs & HX_NEEDS_LEVELS && !hx_shape_levels_in_order(shape))))
             return 0;
     return !hx_coll_reduces(candidate->coll) || (candidate->lanes == 0 && candidate->ordered) || hx_shape_is_in_order(shape) ||
            hx_coll_is_scan(candidate->coll);
@@ -176,7 +181,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
 {
     unsigned scope = hx_flat_scope(shape);
 
-    if (candidate->ordered && !hx_candidate_keeps_order(candidate, shape))
+    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape))
         return 0;
     if (hx_coll_has_pairs(candidate->coll) &&
         (candidate->lanes && !hx_coll_has_traffic(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
@@ -235,6 +240,7 @@ struct candidate_list {
     int ordered;
     struct hx_candidate *items;
     int n;
+    int lacks_levels; /* one was left out for that */
 };
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)
@@ -243,6 +249,7 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         return;
     if (!list->planner->single_copy && hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
         return;
+    list->lacks_levels |= !has_levels_for(candidate, list->planner->shape);
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
 }
@@ -273,12 +280,17 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
     }
 }
 
-/* The numbers of lanes worth a look: one, and as many as the vector feeds with 64 KiB per node and lane. */
-static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[2])
+#define LANE_CHOICES 3
+#define FED_BYTES 65536.0      /* per node and lane: messages that no cost but their bytes' shows in */
+#define FED_LARGE_BYTES 16384.0
+#define LARGE_NODE 8           /* ranks: one that reads the slots of so many takes longer than sending shorter messages */
+
+/* The numbers of lanes worth a look: one, and as many as the vector feeds. */
+static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[LANE_CHOICES])
 {
-    double fed = bytes / (planner->shape->nnodes * 65536.0);
-    int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES;
-    int many = fed > most || hx_coll_has_pairs(coll) ? most : (int)fed; /* lanes of an all-to-all save a hop inside the node */
+    static const double feeds[] = {FED_BYTES, FED_LARGE_BYTES};
+    int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES, n = 1;
+    int pairs = hx_coll_has_pairs(coll); /* lanes of an all-to-all save a hop inside the node */
 
     lanes[0] = hx_coll_has_traffic(coll) ? planner->shape->max_local : 1;
     if (!hx_candidate_takes_lanes(coll) || hx_coll_has_traffic(coll))
@@ -287,8 +299,13 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
         lanes[0] = planner->forced_lanes > most ? most : (int)planner->forced_lanes;
         return 1;
     }
-    lanes[1] = many;
-    return many > 1 ? 2 : 1;
+    for (int i = 0; i < (most < LARGE_NODE || hx_coll_has_blocks(coll) ? 1 : 2); i++) {
+        double fed = bytes / (planner->shape->nnodes * feeds[i]);
+        int many = fed > most || pairs ? most : (int)fed;
+        if (many > lanes[n - 1])
+            lanes[n++] = many;
+    }
+    return n;
 }
 
 /* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its
@@ -318,11 +335,11 @@ static const struct hx_algorithm *part_find(const struct hx_planner *planner, en
     return part_serves(coll, a) ? a : hx_algorithm_find(part, HX_SCOPE_INTRA, "nary");
 }
 
-/* With one inter algorithm and number of lanes: with the stages inside the nodes by slots, sliced or by single copy, as far as there are
- * such. The first stage of a scan does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
+/* With one inter algorithm and number of lanes: with the stages inside the nodes by slots, sliced, by levels or by single copy, as far as
+ * there are such. The first stage of a scan does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
 static void composition_add(struct candidate_list *list, struct hx_candidate *c)
 {
-    static const char *const kinds[] = {"nary", "nary_sliced", "single_copy"};
+    static const char *const kinds[] = {"nary", "nary_sliced", "nary_levels", "single_copy"};
     enum hx_coll first = hx_candidate_first(c->coll, c->lanes), last = hx_candidate_last(c->coll, c->lanes);
     const struct hx_algorithm *slots[2] = {part_find(list->planner, c->coll, first, "nary"), part_find(list->planner, c->coll, last, "nary")};
     int idx = 0;
@@ -333,7 +350,7 @@ static void composition_add(struct candidate_list *list, struct hx_candidate *c)
             candidate_add(list, c);
         return;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         c->first = part_find(list->planner, c->coll, first, kinds[i]);
         c->last = part_find(list->planner, c->coll, last, kinds[i]);
         if (i == 0 || c->first != slots[0] || c->last != slots[1])
@@ -345,7 +362,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
 {
     const struct hx_planner *planner = list->planner;
     struct hx_candidate c = {.coll = coll, .root = root, .ordered = list->ordered};
-    int lanes[2], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
+    int lanes[LANE_CHOICES], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
     while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
         for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
@@ -404,18 +421,20 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 {
     int ordered = folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
     struct hx_planner at_size = *planner, unforced;
-    struct candidate_list list = {&at_size, folding, ordered, candidates, 0};
+    struct candidate_list list = {.planner = &at_size, .folding = folding, .ordered = ordered, .items = candidates};
 
     hx_forced_settle(at_size.forced, bytes);
     *fallback = levels_lack(planner, coll, list.ordered);
     candidates_list(&list, coll, root, bytes, !*fallback);
-    if (list.n == 0 && folding != HX_FOLDS_EXACTLY) {
+    if (list.n == 0 && (folding != HX_FOLDS_EXACTLY || list.lacks_levels)) {
+        const char *lacks = list.lacks_levels ? "not as the settings have it: that goes by levels inside a node, and there are none"
+                            : ordered         ? "not as the settings have it: that needs a commutative operation, and this one is not"
+                                              : "not as the settings have it: that needs an exact operation, and this one rounds";
         unforced = *planner;
         memset(unforced.forced, 0, sizeof(unforced.forced));
         list.planner = &unforced;
         candidates_list(&list, coll, root, bytes, !*fallback);
-        *fallback = ordered ? "not as the settings have it: that needs a commutative operation, and this one is not"
-                            : "not as the settings have it: that needs an exact operation, and this one rounds";
+        *fallback = lacks;
     }
     if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last && at_size.forced[coll].intra &&
         !strcmp(at_size.forced[coll].intra, "single_copy"))

@@ -41,7 +41,7 @@ void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int n
 }
 
 /* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
-static void list_carried(struct composer *c, struct hx_lists *l, int local)
+void hx_composer_carried(struct composer *c, struct hx_lists *l, int local)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++) {
         if (hx_composer_carrier(c, lane, c->node) != local)
@@ -76,7 +76,7 @@ void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_st
 struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
                                    enum hx_space in, enum hx_space out)
 {
-    struct hx_stage *stage = c->status == HX_SUCCESS ? hx_plan_add_stage(c->plan, level, scope, members, n, me) : NULL;
+    struct hx_stage *stage = c->status == HX_SUCCESS ? hx_plan_add_stage(c->plan, level + c->shift, scope, members, n, me) : NULL;
 
     if (!stage) {
         c->status = c->status == HX_SUCCESS ? HX_ERR_NOMEM : c->status;
@@ -107,7 +107,7 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
 
     hx_lists_open(&l, c->n);
     for (int local = 0; local < c->n && !l.failed; local++) {
-        list_carried(c, &l, local);
+        hx_composer_carried(c, &l, local);
         hx_lists_block_end(&l);
     }
     hx_composer_lists_give(c, &l, stage);
@@ -125,14 +125,22 @@ void hx_composer_intra(struct composer *c, int level, const char *name, void (*b
     hx_composer_build(c, stage, name, build);
 }
 
+static void part_stage(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out)
+{
+    if (part->needs & HX_NEEDS_LEVELS)
+        hx_composer_levels(c, level, part, in, out);
+    else
+        hx_composer_intra(c, level, part->name, part->build, in, out);
+}
+
 static void first_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
-    hx_composer_intra(c, level, c->candidate->first->name, c->candidate->first->build, in, out);
+    part_stage(c, level, c->candidate->first, in, out);
 }
 
 static void last_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
 {
-    hx_composer_intra(c, level, c->candidate->last->name, c->candidate->last->build, in, out);
+    part_stage(c, level, c->candidate->last, in, out);
 }
 
 /* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
@@ -246,11 +254,12 @@ static void buffers_lay_out(struct composer *c)
 {
     struct hx_plan *plan = c->plan;
     uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : (uint32_t)hx_candidate_channels(c->candidate), of_root;
+    int levels = !lanes && c->candidate->flat->needs & HX_NEEDS_LEVELS;
     int in_own = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
     int out_own = plan->coll == HX_COLL_REDUCE_SCATTER || plan->coll == HX_COLL_SCATTER;
 
     plan->partition = hx_coll_has_blocks(plan->coll) ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
-    if (hx_coll_has_blocks(plan->coll))
+    if (hx_coll_has_blocks(plan->coll) || levels)
         all = (uint32_t)c->shape->nranks;
     of_root = c->rank == c->candidate->root ? all : 0;
     plan->nblocks = all;
@@ -301,13 +310,16 @@ void hx_composer_work_take(struct composer *c, struct hx_lists *l)
     c->plan->work[0].ncolumns = hx_composer_numbers(c, l, &c->plan->work[0].columns);
 }
 
-/* WORK holds all blocks of my lanes. */
+/* WORK holds all blocks of my lanes, and what I have charge of on the way to them. */
 void hx_composer_work(struct composer *c)
 {
     struct hx_lists l;
 
     hx_lists_open(&l, 1);
-    list_carried(c, &l, c->local);
+    if (c->candidate->first && c->candidate->first->needs & HX_NEEDS_LEVELS)
+        hx_composer_levels_held(c, &l);
+    else
+        hx_composer_carried(c, &l, c->local);
     hx_lists_block_end(&l);
     hx_composer_work_take(c, &l);
 }
@@ -386,14 +398,16 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
         return NULL;
     }
     c.n = hx_shape_node_size(shape, c.node);
-    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + hx_candidate_channels(candidate) + 3);
+    c.plan = hx_plan_new(candidate->coll, shape->nranks, rank, candidate->lanes + hx_candidate_channels(candidate) + 3 + 2 * shape->nlevels);
     if (!c.plan)
         return NULL;
     hx_candidate_name(candidate, c.plan->name);
     c.plan->nlanes = candidate->lanes;
     c.plan->root = candidate->root;
     buffers_lay_out(&c);
-    if (candidate->lanes == 0)
+    if (candidate->lanes == 0 && candidate->flat->needs & HX_NEEDS_LEVELS)
+        hx_compose_levels(&c);
+    else if (candidate->lanes == 0)
         hx_compose_flat(&c);
     else
         composers[candidate->coll](&c);

@@ -22,6 +22,7 @@
  *   exclusive scan  likewise; a node's last rank adds its own part to its result, to have the node's sum
  *                   both need nodes that hold runs of ranks
  *   flat            one algorithm over all ranks; a ring on several channels (compose_flat.c)
+ *   nary_levels     on one node, or as an intra reduce-scatter or all-gather: a stage per level inside the node (compose_levels.c)
  *
  * Order: an operation that is not commutative wants the ranks' contributions folded in rank order. Algorithms that need no commutative
  * operation fold in the order of their members; so compositions of them do where nodes hold runs of ranks, as 0 1 2 | 3 4 | 5 6, and

@@ -11,6 +11,7 @@ struct composer {
     struct hx_plan *plan;
     int rank, node, local, n; /* me, my node and its size */
     enum hx_share share;      /* of the stages to come */
+    int shift;                /* their levels come so much later: parts before them were several stages */
     hx_status_t status;
 };
 
@@ -44,6 +45,8 @@ struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                          enum hx_space in, enum hx_space out);
 
+/* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
+void hx_composer_carried(struct composer *c, struct hx_lists *l, int local);
 /* The ranks of a node that lane covers, as plan blocks. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
 /* WORK holds all blocks of my lanes. */
@@ -66,6 +69,12 @@ void hx_compose_alltoallv(struct composer *c);
 
 /* hier/compose_flat.c */
 void hx_compose_flat(struct composer *c);
+
+/* hier/compose_levels.c. Stages level by level, inwards out or outwards in, of a reduce-scatter or all-gather whose block j
+ * is what local rank j has charge of; what I have charge of between its stages; and the flat plan of such an algorithm. */
+void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out);
+void hx_composer_levels_held(struct composer *c, struct hx_lists *l);
+void hx_compose_levels(struct composer *c);
 
 /* hier/compose_gather.c */
 void hx_compose_gather(struct composer *c);

@@ -245,8 +245,8 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
                p->oversubscription;
 }
 
-/* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. */
-static double intra_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
+/* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. As if the node had no levels. */
+static double level_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
     int one_begins = algorithm->coll == HX_COLL_BCAST || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll);
     double rounds, messages, vectors, slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
@@ -291,6 +291,15 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_alg
                p->oversubscription;
 }
 
+static double intra_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
+                             int owners, double bytes)
+{
+    return hx_cost_far_us(p, shape, algorithm, n, bytes) +
+           (algorithm->needs & HX_NEEDS_LEVELS
+                ? hx_cost_levels_us(p, shape, algorithm->coll, n, owners, bytes, p->intra_alpha_us + switches(p))
+                : level_stage_us(p, algorithm, n, owners, bytes));
+}
+
 /* The stages inside the nodes of a gather or scatter: every node's own blocks; with several lanes, what the other nodes' carriers
  * hand the root or get from it. */
 static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, double bytes)
@@ -298,7 +307,7 @@ static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *s
     const struct hx_algorithm *part = candidate->first ? candidate->first : candidate->last;
     double own = bytes / shape->nnodes;
 
-    return part ? intra_stage_us(p, part, shape->max_local, 1, own)
+    return part ? intra_stage_us(p, shape, part, shape->max_local, 1, own)
                 : parts_us(p, shape->max_local, own) + parts_us(p, candidate->lanes, bytes - own);
 }
 
@@ -332,7 +341,7 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
     int lanes = candidate->lanes;
 
     if (lanes == 0 && shape->nnodes == 1) {
-        cost.intra_us = intra_stage_us(params, candidate->flat, shape->nranks, shape->nranks, bytes);
+        cost.intra_us = intra_stage_us(params, shape, candidate->flat, shape->nranks, shape->nranks, bytes);
     } else if (lanes == 0) {
         /* every rank is a member, in the order of nodes: a ring or chain crosses each link once, a root's blocks cross its
          * link only, the others cross each with nearly all of their messages */
@@ -359,13 +368,13 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
         if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll))
             cost.intra_us += blocks_us(params, shape, candidate, bytes);
         else if (candidate->first)
-            cost.intra_us += intra_stage_us(params, candidate->first, shape->max_local, lanes, bytes);
+            cost.intra_us += intra_stage_us(params, shape, candidate->first, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BCAST && lanes > 1) /* the root copies in, carriers copy out */
             cost.intra_us += params->intra_alpha_us + switches(params) + 2 * bytes / params->intra_gb_s * 1e-3;
         else if (candidate->coll == HX_COLL_ALLGATHER && lanes < shape->max_local)
             cost.intra_us += params->intra_alpha_us + switches(params);
         if (candidate->last && candidate->coll != HX_COLL_SCATTER)
-            cost.intra_us += intra_stage_us(params, candidate->last, shape->max_local, lanes, bytes);
+            cost.intra_us += intra_stage_us(params, shape, candidate->last, shape->max_local, lanes, bytes);
         else if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* arrive and release */
             cost.intra_us += 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) +
                                   switches(params));

@@ -16,6 +16,7 @@ struct hx_cost_params {
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
     double fetch_us, fetch_gb_s;      /* single copy: a system call; what it reads */
     double switch_us;                 /* a context switch */
+    double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
     int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes; one between nodes is not cut smaller: see hx_cost_cut */
@@ -42,7 +43,7 @@ static inline double hx_cost_ahead_slice(const struct hx_cost_params *params, do
     return bytes < slice ? bytes : slice;
 }
 
-#define HX_COST_PARAMETERS 10
+#define HX_COST_PARAMETERS 11
 #define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
 #define HX_COST_MOST 1e6
 struct hx_cost_parameter {
@@ -67,6 +68,13 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 /* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                           double bytes);
+
+/* cost_levels.c, over n members of a node: the time in which the ranks of a domain read what an algorithm makes them read of others;
+ * and the stages of one that goes by levels, each with a hand-over. */
+double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
+                      double bytes);
+double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes,
+                         double hand_over_us);
 
 /* Rounds, and messages and multiples of the vector that the busiest of p members sends or receives, by the algorithm's
  * book. Returns -1 for an unknown one. */

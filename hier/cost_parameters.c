@@ -15,6 +15,7 @@ const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(fetch_us, 0, "a system call that reads another process's memory"),
     PARAMETER(fetch_gb_s, 0, "one rank reading there"),
     PARAMETER(switch_us, 0, "a context switch, with more ranks than cores"),
+    PARAMETER(far_gb_s, 0, "the ranks of a domain inside a node reading other domains' memory"),
     {0}};
 
 double *hx_cost_parameter(struct hx_cost_params *params, int k)
@@ -29,10 +30,11 @@ void hx_cost_cut(struct hx_cost_params *params)
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
 {
-    /* fetch_gb_s: pages at 5 GB/s or so were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
+    /* far_gb_s: reasoned, about a socket link's bandwidth one way; not measured.
+     * fetch_gb_s: pages at 5 GB/s or so were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
     *params = (struct hx_cost_params){
         .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
-        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0,
+        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0, .far_gb_s = 30,
         .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
     };
     hx_cost_cut(params);

@@ -18,6 +18,11 @@ void hx_reduce_nary_sliced(struct hx_builder *b);
 
 void hx_alltoall_nary(struct hx_builder *b);
 
+/* One stage of several, see hier/compose_levels.c, which sets stage->domain_start and charge_start. */
+void hx_allreduce_levels(struct hx_builder *b);
+void hx_reduce_scatter_levels(struct hx_builder *b);
+void hx_allgather_levels(struct hx_builder *b);
+
 void hx_allreduce_single_copy(struct hx_builder *b);
 void hx_reduce_scatter_single_copy(struct hx_builder *b);
 void hx_allgather_single_copy(struct hx_builder *b);

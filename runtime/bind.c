@@ -78,12 +78,13 @@ static int lags(const struct hx_step *step)
     return (step->op == HX_OP_AWAIT || step->op == HX_OP_PUBLISH) && step->own;
 }
 
-/* Does all that ever stands in a slot of this stage fit in the line of a flag? There it is aligned to 8 bytes. */
+/* Does all that ever stands in a slot of this stage fit in the line of a flag? There it is aligned to 8 bytes. All ranks of the node must
+ * say the same, and domains have their blocks in other orders: never, where there are such. */
 static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
     struct hx_span span;
 
-    if (!bs->stage->uses_slot || bs->layout.nslices > 1 || (bs->walks && bs->layout.elem_bytes % 16 == 0))
+    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->walks && bs->layout.elem_bytes % 16 == 0))
         return 0;
     span = hx_layout_slot_span(&bs->layout);
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;

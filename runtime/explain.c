@@ -157,6 +157,20 @@ static void blocks_explain(const struct hx_stage *stage, FILE *file)
     }
 }
 
+/* Which blocks each member has charge of, the domains apart. */
+static void charges_explain(const struct hx_stage *stage, FILE *file)
+{
+    if (!stage->charge_start)
+        return;
+    fprintf(file, "    in charge:");
+    for (int i = 0, domain = 0; i < stage->n; i++) {
+        int starts = i > 0 && (!stage->domain_start || i == stage->domain_start[domain + 1]);
+        domain += starts;
+        fprintf(file, "%s %d of %d..%d", starts ? " |" : "", i, stage->charge_start[i], stage->charge_start[i + 1] - 1);
+    }
+    fprintf(file, "\n");
+}
+
 void hx_explain_plan(const struct hx_plan *plan, FILE *file)
 {
     static const char *const scopes[] = {"?", "intra", "inter", "?", "flat"};
@@ -176,6 +190,7 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
                 name_of(space_names, stage->out, HX_SPACE_COUNT), stage->coarse ? ", coarse slices" : "",
                 stage->share == HX_SHARE_SHORT ? ", short blocks" : stage->share == HX_SHARE_LONG ? ", long blocks" : "");
         blocks_explain(stage, file);
+        charges_explain(stage, file);
         for (uint32_t i = 0; i < stage->nsteps; i++) {
             hx_explain_step(stage, &stage->steps[i], text, sizeof text);
             fprintf(file, "    %3u  %s\n", i, text);

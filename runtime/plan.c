@@ -101,6 +101,8 @@ void hx_plan_release(struct hx_plan *plan)
         free(plan->stages[s].rows);
         free(plan->stages[s].picks);
         free(plan->stages[s].holder);
+        free(plan->stages[s].domain_start);
+        free(plan->stages[s].charge_start);
         free(plan->stages[s].steps);
     }
     free(plan->stages);
@@ -132,6 +134,8 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
         uint32_t columns = stage->split ? (uint32_t)stage->n : hx_stage_columns(stage); /* that the lists name */
         bytes += sizeof(*stage) + (size_t)stage->n * sizeof(int) + stage->nsteps * sizeof(struct hx_step);
         bytes += stage->holder ? (size_t)stage->n * sizeof(int) : 0;
+        bytes += stage->domain_start ? ((size_t)stage->ndomains + 1) * sizeof(int) : 0;
+        bytes += stage->charge_start ? ((size_t)stage->n + 1) * sizeof(int) : 0;
         if (stage->list_start)
             bytes += (columns + 1 + stage->list_start[columns]) * sizeof(uint32_t);
         if (stage->row_start)

@@ -171,6 +171,10 @@ struct hx_stage {
     uint32_t npicks;
     struct hx_pick *picks;
     int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
+    /* "nary_levels", of several levels in a node: members stand domain by domain, and have charge of runs of blocks. Else both NULL. */
+    int ndomains;
+    int *domain_start;      /* [ndomains + 1] first member of each; NULL: each member is one */
+    int *charge_start;      /* [n + 1] first block of each member's */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot, offers; /* members use slots, fetch */
     uint32_t first_flag;    /* of the plan's flags */
@@ -311,7 +315,8 @@ enum hx_needs {
     HX_NEEDS_COMMUTATIVE = 4,
     HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
     HX_PASSES_RING = 16, /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
-    HX_NEEDS_SINGLE_COPY = 32 /* members read each other's memory: FETCH */
+    HX_NEEDS_SINGLE_COPY = 32, /* members read each other's memory: FETCH */
+    HX_NEEDS_LEVELS = 64 /* inside the nodes: it is a stage for each, see hier/compose_levels.c */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */

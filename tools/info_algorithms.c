@@ -86,7 +86,7 @@ static int algorithm_count(const struct hx_algorithm *a, int p, struct most *mos
     char text[32], error[HX_TOPO_ERROR_BYTES];
     int built = 0;
 
-    snprintf(text, sizeof(text), a->needs & HX_NEEDS_SHARED_MEMORY ? "%d" : "%dx1", p);
+    snprintf(text, sizeof(text), a->needs & HX_NEEDS_LEVELS && p > 2 ? "%d/2" : a->needs & HX_NEEDS_SHARED_MEMORY ? "%d" : "%dx1", p);
     struct hx_shape *shape = hx_shape_parse(text, error);
     *most = (struct most){0};
     while (shape && plans && built < p && (plans[built] = hx_compose(shape, built, &candidate)))
@@ -105,7 +105,7 @@ static void names_add(struct json_object *row, const char *key, unsigned bits, c
     struct json_object *list = json_object_new_array();
 
     for (int i = 0; names[i]; i++)
-        if (bits & (1u << i))
+        if (bits & (1u << i) && *names[i])
             json_object_array_add(list, json_object_new_string(names[i]));
     json_object_object_add(row, key, list);
 }
@@ -113,8 +113,8 @@ static void names_add(struct json_object *row, const char *key, unsigned bits, c
 static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 {
     static const char *const scopes[] = {"intra", "inter", "flat", NULL};
-    /* as in enum hx_needs */
-    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", NULL};
+    /* as in enum hx_needs; "": that an algorithm passes a ring is no need */
+    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", "", "single copy", "levels", NULL};
     double vector = (double)SHARE_BYTES * p;
     struct most most;
 

@@ -27,7 +27,7 @@ static void make_free(struct hx_cost_params *params, enum plan_term term)
     case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = endless; break;
     case PLAN_MESSAGES: params->message_us = nothing; break;
     case PLAN_FLAGS: params->intra_alpha_us = nothing; break;
-    case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = params->fetch_gb_s = endless, params->fetch_us = nothing; break;
+    case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = params->fetch_gb_s = params->far_gb_s = endless, params->fetch_us = nothing; break;
     case PLAN_SWITCHES: params->switch_us = nothing; break;
     default: break;
     }
@@ -149,6 +149,8 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
                  two                      ? ", and is no part of a composition"
                      : shape->nnodes == 1 ? "; there is one node"
                                           : "; every node has one rank");
+    else if (a->needs & HX_NEEDS_LEVELS && !shape->nlevels)
+        snprintf(why, capacity, "goes by levels inside a node, and the shape has none (--shape 96/2/6: two domains of six)");
     else if (a->needs & HX_NEEDS_POWER_OF_TWO && members & (members - 1))
         snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)

@@ -30,7 +30,7 @@ static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "SHAPE", 0,
-     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; then :block (default) or :cyclic. May be repeated (cost, verify, big)", 1},
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95, in domains inside it as in 2x96/2/12; then :block (default) or :cyclic. May be repeated (cost, verify, big)", 1},
     {"size", KEY_SIZE, "BYTES", 0,
      "of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M G. A number without --size is one too", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
@@ -51,7 +51,7 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output)", 3},
     {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, in place of the table)", 3},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm, or the plan of this name. May be repeated", 4},
-    {"max-ranks", KEY_MAX_RANKS, "N", 0, "one node of 1 to N ranks, and 1 to N nodes of one (default 16)", 4},
+    {"max-ranks", KEY_MAX_RANKS, "N", 0, "one node of 1 to N ranks, some in domains, and 1 to N nodes of one (default 16)", 4},
     {"all", KEY_ALL, NULL, 0, "all collectives (the default where none is named)", 4},
     {"help", 'h', NULL, 0, "show this text; after a command, what it takes and shows", 5},
     {"version", 'V', NULL, 0, "show the version", 5},

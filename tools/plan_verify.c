@@ -288,9 +288,18 @@ static void ground_add(struct totals *t, const char *name)
     t->ngrounds++;
 }
 
+/* One node: of every other size with levels inside, of one to three, most of them uneven. */
+static void node_name(char *name, size_t capacity, uint64_t ranks)
+{
+    static const char *const levels[] = {"/2", "/3", "/2/2", "/5", "/3/2", "/2/3", "/2/2/2"};
+    uint64_t kind = ranks / 2 % 7, most = kind < 2 ? 3 : kind < 4 ? 5 : 8;
+
+    snprintf(name, capacity, "%d%s", (int)ranks, ranks % 2 && ranks >= most ? levels[kind] : "");
+}
+
 static void grounds_open(struct totals *t)
 {
-    static const char *const named[] = {"3,1,2",   "4,4,3",        "8,7",          "2,2",
+    static const char *const named[] = {"3/2,1,2", "4/2,4,3/2",    "8/2/2,7/2",    "2,2",
                                         "2,2,2,2", "3,1,2:cyclic", "4,4,3:cyclic", "33x1"};
     const struct plan_options *o = t->options;
     char name[32];
@@ -299,7 +308,7 @@ static void grounds_open(struct totals *t)
     for (int i = 0; i < o->nshapes; i++)
         ground_add(t, o->shapes[i]);
     for (uint64_t p = 1; !o->nshapes && p <= o->max_ranks; p++) {
-        snprintf(name, sizeof(name), "%d", (int)p);
+        node_name(name, sizeof(name), p);
         ground_add(t, name);
         snprintf(name, sizeof(name), "%dx1", (int)p);
         if (p > 1)

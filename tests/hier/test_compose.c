@@ -28,10 +28,23 @@ static void mix(int *items, int n)
     }
 }
 
-/* Up to 6 nodes of up to 9 ranks, in any placement order, which rings pass in any order. */
-static struct hx_shape *shape_draw(void)
+/* Levels that divide nodes in any way, or in runs, and some nodes not. */
+static void levels_draw(struct hx_shape *shape)
 {
-    int nodes = draw(2, 6), n = 0, node[54], ring[6] = {0, 1, 2, 3, 4, 5};
+    int depth = draw(1, HX_SHAPE_LEVELS), ids[54 * HX_SHAPE_LEVELS], undivided = draw(0, 2 * shape->nnodes), runs = draw(0, 1);
+
+    for (int i = 0; i < shape->nranks * depth; i++)
+        ids[i] = runs ? shape->local_of[i / depth] / (4 >> i % depth) : draw(0, 2);
+    for (int r = 0; r < shape->nranks; r++)
+        if (shape->node_of[r] == undivided)
+            ids[r * depth + draw(0, depth - 1)] = -1;
+    assert_int_equal(hx_shape_set_levels(shape, ids, depth), 0);
+}
+
+/* Up to 6 nodes of up to 9 ranks, in any placement order, which rings pass in any order, with any levels inside. */
+static struct hx_shape *shape_draw_of(int least, int most)
+{
+    int nodes = draw(least, most), n = 0, node[54], ring[6] = {0, 1, 2, 3, 4, 5};
 
     for (int i = 0; i < nodes; i++)
         for (int k = draw(1, 9); k > 0; k--)
@@ -42,7 +55,14 @@ static struct hx_shape *shape_draw(void)
     mix(ring, nodes);
     if (draw(0, 1))
         assert_int_equal(hx_shape_set_ring(shape, ring), 0);
+    if (draw(0, 1))
+        levels_draw(shape);
     return shape;
+}
+
+static struct hx_shape *shape_draw(void)
+{
+    return shape_draw_of(2, 6);
 }
 
 static const struct hx_algorithm *find(enum hx_coll coll, unsigned scope, const char *name)
@@ -452,10 +472,51 @@ static void all_ranks_choose_alike(void **state)
     hx_env_release(&env);
 }
 
+/* All that goes by levels, on levels of any kind, on any number of lanes: proved. */
+static void levels_are_proved(void **state)
+{
+    static const enum hx_coll colls[] = {HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE};
+    int proved[2] = {0, 0}, in_order = 0;
+    char report[2048], name[HX_CANDIDATE_NAME_BYTES];
+
+    (void)state;
+    for (int i = 0; i < 600; i++) {
+        struct hx_shape *shape = shape_draw_of(1, 4);
+        enum hx_coll coll = colls[draw(0, shape->nnodes > 1 && shape->max_local > 1 ? 4 : 2)];
+        int lanes = shape->nnodes > 1 ? draw(coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE ? 2 : 1, shape->max_local) : 0;
+        struct hx_candidate c = candidate_of(coll, lanes);
+        struct hx_plan **plans = calloc((size_t)shape->nranks, sizeof(*plans));
+        struct hx_check_call call = {.plans = plans, .window_fine = 4, .window_coarse = 3, .in_place = coll == HX_COLL_BCAST};
+        if (c.first)
+            c.first = find(hx_candidate_first(coll, lanes), HX_SCOPE_INTRA, "nary_levels");
+        if (c.last)
+            c.last = find(hx_candidate_last(coll, lanes), HX_SCOPE_INTRA, "nary_levels");
+        if (!lanes)
+            c = (struct hx_candidate){.coll = coll, .flat = find(coll, HX_SCOPE_INTRA, "nary_levels")};
+        c.root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0;
+        assert_int_equal(hx_candidate_fits(&c, shape), shape->nlevels > 0 && (lanes ? shape->max_local > 1 : 1));
+        call.rank_order = hx_coll_reduces(coll) && hx_candidate_keeps_order(&c, shape);
+        for (int r = 0; r < shape->nranks; r++)
+            assert_non_null(plans[r] = hx_compose(shape, r, &c));
+        hx_check_sizes(plans, shape->nranks, 4, 3, draw(0, 1), &call.sizes);
+        hx_candidate_name(&c, name);
+        if (hx_check(shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
+            fail_msg("%s, root %d, %d ranks on %d nodes of %d levels: %s", name, c.root, shape->nranks, shape->nnodes, shape->nlevels, report);
+        proved[lanes > 0] += shape->nlevels > 0;
+        in_order += shape->nlevels > 0 && call.rank_order;
+        for (int r = 0; r < shape->nranks; r++)
+            hx_plan_release(plans[r]);
+        free(plans);
+        hx_shape_free(shape);
+    }
+    assert_true(proved[0] > 30 && proved[1] > 100 && in_order > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lanes_cover_local_ranks),
+        cmocka_unit_test(levels_are_proved),
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
         cmocka_unit_test(all_ranks_choose_alike),

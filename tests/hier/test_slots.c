@@ -95,7 +95,8 @@ static void blocks_stand_apart(void **state)
 /* Many ranks on a node with a small cache: all slots of a node stay within half of it. (Bind would refuse more than a rank's bank.) */
 static void slots_fit_the_bank(void **state)
 {
-    static const char *const shapes[] = {"64x192", "2x256", "3x171", "2x180,170", "2x300,1", "200", "384", "4x512"};
+    static const char *const shapes[] = {"64x192", "2x256", "3x171", "2x180,170", "2x300,1", "200", "384", "4x512",
+                                         "64x192/2/12", "2x180/2/4,170/3", "200/3"};
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback;
     struct hx_env env;

@@ -2,6 +2,7 @@
 /* One-stage plans of any algorithm, for tests: p members on one node (intra) or on p nodes. */
 #ifndef HX_TEST_PLANS_H
 #define HX_TEST_PLANS_H
+#include "hier/compose.h"
 #include "inter/algorithms.h"
 #include "intra/algorithms.h"
 #include "runtime/plan.h"
@@ -79,9 +80,29 @@ static inline enum hx_scope scope_of(const struct hx_algorithm *a)
     return a->needs & HX_NEEDS_SHARED_MEMORY ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
 }
 
+/* One that goes by levels is several stages: on a node of two domains. */
+static inline struct hx_plan *plan_of(const struct hx_algorithm *a, int p, int root, int rank)
+{
+    char text[32], error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape;
+    struct hx_plan *plan;
+
+    if (!(a->needs & HX_NEEDS_LEVELS))
+        return plan_of_root(a->coll, a->name, scope_of(a), p, root, rank, a->build);
+    snprintf(text, sizeof text, p > 2 ? "%d/2" : "%d", p);
+    shape = hx_shape_parse(text, error);
+    plan = hx_compose(shape, rank, &(struct hx_candidate){.coll = a->coll, .root = root, .flat = a});
+    hx_shape_free(shape);
+    return plan;
+}
+
 static inline struct hx_plan **plans_of(const struct hx_algorithm *a, int p, int root)
 {
-    return plans_of_build(a->coll, a->name, scope_of(a), p, root, a->build);
+    struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
+
+    for (int r = 0; r < p; r++)
+        plans[r] = plan_of(a, p, root, r);
+    return plans;
 }
 
 static inline void plans_release(struct hx_plan **plans, int p)

@@ -30,7 +30,7 @@ static FILE *golden_open(const struct hx_algorithm *a, const char *mode)
 
 static size_t explain(const struct hx_algorithm *a, char *text, size_t capacity)
 {
-    struct hx_plan *plan = plan_of_build(a->coll, a->name, scope_of(a), 4, 1, a->build);
+    struct hx_plan *plan = plan_of(a, 4, 0, 1);
     FILE *file = tmpfile();
     size_t n;
 

@@ -63,9 +63,9 @@ for ((i = 0; i < $(longest intra); i++)); do
         HX_INTER_GATHER="$(nth $i gather inter)" HX_INTER_SCATTER="$(nth $i scatter inter)"
         HX_INTER_SCAN="$(nth $i scan inter)" HX_INTER_EXSCAN="$(nth $i exscan inter)"
         HX_INTER_ALLTOALL="$(nth $i alltoall inter)" HX_INTER_ALLTOALLV="$(nth $i alltoallv inter)")
-    passes 3 1 short "${intra[@]}"
-    passes 5 1 short "${intra[@]}" HX_SLICE=4K HX_CHECK=1
-    passes 7 3 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K HX_RING_ORDER=1,0,2
+    passes 3 3/2 short "${intra[@]}"
+    passes 5 5/2 short "${intra[@]}" HX_SLICE=4K HX_CHECK=1
+    passes 7 3/2,2,2 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K HX_RING_ORDER=1,0,2
     [ $i -lt "$(longest inter)" ] || continue
     flat=(HX_ALLREDUCE="$(nth $i allreduce flat)" HX_REDUCE_SCATTER="$(nth $i reduce_scatter_block flat)"
         HX_ALLGATHER="$(nth $i allgather flat)" HX_BCAST="$(nth $i bcast flat)"
@@ -86,5 +86,8 @@ for lanes in 1 2 3; do
 done
 passes 6 3,1,2 counts HX_ALLTOALLV=hier HX_LANES=3 HX_CHECK=1 # some ranks alone, others carrying several lanes
 passes 5 2 counts HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
+levels=(HX_INTRA_ALLREDUCE=nary_levels HX_INTRA_REDUCE_SCATTER=nary_levels HX_INTRA_ALLGATHER=nary_levels)
+passes 8 8/2/2 counts "${levels[@]}" HX_CHECK=1
+passes 6 4/2,2 counts "${levels[@]}" HX_LANES=2
 passes 7 4 short HX_RING_ORDER=auto HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring HX_INTER_BCAST=chain HX_CHECK=1
 finish
