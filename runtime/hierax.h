@@ -389,7 +389,9 @@ HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx
 /* Start a call made ready by hx_<name>_init. Errors: HX_ERR_STATE when it is active. */
 HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
 
-/* Let calls move; *done = 1 when this one is complete (a request of hx_i<name> is released then), else 0. Does not block. */
+/* Let calls move; *done = 1 when this one is complete (a request of hx_i<name> is released then) or has not been started, else 0. Does not
+ * block. A program that waits for other ranks by means of its own calls it now and then, with any request: what calls have sent that have
+ * returned here may not have left yet. */
 HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
 
 /* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. */

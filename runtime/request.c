@@ -334,12 +334,10 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if (request->state == HX_REQUEST_ACTIVE && (events = hx_progress_all(request->call.comm->world)) <= 0) {
-        if (events < 0)
-            network_failed(request->call.comm, events);
-        else
-            request_tell(request);
-    }
+    if ((events = hx_progress_all(request->call.comm->world)) < 0)
+        network_failed(request->call.comm, events);
+    else if (events == 0 && request->state == HX_REQUEST_ACTIVE)
+        request_tell(request);
     *done = request->state != HX_REQUEST_ACTIVE;
     return *done ? request_finish(request) : HX_SUCCESS;
 }

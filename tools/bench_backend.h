@@ -12,6 +12,7 @@ int bench_backend_finalize(void);
 void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
 const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
 extern const int bench_backend_tells_plans;                /* 0: nothing but times can be shown */
+void bench_backend_progress(void);                         /* let what returned calls have sent go on */
 int bench_backend_node(int rank, int size);                /* on its machine: 0 unless nodes are emulated */
 void *bench_backend_alloc(size_t bytes);                   /* memory of the library's own; all ranks call it; NULL after printing why */
 void bench_backend_free(void *memory);

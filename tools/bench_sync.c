@@ -26,6 +26,7 @@
 #define CPU_WORDS 16 /* of 64 CPUs */
 #define LOOKS_BEFORE_YIELD 2000 /* with a core for each rank */
 #define START_AFTER_NS 1000
+#define PROGRESS_AFTER_NS 1e6
 
 struct page {
     uint64_t nonce;
@@ -49,10 +50,19 @@ static struct page *page;
 static uint64_t generation;
 static unsigned looks_before_yield = LOOKS_BEFORE_YIELD;
 
-static void look_again(unsigned *looks)
+/* The library has no part in a wait, unless that is long: somebody may need what this rank's library still has to send. */
+static void look_again(unsigned *looks, double *progress_ns)
 {
-    if (++*looks % looks_before_yield == 0)
+    if (++*looks % looks_before_yield == 0) {
+        double now = bench_now_ns();
+        if (*progress_ns == 0)
+            *progress_ns = now + PROGRESS_AFTER_NS;
+        if (now > *progress_ns) {
+            bench_backend_progress();
+            *progress_ns = now + PROGRESS_AFTER_NS;
+        }
         sched_yield();
+    }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
@@ -62,8 +72,9 @@ static void look_again(unsigned *looks)
 static void await(_Atomic uint64_t *word, uint64_t at_least)
 {
     unsigned looks = 0;
+    double progress_ns = 0;
     while (atomic_load_explicit(word, memory_order_acquire) < at_least)
-        look_again(&looks);
+        look_again(&looks, &progress_ns);
 }
 
 double bench_start_together(const struct bench_job *job)
