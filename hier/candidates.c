@@ -133,9 +133,12 @@ static int power_of_two(int n)
     return (n & (n - 1)) == 0;
 }
 
-/* In an all-gather's last stage nobody can fetch: each rank may want the blocks elsewhere in its out, and only it knows where. */
+/* In an all-gather's last stage nobody can fetch: each rank may want the blocks elsewhere in its out, and only it knows where. With one
+ * lane there is nothing to share out among the ranks of a node, as a broadcast or reduction by levels would. */
 static int part_serves(enum hx_coll coll, const struct hx_algorithm *part)
 {
+    if (part->needs & HX_NEEDS_LEVELS && hx_coll_is_rooted(part->coll))
+        return 0;
     return coll != HX_COLL_ALLGATHER || !(part->needs & HX_NEEDS_SINGLE_COPY);
 }
 
@@ -194,6 +197,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
            (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
+           (!candidate->first || part_serves(candidate->coll, candidate->first)) &&
            (!candidate->last || part_serves(candidate->coll, candidate->last)) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
 }

@@ -13,6 +13,9 @@
  *     level 1, domain 0 1 2 3          0 1 2 3 0 1 2 3
  *     level 1, domain 4 5 6 7          4 5 6 7 4 5 6 7
  *
+ * On one node a broadcast is a scatter of equal parts to all ranks and such an all-gather, a reduction such a reduce-scatter
+ * and a gather; on several nodes the lanes between them have scattered, or gather.
+ *
  * A stage has a block for every local rank, each with all that belongs to it. So the slices of all stages hold the same
  * elements, and all ranks of the node lay out their slots alike however many members their stages have.
  */
@@ -213,7 +216,7 @@ void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm
 
     if (map_open(c, &map) < 0)
         return;
-    if (part->coll == HX_COLL_ALLGATHER)
+    if (part->coll == HX_COLL_ALLGATHER || part->coll == HX_COLL_BCAST)
         allgather_outwards_in(c, &map, level, 0, in, out);
     else
         reduce_scatter_inwards_out(c, &map, level, 0, in, out);
@@ -230,7 +233,8 @@ void hx_composer_levels_held(struct composer *c, struct hx_lists *l)
     free(map.order);
 }
 
-static void compose_reduce_scatter(struct composer *c)
+/* WORK holds what I have charge of on the way. */
+static void work_find(struct composer *c)
 {
     struct hx_lists l;
 
@@ -238,7 +242,49 @@ static void compose_reduce_scatter(struct composer *c)
     hx_composer_levels_held(c, &l);
     hx_lists_block_end(&l);
     hx_composer_work_take(c, &l);
+}
+
+/* Between the root and each rank's own block. */
+static void root_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space space)
+{
+    struct hx_stage *stage =
+        hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, space, space);
+    struct hx_lists l;
+
+    hx_lists_open(&l, c->n);
+    for (int local = 0; local < c->n && !l.failed; local++) {
+        list_own(c, &l, local);
+        hx_lists_block_end(&l);
+    }
+    hx_composer_lists_give(c, &l, stage);
+    if (c->status == HX_SUCCESS) {
+        stage->root = c->shape->local_of[c->candidate->root];
+        stage->uses_slot = 1;
+        stage->nflags = 2;
+    }
+    hx_composer_build(c, stage, name, build);
+}
+
+static void compose_reduce_scatter(struct composer *c)
+{
+    work_find(c);
     hx_composer_levels(c, 0, c->candidate->flat, HX_IN, HX_OUT);
+}
+
+static void compose_reduce(struct composer *c)
+{
+    enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
+
+    if (mine == HX_WORK)
+        work_find(c);
+    hx_composer_levels(c, 0, c->candidate->flat, HX_IN, mine);
+    root_stage(c, 1, "gather", hx_gather_nary, mine);
+}
+
+static void compose_bcast(struct composer *c)
+{
+    root_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT);
+    hx_composer_levels(c, 1, c->candidate->flat, HX_OUT, HX_OUT);
 }
 
 static void compose_allreduce(struct composer *c)
@@ -259,6 +305,10 @@ void hx_compose_levels(struct composer *c)
         compose_allreduce(c);
     else if (c->plan->coll == HX_COLL_REDUCE_SCATTER)
         compose_reduce_scatter(c);
+    else if (c->plan->coll == HX_COLL_REDUCE)
+        compose_reduce(c);
+    else if (c->plan->coll == HX_COLL_BCAST)
+        compose_bcast(c);
     else
         hx_composer_levels(c, 0, c->candidate->flat, HX_IN, HX_OUT);
 }

@@ -34,8 +34,8 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
     double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), rounds, messages, vectors;
     int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
 
-    if (algorithm->needs & HX_NEEDS_LEVELS)
-        return phases * (1 - 1 / parts_of(shape, level));
+    if (algorithm->needs & HX_NEEDS_LEVELS) /* a broadcast scatters first, a reduction gathers at the end */
+        return phases ? phases * (1 - 1 / parts_of(shape, level)) : 1 - 1 / parts_of(shape, level) + 1 / d;
     if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
         return m * (n - m);
     if (algorithm->coll == HX_COLL_REDUCE && slots)
@@ -92,6 +92,9 @@ static double phase_us(const struct hx_cost_params *p, const struct hx_shape *sh
 double hx_cost_levels_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes,
                          double hand_over_us)
 {
-    return (coll == HX_COLL_ALLGATHER ? 0 : phase_us(p, shape, 1, n, owners, bytes, hand_over_us)) +
-           (coll == HX_COLL_REDUCE_SCATTER ? 0 : phase_us(p, shape, 0, n, owners, bytes, hand_over_us));
+    int reduces = coll != HX_COLL_ALLGATHER && coll != HX_COLL_BCAST, gathers = coll != HX_COLL_REDUCE_SCATTER && coll != HX_COLL_REDUCE;
+    double root = hand_over_us + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription; /* all parts to or from it */
+
+    return (reduces ? phase_us(p, shape, 1, n, owners, bytes, hand_over_us) : 0) +
+           (gathers ? phase_us(p, shape, 0, n, owners, bytes, hand_over_us) : 0) + (hx_coll_is_rooted(coll) ? root : 0);
 }

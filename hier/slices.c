@@ -133,7 +133,8 @@ static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *s
 static int runs_ahead(const struct hx_candidate *candidate)
 {
     return candidate->coll == HX_COLL_BCAST || hx_coll_is_scan(candidate->coll) ||
-           (candidate->coll == HX_COLL_REDUCE && candidate->flat && strcmp(candidate->flat->name, "nary_sliced"));
+           (candidate->coll == HX_COLL_REDUCE && candidate->flat && !(candidate->flat->needs & HX_NEEDS_LEVELS) &&
+            strcmp(candidate->flat->name, "nary_sliced"));
 }
 
 /* By single copy there is nothing but fetching, and not all from one, where a reader finds what another has brought into the cache. */

@@ -482,7 +482,7 @@ static void levels_are_proved(void **state)
     (void)state;
     for (int i = 0; i < 600; i++) {
         struct hx_shape *shape = shape_draw_of(1, 4);
-        enum hx_coll coll = colls[draw(0, shape->nnodes > 1 && shape->max_local > 1 ? 4 : 2)];
+        enum hx_coll coll = colls[draw(0, shape->nnodes == 1 || shape->max_local > 1 ? 4 : 2)];
         int lanes = shape->nnodes > 1 ? draw(coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE ? 2 : 1, shape->max_local) : 0;
         struct hx_candidate c = candidate_of(coll, lanes);
         struct hx_plan **plans = calloc((size_t)shape->nranks, sizeof(*plans));
