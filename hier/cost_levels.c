@@ -5,7 +5,7 @@
  *
  * Per domain of m of n ranks, d domains, vectors of S bytes that are read from other domains, per phase (all-reduce: two):
  *   n-ary: m (d - 1) / d     each member reads its block of all, or all others' blocks
- *   by levels: (s - 1) / s   of the s domains in the one around; each block once
+ *   by levels: (s - 1) / s   of the s domains in the one around, each block once; and its part of what crosses that one
  *   ring: 1                  others, by messages: what members send, by the part of members outside
  * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
  */
@@ -34,8 +34,16 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
     double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), rounds, messages, vectors;
     int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
 
-    if (algorithm->needs & HX_NEEDS_LEVELS) /* a broadcast scatters first, a reduction gathers at the end */
-        return phases ? phases * (1 - 1 / parts_of(shape, level)) : 1 - 1 / parts_of(shape, level) + 1 / d;
+    if (algorithm->needs & HX_NEEDS_LEVELS) {
+        vectors = 0;
+        for (int k = 0; k <= level; k++)
+            vectors += (phases ? phases : 1) * (1 - 1 / parts_of(shape, k)) * shape->most_domains[k] / d;
+        if (algorithm->coll == HX_COLL_BCAST) /* scattered first */
+            vectors += 1 / d;
+        if (algorithm->coll == HX_COLL_REDUCE) /* gathered at the end */
+            vectors += 1 - 1 / d;
+        return vectors;
+    }
     if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
         return m * (n - m);
     if (algorithm->coll == HX_COLL_REDUCE && slots)

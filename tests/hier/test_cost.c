@@ -177,9 +177,75 @@ static void lanes_fill_the_roots_link(void **state)
     hx_shape_free(shape);
 }
 
+static int domain_at(const struct hx_shape *shape, int level, const struct hx_stage *stage, uint32_t member)
+{
+    return hx_shape_domain(shape, level, stage->members[member]);
+}
+
+/* Bytes that a step reads from slots of members of other domains than its rank's. */
+static double far_bytes(const struct hx_shape *shape, int level, const struct hx_layout *layout, const struct hx_step *step)
+{
+    const struct hx_stage *stage = layout->stage;
+    double bytes = (double)hx_layout_bytes(layout, step->block, step->nblocks, 0), far = 0;
+    uint32_t first = step->op == HX_OP_REDUCE ? 0 : step->peer, n = step->op == HX_OP_REDUCE ? step->n : 1;
+
+    for (uint32_t m = first; step->src == HX_SLOT && m < first + n; m++)
+        far += domain_at(shape, level, stage, m) != domain_at(shape, level, stage, (uint32_t)stage->me) ? bytes : 0;
+    return far;
+}
+
+/* What the model takes the busiest domain to read of others is what its plans read. */
+static void far_is_what_plans_read(void **state)
+{
+    static const struct {
+        const char *name;
+        enum hx_coll coll;
+    } cases[] = {{"nary", HX_COLL_ALLREDUCE}, {"nary_sliced", HX_COLL_ALLREDUCE}, {"nary_levels", HX_COLL_ALLREDUCE},
+                 {"nary", HX_COLL_REDUCE_SCATTER}, {"nary_levels", HX_COLL_REDUCE_SCATTER}, {"nary", HX_COLL_ALLGATHER},
+                 {"nary_levels", HX_COLL_ALLGATHER}, {"nary", HX_COLL_BCAST}, {"nary_levels", HX_COLL_BCAST},
+                 {"nary", HX_COLL_REDUCE}, {"nary_sliced", HX_COLL_REDUCE}, {"nary_levels", HX_COLL_REDUCE}};
+    static const char *const shapes[] = {"4/2", "12/3", "12/2/3", "24/2/3/2", "6"};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_cost_params params;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    params.far_gb_s = 1e-3; /* a byte takes a microsecond */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) * 5; i++) {
+        struct hx_shape *shape = hx_shape_parse(shapes[i % 5], error);
+        const struct hx_algorithm *a = hx_algorithm_find(cases[i / 5].coll, HX_SCOPE_INTRA, cases[i / 5].name);
+        struct hx_candidate candidate = {.coll = a->coll, .flat = a};
+        uint64_t bytes = 24 * 24 * 64;
+        struct hx_sizes sizes = {.count = hx_coll_has_blocks(a->coll) ? bytes / (uint64_t)shape->nranks : bytes, .elem_bytes = 1,
+                                 .fine_slices = 1, .coarse_slices = 1};
+        double most[HX_SHAPE_LEVELS] = {0}, read[24] = {0}, sum = 0;
+        for (int level = 0; level < shape->nlevels; level++) {
+            memset(read, 0, sizeof(read));
+            for (int rank = 0; rank < shape->nranks; rank++) {
+                struct hx_plan *plan = hx_compose(shape, rank, &candidate);
+                for (int s = 0; s < plan->nstages; s++) {
+                    struct hx_layout layout;
+                    hx_layout_init(&layout, plan, &plan->stages[s], &sizes);
+                    for (uint32_t k = 0; k < plan->stages[s].nsteps; k++)
+                        read[hx_shape_domain(shape, level, rank)] += far_bytes(shape, level, &layout, &plan->stages[s].steps[k]);
+                }
+                hx_plan_release(plan);
+            }
+            for (int d = 0; d < 24; d++)
+                most[level] = fmax(most[level], read[d]);
+            sum += most[level];
+        }
+        double model = hx_cost_far_us(&params, shape, a, shape->nranks, (double)bytes);
+        if (!(shape->nlevels == 0 && a->needs & HX_NEEDS_LEVELS) && fabs(model - sum) > 1e-6 * sum)
+            fail_msg("%s %s on %s: %.0f bytes read, the model says %.0f", hx_coll_name(a->coll), a->name, shapes[i % 5], sum, model);
+        hx_shape_free(shape);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(far_is_what_plans_read),
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(channels_fill_the_link),
