@@ -244,8 +244,20 @@ struct candidate_list {
     int ordered;
     struct hx_candidate *items;
     int n;
-    int lacks_levels; /* one was left out for that */
+    double bytes; /* of the vector */
 };
+
+#define LEVELS_WORK_BYTES (16.0 * 1024 * 1024)
+
+/* On the way of a reduce-scatter by levels a rank holds what it has charge of in its innermost domain: of long vectors, more than it may
+ * cost in private memory. */
+static int holds_too_much(const struct hx_candidate *candidate, const struct hx_shape *shape, double bytes)
+{
+    if ((candidate->coll != HX_COLL_REDUCE_SCATTER && candidate->coll != HX_COLL_REDUCE) || !shape->nlevels ||
+        !hx_candidate_needs(candidate, HX_NEEDS_LEVELS))
+        return 0;
+    return bytes * shape->most_domains[shape->nlevels - 1] / shape->max_local > LEVELS_WORK_BYTES;
+}
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)
 {
@@ -253,7 +265,8 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         return;
     if (!list->planner->single_copy && hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
         return;
-    list->lacks_levels |= !has_levels_for(candidate, list->planner->shape);
+    if (holds_too_much(candidate, list->planner->shape, list->bytes))
+        return;
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
 }
@@ -362,12 +375,21 @@ static void composition_add(struct candidate_list *list, struct hx_candidate *c)
     }
 }
 
+static int is_levels(const char *name)
+{
+    return name && !strcmp(name, "nary_levels");
+}
+
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)
 {
     const struct hx_planner *planner = list->planner;
     struct hx_candidate c = {.coll = coll, .root = root, .ordered = list->ordered};
     int lanes[LANE_CHOICES], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
+    if (nlanes > 1 && hx_coll_is_rooted(coll) && is_levels(planner->forced[coll].intra)) { /* one lane has none */
+        nlanes--;
+        memmove(lanes, lanes + 1, (size_t)nlanes * sizeof(*lanes));
+    }
     while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
         for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
             c.lanes = lanes[i];
@@ -419,27 +441,52 @@ static void candidates_list(struct candidate_list *list, enum hx_coll coll, int 
         flat_add(list, coll, root, forced);
 }
 
+/* Do the settings want levels in any part of coll's plans? */
+static int levels_are_wanted(const struct hx_planner *planner, enum hx_coll coll)
+{
+    int wanted = is_levels(planner->forced[coll].plan) || is_levels(planner->forced[coll].intra);
+
+    for (int lanes = 1; lanes <= 2; lanes++)
+        wanted |= is_levels(part_forced(planner, coll, hx_candidate_first(coll, lanes))) ||
+                  is_levels(part_forced(planner, coll, hx_candidate_last(coll, lanes)));
+    return wanted;
+}
+
+/* Why no candidate is as the settings have it. */
+static const char *settings_lack(const struct hx_planner *planner, int levels, int ordered)
+{
+    if (levels && !planner->shape->nlevels)
+        return "not as the settings have it: that goes by levels inside a node, and there are none";
+    if (levels && ordered)
+        return "not as the settings have it: the operation is not commutative, and domains or nodes do not hold runs of ranks";
+    if (levels)
+        return "not as the settings have it: by levels, a vector so long would take too much memory of each rank";
+    return ordered ? "not as the settings have it: that needs a commutative operation, and this one is not"
+                   : "not as the settings have it: that needs an exact operation, and this one rounds";
+}
+
 /* A scan is in order whatever the operation. */
 int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback)
 {
     int ordered = folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
     struct hx_planner at_size = *planner, unforced;
-    struct candidate_list list = {.planner = &at_size, .folding = folding, .ordered = ordered, .items = candidates};
+    struct candidate_list list = {.planner = &at_size, .folding = folding, .ordered = ordered, .items = candidates, .bytes = bytes};
+    int levels;
 
     hx_forced_settle(at_size.forced, bytes);
+    levels = levels_are_wanted(&at_size, coll);
     *fallback = levels_lack(planner, coll, list.ordered);
     candidates_list(&list, coll, root, bytes, !*fallback);
-    if (list.n == 0 && (folding != HX_FOLDS_EXACTLY || list.lacks_levels)) {
-        const char *lacks = list.lacks_levels ? "not as the settings have it: that goes by levels inside a node, and there are none"
-                            : ordered         ? "not as the settings have it: that needs a commutative operation, and this one is not"
-                                              : "not as the settings have it: that needs an exact operation, and this one rounds";
+    if (list.n == 0 && (folding != HX_FOLDS_EXACTLY || levels)) {
         unforced = *planner;
         memset(unforced.forced, 0, sizeof(unforced.forced));
         list.planner = &unforced;
         candidates_list(&list, coll, root, bytes, !*fallback);
-        *fallback = lacks;
+        *fallback = settings_lack(planner, levels, ordered);
     }
+    if (!*fallback && levels && hx_coll_is_rooted(coll) && list.n > 0 && candidates[list.n - 1].lanes == 1)
+        *fallback = "not as the settings have it: on one lane the ranks of a node have nothing to share out by levels";
     if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last && at_size.forced[coll].intra &&
         !strcmp(at_size.forced[coll].intra, "single_copy"))
         *fallback = "not as the settings have it: over several nodes, only each rank knows where in out it wants the blocks";

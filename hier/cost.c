@@ -295,7 +295,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_sha
                              int owners, double bytes)
 {
     return hx_cost_far_us(p, shape, algorithm, n, bytes) +
-           (algorithm->needs & HX_NEEDS_LEVELS
+           (algorithm->needs & HX_NEEDS_LEVELS && shape->nlevels
                 ? hx_cost_levels_us(p, shape, algorithm->coll, n, owners, bytes, p->intra_alpha_us + switches(p))
                 : level_stage_us(p, algorithm, n, owners, bytes));
 }

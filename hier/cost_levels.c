@@ -4,7 +4,8 @@
  * goes by levels (compose_levels.c). Domains are taken to be equally large.
  *
  * Per domain of m of n ranks, d domains, vectors of S bytes that are read from other domains, per phase (all-reduce: two):
- *   n-ary: m (d - 1) / d     each member reads its block of all, or all others' blocks
+ *   n-ary: m (d - 1) / d     to reduce, each member reads its block of all
+ *          c (d - 1) / d     to gather, each reads the same: of the c innermost domains in it, which share a cache, one does
  *   by levels: (s - 1) / s   of the s domains in the one around, each block once; and its part of what crosses that one
  *   ring: 1                  others, by messages: what members send, by the part of members outside
  * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
@@ -32,6 +33,7 @@ static double parts_of(const struct hx_shape *shape, int level)
 static double vectors_read(const struct hx_shape *shape, const struct hx_algorithm *algorithm, int level, double n)
 {
     double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), rounds, messages, vectors;
+    double caches = shape->most_domains[shape->nlevels - 1] / d; /* c */
     int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
 
     if (algorithm->needs & HX_NEEDS_LEVELS) {
@@ -45,13 +47,13 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
         return vectors;
     }
     if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
-        return m * (n - m);
+        return caches * (n - m);
     if (algorithm->coll == HX_COLL_REDUCE && slots)
         return has(algorithm, "nary") ? n - m : m * (1 - 1 / d) + (n - m) / n;
     if (algorithm->coll == HX_COLL_BCAST && slots)
-        return m;
-    if (phases && slots)
-        return phases * m * (1 - 1 / d);
+        return caches;
+    if (phases && slots) /* an all-reduce does both */
+        return ((algorithm->coll != HX_COLL_ALLGATHER ? m : 0) + (algorithm->coll != HX_COLL_REDUCE_SCATTER ? caches : 0)) * (1 - 1 / d);
     if (!phases && algorithm->coll != HX_COLL_BCAST && algorithm->coll != HX_COLL_REDUCE)
         return 0;
     if (hx_cost_book(algorithm, (int)n, &rounds, &messages, &vectors) < 0)

@@ -35,9 +35,9 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
-    world->shared->table[world->rank].place[0] = (int16_t)place->socket;
-    world->shared->table[world->rank].place[1] = (int16_t)place->numa;
-    world->shared->table[world->rank].place[2] = (int16_t)place->l3;
+    const int ids[HX_SHAPE_LEVELS] = {place->socket, place->numa, place->l3};
+    for (int k = 0; k < HX_SHAPE_LEVELS; k++)
+        world->shared->table[world->rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
 }
 
 struct hx_net_seat hx_world_seat(const struct hx_world *world)

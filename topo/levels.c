@@ -66,15 +66,14 @@ int hx_shape_set_levels(struct hx_shape *s, const int *ids, int depth)
         if (d.says)
             s->most_domains[s->nlevels++] = d.most;
     }
-    for (size_t i = 0; i < (size_t)s->nlevels * n; i++) {
-        s->hash = (s->hash ^ (uint64_t)all[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        s->hash ^= s->hash >> 29;
-    }
-    if (s->nlevels)
-        s->domain_of = realloc(all, (size_t)s->nlevels * n * sizeof *all);
-    else
+    s->hash = hx_shape_hash(s, all);
+    if (s->nlevels) {
+        int *exact = realloc(all, (size_t)s->nlevels * n * sizeof *all);
+        s->domain_of = exact ? exact : all;
+    } else {
         free(all);
-    return s->nlevels && !s->domain_of ? -1 : 0;
+    }
+    return 0;
 }
 
 int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)

@@ -59,6 +59,9 @@ int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_by
  * NULL when memory is exhausted, n < 1, or a rank is not one of the parent's. */
 struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n);
 
+/* Of node_of, and of nlevels levels of domains. */
+uint64_t hx_shape_hash(const struct hx_shape *shape, const int *domain_of);
+
 /* Set the levels: rank r is in the domains ids[r * depth] (of the outermost level) to ids[r * depth + depth - 1], any
  * ids, depth at most HX_SHAPE_LEVELS. A negative one: in no single domain, so at that level its node is not divided
  * further. -1 without memory. */

@@ -180,6 +180,7 @@ static int setting_run(const struct setting *setting)
     if (base == MAP_FAILED || !segment.channels)
         return RANKS;
     hx_shared_map(&segment, base, RANKS);
+    segment.table[RANKS - 1].place[0] = 1; /* on another socket than the others */
     for (int c = 0; c < HX_COMM_CONTEXTS; c++)
         segment.channels[c] = base + segment.head_bytes + (size_t)c * segment.channel_bytes;
     for (int r = 0; r < RANKS; r++) {
