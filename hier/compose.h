@@ -81,6 +81,10 @@ int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs
 /* Does it fold what the ranks contribute in their order? */
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);
 
+/* In an all-gather's last stage nobody can fetch: each rank may want the blocks elsewhere in its out, and only it knows where. With one
+ * lane there is nothing to share out among the ranks of a node, as a broadcast or reduction by levels would. */
+int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part);
+
 /* May this candidate serve this shape at all? */
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape);
 

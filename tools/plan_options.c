@@ -30,7 +30,8 @@ static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "SHAPE", 0,
-     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95, in domains inside it as in 2x96/2/12; then :block (default) or :cyclic. May be repeated (cost, verify, big)", 1},
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95, in domains inside it as in 2x96/2/12; then :block (default) or :cyclic. "
+     "May be repeated (cost, verify, big)", 1},
     {"size", KEY_SIZE, "BYTES", 0,
      "of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M G. A number without --size is one too", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},

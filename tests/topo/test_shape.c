@@ -297,7 +297,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_placement), cmocka_unit_test(test_from_nodes), cmocka_unit_test(test_group),
-        cmocka_unit_test(test_emulate), cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts), cmocka_unit_test(test_levels_text), cmocka_unit_test(test_levels_of_places),
+        cmocka_unit_test(test_emulate), cmocka_unit_test(test_format), cmocka_unit_test(test_bad_texts),
+        cmocka_unit_test(test_levels_text), cmocka_unit_test(test_levels_of_places),
         cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
