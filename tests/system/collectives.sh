@@ -88,7 +88,7 @@ passes 6 3,1,2 counts HX_ALLTOALLV=hier HX_LANES=3 HX_CHECK=1 # some ranks alone
 passes 5 2 counts HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
 levels=(HX_INTRA_ALLREDUCE=nary_levels HX_INTRA_REDUCE_SCATTER=nary_levels HX_INTRA_ALLGATHER=nary_levels
     HX_INTRA_BCAST=nary_levels HX_INTRA_REDUCE=nary_levels)
-passes 8 8/2/2 counts "${levels[@]}" HX_CHECK=1
-passes 6 4/2,2 counts "${levels[@]}" HX_LANES=2
+passes 8 8/2/2 short "${levels[@]}" HX_CHECK=1
+passes 6 4/2,2 short "${levels[@]}" HX_LANES=2
 passes 7 4 short HX_RING_ORDER=auto HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring HX_INTER_BCAST=chain HX_CHECK=1
 finish

@@ -71,6 +71,12 @@ grep -q 'between nodes  libfabric' "$tmp/out" || fault "the network in use is no
 "$run" -n 6 --nodes 3,1,2 -- "$info" >"$tmp/out" || fault "in a job of nodes of 3, 1 and 2 ranks: status $?"
 grep -Eq '^    2 +[^ ]+ +2 +4,5$' "$tmp/out" && grep -Eq '^  HX_NODES +3,1,2 +environment +job ' "$tmp/out" ||
     fault "nodes of 3, 1 and 2 ranks are not told: $(sed -n '/^job/,$p' "$tmp/out")"
+"$run" -n 7 --nodes 5/2/2,2 -- "$info" >"$tmp/out" || fault "in a job of nodes with levels: status $?"
+grep -Eq '^    0 .* 0 1 2 \| 3 4 +0 1 \| 2 \| 3 \| 4$' "$tmp/out" || fault "levels are not told: $(sed -n '/^job/,/^settings/p' "$tmp/out")"
+if [ "$(nproc)" -ge 2 ]; then # as hwloc tells them of ranks that are bound; here, that two processors are sockets
+    HWLOC_SYNTHETIC="pack:2 l3:1 core:1 pu:1" HWLOC_THISSYSTEM=1 "$run" -n 4 -- "$info" >"$tmp/out" || fault "on two sockets: status $?"
+    grep -Eq '^    0 .* 0 1 \| 2 3$' "$tmp/out" || fault "sockets are not told: $(sed -n '/^job/,/^settings/p' "$tmp/out")"
+fi
 HX_RING_ORDER=auto "$run" -n 5 --nodes 4 -- "$info" >"$tmp/out" || fault "with measured links: status $?"
 grep -Eq '^  ring order +0,(1,2,3|1,3,2|2,1,3)$' "$tmp/out" && [ "$(grep -Ec '^    [0-3] +[1-3] +[0-9.e+-]+ +[0-9.e+-]+$' "$tmp/out")" = 6 ] ||
     fault "ring order and links are not told: $(sed -n '/^job/,/^settings/p' "$tmp/out")"
