@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CACHE_PER_CORE_BYTES (24.0 * 1024 * 1024) /* at most; measured in a virtual machine, and more than nearly all processors have */
 #define FOLD_BYTES ((size_t)8192) /* results of the program's own operation, that stay in the cache */
 
 /* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first row. */
@@ -54,6 +55,9 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
         out->lags = step->own;
         return;
     }
+    out->streams = step->dst == HX_OUT && step - bs->stage->steps >= (ptrdiff_t)bs->streams_from;
+    if (out->streams && step->op == HX_OP_COPY)
+        out->op = HX_OP_STREAM;
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
     out->elements = out->bytes / bs->layout.elem_bytes;
     for (int i = 0; i < 3; i++)
@@ -126,8 +130,41 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         if (!bs->instances[w].transfers)
             return HX_ERR_NOMEM;
     }
-    bs->nsteps = stage->nsteps;
+    bs->nsteps = bs->streams_from = stage->nsteps;
     return HX_SUCCESS;
+}
+
+/* Do the buffers of this node's ranks fill its caches, so that results have left them by the time that somebody reads them? HX_STREAM says
+ * from how long a rank's result on. A virtual machine tells of its host's whole last-level cache: it gets no more than a part of it. */
+static int fills_caches(const struct hx_engine *engine, const struct hx_bound *bound)
+{
+    const struct hx_shape *shape = engine->comm->shape;
+    const struct hx_job *job = &engine->world->job;
+    enum hx_coll coll = bound->kind.coll;
+    size_t n = (size_t)hx_shape_node_size(shape, shape->node_of[engine->comm->rank]);
+    size_t in = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_IN), out = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
+    double caches = (double)job->llc_bytes, part = job->cpus_per_node * CACHE_PER_CORE_BYTES;
+
+    if (hx_coll_has_traffic(coll)) /* nobody knows how long they are */
+        return 0;
+    if (engine->world->env->stream > 0)
+        return out >= (size_t)engine->world->env->stream;
+    in *= coll == HX_COLL_SCATTER ? 1 : n;
+    out *= coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER ? 1 : n;
+    return caches > 0 && (double)in + (double)out >= (caches < part ? caches : part);
+}
+
+/* From the last step that reads OUT on, what is written there is for the caller alone. */
+static void streams_find(struct hx_bound *bound)
+{
+    for (int s = bound->nstages - 1; s >= 0; s--) {
+        struct hx_bound_stage *bs = &bound->stages[s];
+        for (; bs->streams_from > 0; bs->streams_from--) {
+            const struct hx_step *step = &bs->stage->steps[bs->streams_from - 1];
+            if (step->nblocks && (step->src == HX_OUT || (step->op == HX_OP_REDUCE && step->own == HX_OUT)))
+                return;
+        }
+    }
 }
 
 /* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
@@ -290,6 +327,8 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if ((status = places_assign(&engine->node, choice, bound)) != HX_SUCCESS)
         return status;
     maxima_take(bound);
+    if (fills_caches(engine, bound))
+        streams_find(bound);
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;

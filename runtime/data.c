@@ -6,12 +6,21 @@
  * side by side.
  */
 #include "comm.h"
+#include "stream.h"
 #include <string.h>
 
 static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
 {
     if (bytes && dst != src)
         memcpy(dst, src, bytes);
+}
+
+static void piece_stream(const struct hx_run *run, unsigned char *dst, const unsigned char *src, size_t bytes)
+{
+    if (dst == src)
+        return;
+    hx_stream(dst, src, bytes);
+    run->engine->streamed_bytes += bytes;
 }
 
 /* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */
@@ -103,7 +112,7 @@ static struct walk walk_start(struct hx_run *run, const struct hx_instance *inst
     return w;
 }
 
-/* COPY or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
+/* COPY, STREAM or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
  * costs no other call an instruction. */
 static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
@@ -123,6 +132,8 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
             (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to),
                                                                src + walk_at(&from), own ? own + walk_at(&with) : NULL,
                                                                bytes / run->bound->elem_bytes);
+        else if (step->op == HX_OP_STREAM)
+            piece_stream(run, dst + walk_at(&to), src + walk_at(&from), bytes);
         else
             piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);
@@ -136,6 +147,14 @@ void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const 
 {
     if (step->contiguous)
         piece_copy(hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
+    else
+        data_scattered(run, instance, step);
+}
+
+void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->contiguous)
+        piece_stream(run, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
         data_scattered(run, instance, step);
 }

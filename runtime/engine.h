@@ -47,6 +47,7 @@ struct hx_operand {
 struct hx_bound_step {
     enum hx_opcode op;
     int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
+    int streams;    /* COPY, FETCH: what it writes nobody reads soon; such a COPY is a STREAM */
     uint32_t peer, n, tag, handle;
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
     size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
@@ -78,6 +79,7 @@ struct hx_bound_stage {
     struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
     int walks;                   /* the program's own operation: a REDUCE always walks along spans */
+    uint32_t streams_from;       /* the steps from this one on write their part of OUT around the caches; nsteps of the stage: none */
     int channel;                 /* first ring channel */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
     size_t slot_offset;          /* in a part of a bank */
@@ -189,7 +191,7 @@ struct hx_engine {
     int nactive;
     unsigned net_looks;
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
-    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes;
+    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */
@@ -274,6 +276,7 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
 
 /* COPY and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 /* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
 void hx_fetch_withdraw(struct hx_control *mine);

@@ -10,6 +10,7 @@
 #include "comm.h"
 #include "log.h"
 #include "startup.h"
+#include "stream.h"
 #include "window.h"
 #include <errno.h>
 #include <string.h>
@@ -71,7 +72,12 @@ static void piece_add(struct hx_run *run, const struct hx_instance *instance, co
                       unsigned char *to, uintptr_t from, size_t bytes)
 {
     if (from >= p->view.first && from < p->view.end && bytes <= p->view.end - from) {
-        memcpy(to, (const void *)(from + p->view.delta), bytes);
+        if (step->streams) {
+            hx_stream(to, (const void *)(from + p->view.delta), bytes);
+            run->engine->streamed_bytes += bytes;
+        } else {
+            memcpy(to, (const void *)(from + p->view.delta), bytes);
+        }
         p->viewed += bytes;
         return;
     }

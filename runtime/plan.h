@@ -91,7 +91,8 @@ enum hx_opcode {
 #define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
 #include "op.def"
 #undef HX_OPCODE
-    HX_OPCODE_COUNT
+    HX_OPCODE_COUNT,
+    HX_OP_STREAM = HX_OPCODE_COUNT /* bind's own: a COPY around the caches, see stream.h */
 };
 
 /* Where data lives. */

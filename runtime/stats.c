@@ -24,6 +24,7 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->fetches += engine->fetches;
     c->fetched_bytes += engine->fetched_bytes;
     c->window_bytes += engine->window_bytes;
+    c->streamed_bytes += engine->streamed_bytes;
 }
 
 static void comm_add(const struct hx_comm *comm, struct hx_counters *c)
