@@ -19,6 +19,10 @@ static void piece_stream(const struct hx_run *run, unsigned char *dst, const uns
 {
     if (dst == src)
         return;
+    if (hx_coll_reduces(run->bound->kind.coll) && run->base[HX_IN] == run->base[HX_OUT]) {
+        memcpy(dst, src, bytes); /* in place: this slice has just read what it overwrites, so that is in the cache */
+        return;
+    }
     hx_stream(dst, src, bytes);
     run->engine->streamed_bytes += bytes;
 }

@@ -34,6 +34,9 @@ for plan in HX_ALLREDUCE=nary_sliced HX_BCAST=nary; do # a rank's own third, the
     [ $((all * 3 / 5)) -lt "$(streamed)" ] && [ "$(streamed)" -le $((all * 2 / 3)) ] || fail "$collective: $(streamed) of $all bytes"
 done
 # shellcheck disable=SC2086
+job HX_STREAM=4K -- -n 3 -- "$bench" allreduce --in-place --check $once
+[ "$(streamed)" = 0 ] || fail "$(streamed) bytes of an all-reduce in place, which were in the cache"
+# shellcheck disable=SC2086
 job -- -n 3 -- "$bench" allgather --check $once
 [ "$(streamed)" = 0 ] || fail "$(streamed) bytes of short results"
 job -- -n 2 -- "$bench" allgather --check --min 128M --max 128M --iterations 1 --repetitions 1 --warmup 1
