@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bind: a plan becomes offsets and addresses, once per kind of call; a cache keeps the last ones. */
 #include "comm.h"
+#include "items.h"
 #include "probe.h"
+#include "stream.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define CACHE_PER_CORE_BYTES (24.0 * 1024 * 1024) /* at most; measured in a virtual machine, and more than nearly all processors have */
 #define FOLD_BYTES ((size_t)8192) /* results of the program's own operation, that stay in the cache */
 
 /* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first row. */
@@ -55,9 +56,6 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
         out->lags = step->own;
         return;
     }
-    out->streams = step->dst == HX_OUT && step - bs->stage->steps >= (ptrdiff_t)bs->streams_from;
-    if (out->streams && step->op == HX_OP_COPY)
-        out->op = HX_OP_STREAM;
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
     out->elements = out->bytes / bs->layout.elem_bytes;
     for (int i = 0; i < 3; i++)
@@ -143,7 +141,7 @@ static int fills_caches(const struct hx_engine *engine, const struct hx_bound *b
     enum hx_coll coll = bound->kind.coll;
     size_t n = (size_t)hx_shape_node_size(shape, shape->node_of[engine->comm->rank]);
     size_t in = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_IN), out = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
-    double caches = (double)job->llc_bytes, part = job->cpus_per_node * CACHE_PER_CORE_BYTES;
+    double caches = (double)job->llc_bytes, part = job->cpus_per_node * HX_CACHE_PER_CORE_BYTES;
 
     if (hx_coll_has_traffic(coll)) /* nobody knows how long they are */
         return 0;
@@ -240,6 +238,36 @@ static hx_status_t sources_bind(const struct hx_node *node, const struct hx_boun
     return HX_SUCCESS;
 }
 
+/* A COPY whose range wraps around is two of one span each, so that no spans have to be found. Returns 0: it is not. */
+static int halves_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs,
+                       struct hx_bound_step halves[2])
+{
+    const struct hx_bound_step whole = halves[0];
+    const struct hx_step *step = whole.plan_step;
+    struct hx_step half = *step;
+    uint32_t columns, at, first;
+
+    if (step->op != HX_OP_COPY || whole.contiguous || hx_coll_has_traffic(bound->kind.coll) || hx_is_picked(bs->stage, step->block))
+        return 0;
+    columns = hx_stage_columns(bs->stage);
+    at = step->block % columns;
+    first = columns - at;
+    if (step->nblocks <= first)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        half.nblocks = i ? step->nblocks - first : first;
+        half.block = i ? step->block - at : step->block;
+        half.row = i ? step->row + first : step->row;
+        hx_bind_step(node, bs, &half, 0, &halves[i]);
+        halves[i].plan_step = step;
+        halves[i].instance = whole.instance;
+    }
+    if (halves[0].contiguous && halves[1].contiguous)
+        return 1;
+    halves[0] = whole;
+    return 0;
+}
+
 /* An only slice stands still: write down where. */
 static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound)
 {
@@ -247,7 +275,7 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
     size_t most = 1;
 
     for (int s = 0; s < bound->nstages; s++)
-        most += bound->stages[s].nsteps;
+        most += 2 * bound->stages[s].nsteps;
     if (!(bound->steps = bound->steps_end = malloc(most * sizeof(*bound->steps))))
         return hx_fail(HX_ERR_NOMEM, "no memory for %zu steps", most);
     for (struct hx_bound_stage *bs = bound->stages; bs < bound->stages + bound->nstages; bs++) {
@@ -260,7 +288,9 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
                 continue;
             hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
             step->instance = bs->instances;
-            bound->steps_end++;
+            if (halves_bind(node, bound, bs, step))
+                hx_bind_stream(bs, i, bound->steps_end++);
+            hx_bind_stream(bs, i, bound->steps_end++);
             status = hx_bind_pair(bound, bs, step);
             status = status == HX_SUCCESS ? sources_bind(node, bound, bs, step) : status;
         }

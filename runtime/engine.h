@@ -266,6 +266,14 @@ hx_status_t hx_bound_learn(struct hx_run *run);
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out);
 
+/* This step is number i of its stage: is what it writes for the caller alone? */
+static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, struct hx_bound_step *step)
+{
+    step->streams = i >= bs->streams_from && step->dst.space == HX_OUT;
+    if (step->streams && step->op == HX_OP_COPY)
+        step->op = HX_OP_STREAM;
+}
+
 /* Note of a step of a plan with traffic which pair's block it moves. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
 
@@ -274,7 +282,7 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
     return run->base[operand->space] + operand->offset[run->parity];
 }
 
-/* COPY and REDUCE, done at once. */
+/* COPY, STREAM and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);

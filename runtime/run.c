@@ -129,6 +129,7 @@ static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, c
     if (bs->steps)
         return &bs->steps[instance->pc];
     hx_bind_step(&run->engine->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
+    hx_bind_stream(bs, instance->pc, storage);
     return storage;
 }
 
