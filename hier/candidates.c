@@ -72,6 +72,8 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->forced_slice = env->slice;
     planner->forced_turns = env->turns;
     hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
+    if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
+        planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;
     if (net) {
         if (shape->nnodes > 1 && net->provider)
             snprintf(planner->provider, sizeof(planner->provider), "%s", net->provider);

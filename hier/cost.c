@@ -5,7 +5,6 @@
 #include "inter/circulant_schedule.h"
 #include "inter/double_tree.h"
 #include "inter/tree.h"
-#include "runtime/stream.h"
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
@@ -214,8 +213,8 @@ static double parts_us(const struct hx_cost_params *p, int n, double bytes)
     return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
-#define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level; no processor at hand has more */
-#define OUTGROWN_FETCH 1.6
+#define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
+#define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
 #define WINDOW_FETCH_US 0.3 /* what is mapped needs no system call */
 
 /* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
@@ -295,12 +294,12 @@ static double level_stage_us(const struct hx_cost_params *p, const struct hx_alg
 }
 
 /* All-to-alls, of which each byte is read once: what slots hold has left a core's own cache when it is read, if that cannot hold input,
- * output and slot. Until all caches are full fetching is 1.2 times as fast then, as measured on one node with 2 and 4 ranks. */
+ * output and slot. Fetching was up to 1.3 times as fast then, on one node with 2 and 4 ranks, until the last-level cache was full too. */
 static int slots_outgrow_core(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, double bytes)
 {
     double touched = 3 * bytes * p->oversubscription;
 
-    return shape->nnodes == 1 && hx_coll_has_pairs(coll) && touched > CORE_CACHE_BYTES && touched < HX_CACHE_PER_CORE_BYTES;
+    return shape->nnodes == 1 && hx_coll_has_pairs(coll) && touched > CORE_CACHE_BYTES && touched < p->core_cache_bytes;
 }
 
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,

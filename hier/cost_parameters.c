@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model's parameters: names, and what they are until somebody measures them. */
 #include "cost.h"
+#include "runtime/stream.h"
 #include <string.h>
 
 #define PARAMETER(name, net, about) {#name, offsetof(struct hx_cost_params, name), net, about}
@@ -35,7 +36,7 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
     *params = (struct hx_cost_params){
         .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
         .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0, .far_gb_s = 30,
-        .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1,
+        .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1, .core_cache_bytes = HX_CACHE_PER_CORE_BYTES,
     };
     hx_cost_cut(params);
 }

@@ -3,7 +3,6 @@
 #include "comm.h"
 #include "items.h"
 #include "probe.h"
-#include "stream.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,39 +131,6 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     return HX_SUCCESS;
 }
 
-/* Do the buffers of this node's ranks fill its caches, so that results have left them by the time that somebody reads them? HX_STREAM says
- * from how long a rank's result on. A virtual machine tells of its host's whole last-level cache: it gets no more than a part of it. */
-static int fills_caches(const struct hx_engine *engine, const struct hx_bound *bound)
-{
-    const struct hx_shape *shape = engine->comm->shape;
-    const struct hx_job *job = &engine->world->job;
-    enum hx_coll coll = bound->kind.coll;
-    size_t n = (size_t)hx_shape_node_size(shape, shape->node_of[engine->comm->rank]);
-    size_t in = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_IN), out = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
-    double caches = (double)job->llc_bytes, part = job->cpus_per_node * HX_CACHE_PER_CORE_BYTES;
-
-    if (hx_coll_has_traffic(coll)) /* nobody knows how long they are */
-        return 0;
-    if (engine->world->env->stream > 0)
-        return out >= (size_t)engine->world->env->stream;
-    in *= coll == HX_COLL_SCATTER ? 1 : n;
-    out *= coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER ? 1 : n;
-    return caches > 0 && (double)in + (double)out >= (caches < part ? caches : part);
-}
-
-/* From the last step that reads OUT on, what is written there is for the caller alone. */
-static void streams_find(struct hx_bound *bound)
-{
-    for (int s = bound->nstages - 1; s >= 0; s--) {
-        struct hx_bound_stage *bs = &bound->stages[s];
-        for (; bs->streams_from > 0; bs->streams_from--) {
-            const struct hx_step *step = &bs->stage->steps[bs->streams_from - 1];
-            if (step->nblocks && (step->src == HX_OUT || (step->op == HX_OP_REDUCE && step->own == HX_OUT)))
-                return;
-        }
-    }
-}
-
 /* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
 static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
@@ -238,34 +204,35 @@ static hx_status_t sources_bind(const struct hx_node *node, const struct hx_boun
     return HX_SUCCESS;
 }
 
-/* A COPY whose range wraps around is two of one span each, so that no spans have to be found. Returns 0: it is not. */
-static int halves_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs,
-                       struct hx_bound_step halves[2])
+/* The bound steps of a plan step of an only slice, at most two: a COPY whose range wraps around is two of one span each, so that no spans
+ * have to be found. Returns how many. */
+static int step_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs, const struct hx_step *step,
+                     struct hx_bound_step out[2])
 {
-    const struct hx_bound_step whole = halves[0];
-    const struct hx_step *step = whole.plan_step;
+    struct hx_bound_step whole;
     struct hx_step half = *step;
     uint32_t columns, at, first;
 
-    if (step->op != HX_OP_COPY || whole.contiguous || hx_coll_has_traffic(bound->kind.coll) || hx_is_picked(bs->stage, step->block))
-        return 0;
+    hx_bind_step(node, bs, step, 0, out);
+    if (step->op != HX_OP_COPY || out->contiguous || hx_coll_has_traffic(bound->kind.coll) || hx_is_picked(bs->stage, step->block))
+        return 1;
     columns = hx_stage_columns(bs->stage);
     at = step->block % columns;
     first = columns - at;
     if (step->nblocks <= first)
-        return 0;
+        return 1;
+    whole = *out;
     for (int i = 0; i < 2; i++) {
         half.nblocks = i ? step->nblocks - first : first;
         half.block = i ? step->block - at : step->block;
         half.row = i ? step->row + first : step->row;
-        hx_bind_step(node, bs, &half, 0, &halves[i]);
-        halves[i].plan_step = step;
-        halves[i].instance = whole.instance;
+        hx_bind_step(node, bs, &half, 0, &out[i]);
+        out[i].plan_step = step;
     }
-    if (halves[0].contiguous && halves[1].contiguous)
-        return 1;
-    halves[0] = whole;
-    return 0;
+    if (out[0].contiguous && out[1].contiguous)
+        return 2;
+    out[0] = whole;
+    return 1;
 }
 
 /* An only slice stands still: write down where. */
@@ -286,11 +253,11 @@ static hx_status_t steps_bind(const struct hx_node *node, struct hx_bound *bound
             struct hx_bound_step *step = bound->steps_end;
             if (lags(&bs->stage->steps[i]))
                 continue;
-            hx_bind_step(node, bs, &bs->stage->steps[i], 0, step);
-            step->instance = bs->instances;
-            if (halves_bind(node, bound, bs, step))
-                hx_bind_stream(bs, i, bound->steps_end++);
-            hx_bind_stream(bs, i, bound->steps_end++);
+            bound->steps_end += step_bind(node, bound, bs, &bs->stage->steps[i], step);
+            for (struct hx_bound_step *part = step; part < bound->steps_end; part++) {
+                part->instance = bs->instances;
+                hx_bind_stream(bs, i, part);
+            }
             status = hx_bind_pair(bound, bs, step);
             status = status == HX_SUCCESS ? sources_bind(node, bound, bs, step) : status;
         }
@@ -357,8 +324,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if ((status = places_assign(&engine->node, choice, bound)) != HX_SUCCESS)
         return status;
     maxima_take(bound);
-    if (fills_caches(engine, bound))
-        streams_find(bound);
+    hx_bind_streams(engine, bound);
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;

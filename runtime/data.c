@@ -17,14 +17,10 @@ static inline void piece_copy(unsigned char *dst, const unsigned char *src, size
 
 static void piece_stream(const struct hx_run *run, unsigned char *dst, const unsigned char *src, size_t bytes)
 {
-    if (dst == src)
-        return;
-    if (hx_coll_reduces(run->bound->kind.coll) && run->base[HX_IN] == run->base[HX_OUT]) {
-        memcpy(dst, src, bytes); /* in place: this slice has just read what it overwrites, so that is in the cache */
-        return;
-    }
-    hx_stream(dst, src, bytes);
-    run->engine->streamed_bytes += bytes;
+    if (hx_reduces_in_place(run))
+        piece_copy(dst, src, bytes);
+    else if (bytes && dst != src)
+        run->engine->streamed_bytes += hx_stream(dst, src, bytes);
 }
 
 /* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */

@@ -74,7 +74,8 @@ struct hx_bound_stage {
     uint32_t me;                 /* as the stage has it */
     struct hx_layout layout;
     struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
-    uint32_t nsteps;              /* with one slice nothing lags: steps that only serve the next window are left out */
+    uint32_t nsteps;              /* of steps, if there are such: where nothing lags steps that only serve the next window are left out, and
+                                   * a COPY may be two; else of the stage */
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
@@ -266,7 +267,10 @@ hx_status_t hx_bound_learn(struct hx_run *run);
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out);
 
-/* This step is number i of its stage: is what it writes for the caller alone? */
+/* Find from which step on each stage may write its part of OUT around the caches. */
+void hx_bind_streams(const struct hx_engine *engine, struct hx_bound *bound);
+
+/* A step of the plan's step number i of its stage: does it? */
 static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, struct hx_bound_step *step)
 {
     step->streams = i >= bs->streams_from && step->dst.space == HX_OUT;
@@ -280,6 +284,12 @@ hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_sta
 static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
 {
     return run->base[operand->space] + operand->offset[run->parity];
+}
+
+/* A slice of a reduction in place has just read what it overwrites: that is in the cache. */
+static inline int hx_reduces_in_place(const struct hx_run *run)
+{
+    return hx_coll_reduces(run->bound->kind.coll) && run->base[HX_IN] == run->base[HX_OUT];
 }
 
 /* COPY, STREAM and REDUCE, done at once. */

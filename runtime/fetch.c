@@ -72,12 +72,10 @@ static void piece_add(struct hx_run *run, const struct hx_instance *instance, co
                       unsigned char *to, uintptr_t from, size_t bytes)
 {
     if (from >= p->view.first && from < p->view.end && bytes <= p->view.end - from) {
-        if (step->streams) {
-            hx_stream(to, (const void *)(from + p->view.delta), bytes);
-            run->engine->streamed_bytes += bytes;
-        } else {
+        if (step->streams && !hx_reduces_in_place(run))
+            run->engine->streamed_bytes += hx_stream(to, (const void *)(from + p->view.delta), bytes);
+        else
             memcpy(to, (const void *)(from + p->view.delta), bytes);
-        }
         p->viewed += bytes;
         return;
     }

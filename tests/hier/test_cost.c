@@ -150,6 +150,36 @@ static void channels_fill_the_link(void **state)
     hx_shape_free(shape);
 }
 
+/* On one node, an all-to-all whose buffers a core's own cache cannot hold fetches, until they fill its part of the last level. */
+static void all_to_alls_fetch_between_caches(void **state)
+{
+    static const struct {
+        const char *shape;
+        double mib, cache_mib;
+        int fetches;
+    } cases[] = {{"2", 0.25, 24, 0}, {"2", 2, 24, 1}, {"2", 16, 24, 0}, {"2", 2, 4, 0}, {"2,2", 2, 24, 0}};
+    char error[HX_TOPO_ERROR_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hx_shape *shape = hx_shape_parse(cases[i].shape, error);
+        const char *const names[] = {"nary", "single_copy"};
+        struct hx_cost_params params;
+        double us[2];
+        assert_non_null(shape);
+        hx_cost_defaults(&params, 1);
+        params.core_cache_bytes = cases[i].cache_mib * 1048576;
+        for (int k = 0; k < 2; k++) {
+            struct hx_candidate c = {.coll = HX_COLL_ALLTOALL, .flat = hx_algorithm_find(HX_COLL_ALLTOALL, HX_SCOPE_INTRA, names[k])};
+            if (shape->nnodes > 1)
+                c = (struct hx_candidate){.coll = HX_COLL_ALLTOALL, .lanes = 2, .first = c.flat, .inter = find(HX_COLL_ALLTOALL, "mesh")};
+            us[k] = hx_cost_of(&params, shape, &c, cases[i].mib * 1048576).intra_us;
+        }
+        assert_int_equal(us[1] < us[0], cases[i].fetches);
+        hx_shape_free(shape);
+    }
+}
+
 /* So do a gather and a scatter from lanes, unless the copies inside the root's node cost more: on nodes with fewer cores than ranks. */
 static void lanes_fill_the_roots_link(void **state)
 {
@@ -252,6 +282,7 @@ int main(void)
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(channels_fill_the_link),
+        cmocka_unit_test(all_to_alls_fetch_between_caches),
         cmocka_unit_test(lanes_fill_the_roots_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
