@@ -215,7 +215,7 @@ static double parts_us(const struct hx_cost_params *p, int n, double bytes)
 
 #define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
 #define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
-#define WINDOW_FETCH_US 0.3 /* what is mapped needs no system call */
+#define WINDOW_FETCH_US 0.3                  /* what is mapped needs no system call */
 
 /* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
 static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
@@ -305,9 +305,10 @@ static int slots_outgrow_core(const struct hx_cost_params *p, const struct hx_sh
 static double intra_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
                              int owners, double bytes)
 {
-    struct hx_cost_params outgrown = *p;
+    struct hx_cost_params outgrown;
 
     if (algorithm->needs & HX_NEEDS_SINGLE_COPY && slots_outgrow_core(p, shape, algorithm->coll, bytes)) {
+        outgrown = *p;
         outgrown.fetch_gb_s *= OUTGROWN_FETCH;
         p = &outgrown;
     }

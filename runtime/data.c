@@ -3,7 +3,7 @@
  * The data of a plan: its COPY and REDUCE steps. A step's operands are named by space and blocks. Where each is one
  * span, bind has written down an offset, and the step is one memcpy or one call of a kernel over all sources. Where
  * blocks are scattered (they wrap around, or are several pieces of the vector), the spans of all operands are walked
- * side by side.
+ * side by side. A COPY that bind has made a STREAM goes around the caches.
  */
 #include "comm.h"
 #include "stream.h"

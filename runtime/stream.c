@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying around the caches, by the stores that every x86-64 processor has. */
 #include "stream.h"
 #include <stdint.h>
 #include <string.h>
