@@ -191,6 +191,14 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 
 #define NOINLINE __attribute__((noinline))
 
+/* Upper halves of registers left in use make every change between processes save them, and a caller's SSE code wait
+ * for them. Compilers do not see to it before they jump to a function of the same file. */
+#if WIDE > 16
+#define UPPER_UNUSED() _mm256_zeroupper()
+#else
+#define UPPER_UNUSED() ((void)0)
+#endif
+
 /* Apart, so that a few elements do not pay for the registers that the wide loops need. */
 #define KERNEL(name, raw, acc, element_bytes, PRE, OP, POST)                                                  \
     static NOINLINE void name##_rest(void *dst, const void *const *src, int nsrc, size_t bytes, size_t at)    \
@@ -203,6 +211,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
         FOLD_TYPES(raw, acc);                                                                                 \
         size_t at = 0;                                                                                        \
         FOLD_WIDE(PRE, OP, POST);                                                                             \
+        UPPER_UNUSED();                                                                                       \
         name##_rest(dst, src, nsrc, bytes, at);                                                               \
     }                                                                                                         \
     static void name(void *dst, const void *const *src, int nsrc, size_t count)                               \

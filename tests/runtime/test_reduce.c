@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The reduction kernels of every instruction set of this CPU against a plain scalar reference, bit for bit: every type,
- * operation, number of sources and small count, special values, exact overlap, and no byte touched outside the arrays
- * (they end at an unreadable page). Known answers guard against a fault that reference and kernels share.
+ * operation, number of sources and small count, special values, exact overlap; no byte touched outside the arrays
+ * (they end at an unreadable page), and no upper half of a vector register left in use. Known answers guard against a
+ * fault that reference and kernels share.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -16,6 +17,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "reduce_table.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 enum { MAX_SOURCES = 9, MAX_COUNT = 4099, MARGIN = 64 };
 static const size_t counts[] = {127, 128, 129, 255, 256, 1000, MAX_COUNT}; /* besides 0 .. 70 */
@@ -449,6 +453,45 @@ static void test_scale(void **state)
     }
 }
 
+#if defined(__x86_64__)
+/* Are upper halves of vector registers in use (XGETBV with ECX = 1: bits 2 and 6)? The CPU must be able to tell. */
+static int upper_used(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return (low & (1u << 2 | 1u << 6)) != 0;
+}
+
+static void test_upper_unused(void **state)
+{
+    (void)state;
+    uint32_t a, b, c, d;
+    const void *src[2] = {data[0], data[1]};
+
+    if (!hx_reduce_table_at(1) || !__get_cpuid_count(13, 1, &a, &b, &c, &d) || !(a & 1u << 2))
+        skip();
+    for (int isa = 0; hx_reduce_table_at(isa + 1); isa++) {
+        const struct hx_reduce_table *table = hx_reduce_table_at(isa);
+        for (int dtype = 0; dtype < HX_DTYPE_COUNT; dtype++) {
+            for (size_t count = 0; count <= 70; count++) {
+                __asm__ volatile("vzeroupper");
+                assert_false(upper_used());
+                for (int op = 0; op < HX_OP_COUNT; op++) {
+                    if (table->kernel[dtype][op])
+                        table->kernel[dtype][op](data[2], src, 2, count);
+                    if (upper_used())
+                        fail_msg("%s kernel of %s and %s, %zu elements", table->isa, hx_dtype_name((hx_dtype_t)dtype),
+                                 hx_op_name((hx_op_t)op), count);
+                }
+                if (table->scale[dtype])
+                    table->scale[dtype](data[2], count, 3);
+                assert_false(upper_used());
+            }
+        }
+    }
+}
+#endif
+
 static void test_defined(void **state)
 {
     (void)state;
@@ -504,6 +547,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),      cmocka_unit_test(test_defined), cmocka_unit_test(test_known_answers),
         cmocka_unit_test(test_every_half), cmocka_unit_test(test_scale),   cmocka_unit_test(test_all_kernels),
+#if defined(__x86_64__)
+        cmocka_unit_test(test_upper_unused),
+#endif
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
