@@ -108,14 +108,15 @@ const struct hx_algorithm hx_inter_algorithms[] = {
     {"chain", HX_COLL_SCAN, hx_scan_chain, ANYWHERE, 0,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
 
+    /* first: as good as the others for two members by the model, it receives where they copy */
+    {"chain", HX_COLL_EXSCAN, hx_exscan_chain, ANYWHERE, 0,
+     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
     {"mesh", HX_COLL_EXSCAN, hx_exscan_mesh, ANYWHERE, 0,
      "1 round, everybody sends to all higher ones: few members, small vectors", "Neuron single-step mesh"},
     {"recursive_doubling", HX_COLL_EXSCAN, hx_exscan_recursive_doubling, ANYWHERE, 0,
      "ceil(log2 p) rounds of whole vectors, two sums each: small vectors", "Hillis, Steele 1986"},
     {"exclusive_dissemination", HX_COLL_EXSCAN, hx_exscan_exclusive_dissemination, ANYWHERE, 0,
      "123-doubling: ceil(log2(p-1) + log2(4/3)) rounds of whole vectors, one sum each: small vectors", "Traeff, arXiv 2507.04785"},
-    {"chain", HX_COLL_EXSCAN, hx_exscan_chain, ANYWHERE, 0,
-     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
 
     {"mesh", HX_COLL_ALLTOALL, hx_alltoall_mesh, ANYWHERE, 0,
      "1 round, everybody to everybody, 32 exchanges under way", "Open MPI, MPICH"},
