@@ -5,6 +5,7 @@
 #include "inter/circulant_schedule.h"
 #include "inter/double_tree.h"
 #include "inter/tree.h"
+#include <math.h>
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
@@ -196,13 +197,29 @@ static double further(double messages, double rounds)
     return messages > rounds ? messages - rounds : 0;
 }
 
+static int is_pipelined(const struct hx_algorithm *algorithm)
+{
+    return !strcmp(algorithm->name, "chain") || !strcmp(algorithm->name, "double_tree");
+}
+
+double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int members, double bytes)
+{
+    double rounds, messages, vectors, most = bytes / p->least_message;
+
+    if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE ||
+        hx_cost_book(algorithm, members, &rounds, &messages, &vectors) < 0)
+        return most;
+    double best = sqrt((rounds - 1) * most * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    return best > most ? best : most;
+}
+
 /* Vectors that pass before the last member of a chain or tree gets its first slice: it is as good as its slices are many. An
  * all-reduce holds each slice until its sum has come back, and few are under way. */
 static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
 {
     double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
 
-    if (strcmp(algorithm->name, "chain") && strcmp(algorithm->name, "double_tree"))
+    if (!is_pipelined(algorithm))
         return 0;
     return (rounds - 1) / (slices < 1 ? 1 : slices > most ? most : slices);
 }
@@ -341,7 +358,7 @@ static double inter_stage_us(const struct hx_cost_params *p, const struct hx_alg
     cost->net_bytes = vectors * bytes * streams;
     double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us / 2 : p->message_us; /* a root only sends, or only receives */
     return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * each * p->oversubscription +
-           (vectors + pipeline_fill(algorithm, rounds, bytes / p->least_message)) * bytes *
+           (vectors + pipeline_fill(algorithm, rounds, hx_cost_slices(p, algorithm, N, bytes))) * bytes *
                (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
 }
 

@@ -20,7 +20,7 @@ struct hx_cost_params {
     double oversubscription;          /* ranks per core, at least 1 */
     double core_cache_bytes;          /* a core's part of the last-level cache */
     int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
-    double least_message;             /* bytes; one between nodes is not cut smaller: see hx_cost_cut */
+    double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
 
 struct hx_cost {
@@ -59,7 +59,13 @@ double *hx_cost_parameter(struct hx_cost_params *params, int k);
 
 /* Set least_message from what the network is taken for: the CPU's part in such a message is 1/16 of the wire's. Not from
  * fitted values: messages are cut as the provider wants them. */
+#define HX_MESSAGE_PARTS 16
 void hx_cost_cut(struct hx_cost_params *params);
+
+/* Slices into which an algorithm's vector between so many members is cut, at most: messages are no shorter than least_message. In a chain
+ * or tree, where the last member waits for rounds - 1 slices to pass, as many as make that and the CPU's part in all messages least, if
+ * these are more. */
+double hx_cost_slices(const struct hx_cost_params *params, const struct hx_algorithm *algorithm, int members, double bytes);
 
 /* Bytes that pass along one lane of a node, for `bytes` of the collective's vector; without lanes, a rank's own. */
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes);

@@ -26,7 +26,7 @@ double *hx_cost_parameter(struct hx_cost_params *params, int k)
 
 void hx_cost_cut(struct hx_cost_params *params)
 {
-    params->least_message = 16 * params->message_us * params->stream_gb_s * 1e3;
+    params->least_message = HX_MESSAGE_PARTS * params->message_us * params->stream_gb_s * 1e3;
 }
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)

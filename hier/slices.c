@@ -102,14 +102,16 @@ static int nothing_overlaps(const struct hx_planner *planner, const struct hx_ca
            hx_cost_book(candidate->flat, planner->shape->nranks, &rounds, &messages, &vectors) == 0 && rounds < 2;
 }
 
-/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows (60 KB over
- * EFA, 240 KB over TCP); more where a message would be too long. */
+/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows; more where a message
+ * would be too long. */
 static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, const struct deciding *d,
                               double bytes)
 {
     double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
-    uint64_t wanted = at_least_one(lane_bytes / lane_parts(planner, d) / planner->cost.least_message);
-    double longest = hx_coll_has_pairs(d->fullest->coll) ? lane_bytes / lane_parts(planner, d) : lane_bytes;
+    double part = lane_bytes / lane_parts(planner, d);
+    uint64_t wanted = at_least_one(candidate->lanes ? hx_cost_slices(&planner->cost, candidate->inter, planner->shape->nnodes, part)
+                                                    : hx_cost_slices(&planner->cost, candidate->flat, planner->shape->nranks, part));
+    double longest = hx_coll_has_pairs(d->fullest->coll) ? part : lane_bytes;
     uint64_t needed = at_least_one(longest / MESSAGE_MAX_BYTES + 1);
 
     if (wanted > HX_COARSE_SLICES_MAX)

@@ -150,6 +150,29 @@ static void channels_fill_the_link(void **state)
     hx_shape_free(shape);
 }
 
+/* A chain is cut so that waiting for slices to pass, and the CPU's part in passing them on, cost least together; no message between
+ * other algorithms' members is shorter than the least, nor a chain's where nobody waits. */
+static void chains_are_cut_best(void **state)
+{
+    const struct hx_algorithm *chain = find(HX_COLL_SCAN, "chain"), *ring = find(HX_COLL_ALLGATHER, "ring");
+    struct hx_cost_params params;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    for (int p = 2; p <= 64; p *= 2) {
+        for (double bytes = 64 * KIB; bytes <= 16 * MIB; bytes *= 4) {
+            double slices = hx_cost_slices(&params, chain, p, bytes), coarsest = bytes / params.least_message, us[3];
+            for (int k = 0; k < 3; k++) {
+                double m = slices * (0.9 + 0.1 * k);
+                us[k] = (p - 2) * bytes / m / params.stream_gb_s * 1e-3 + 2 * m * params.message_us;
+            }
+            assert_true(us[1] <= us[2] && (us[1] <= us[0] || slices == coarsest));
+            assert_true(p > 2 || slices == coarsest);
+            assert_true(hx_cost_slices(&params, ring, p, bytes) == coarsest);
+        }
+    }
+}
+
 /* On one node, an all-to-all whose buffers a core's own cache cannot hold fetches, until they fill its part of the last level. */
 static void all_to_alls_fetch_between_caches(void **state)
 {
@@ -282,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(channels_fill_the_link),
+        cmocka_unit_test(chains_are_cut_best),
         cmocka_unit_test(all_to_alls_fetch_between_caches),
         cmocka_unit_test(lanes_fill_the_roots_link),
     };
