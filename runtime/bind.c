@@ -102,6 +102,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     hx_layout_init(&bs->layout, bound->plan, stage, sizes);
     bs->stage = stage;
     bs->me = (uint32_t)stage->me;
+    bs->mate = HX_NO_MATE;
     bs->walks = bound->user.fn != NULL;
     bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
     bs->tiny_slot = slot_is_tiny(bs);
@@ -115,6 +116,8 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         if (shape->node_of[stage->members[i]] != shape->node_of[engine->comm->rank])
             continue;
         size_t row = (size_t)node->rows[local];
+        if (node->rows[local] == node->shared->mate)
+            bs->mate = (uint32_t)i;
         bs->controls[i] = hx_node_control(node, local);
         bs->doorbells[i] = hx_node_doorbell(node, local);
         bs->slot_offsets[i] = row * (bs->tiny_slot ? sizeof(struct hx_control) : 2 * node->shared->bank_bytes);

@@ -69,9 +69,11 @@ struct hx_instance { /* one slice of one stage under way */
     struct hx_transfer *transfers;
 };
 
+#define HX_NO_MATE UINT32_MAX
+
 struct hx_bound_stage {
     const struct hx_stage *stage;
-    uint32_t me;                 /* as the stage has it */
+    uint32_t me, mate;           /* as the stage has them; HX_NO_MATE: shared->mate is not in it */
     struct hx_layout layout;
     struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
     uint32_t nsteps;              /* of steps, if there are such: where nothing lags steps that only serve the next window are left out, and

@@ -49,6 +49,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
     int32_t pid;                                       /* and the address there of a number that others may read: see hx_fetch_try */
+    int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
     uintptr_t number;
 };
 
@@ -107,6 +108,7 @@ struct hx_job_entry { /* of one rank of the job, written by itself or by this no
 
 struct hx_shared { /* the segment, as this process sees it */
     int n, me;          /* ranks on the node; my place among them */
+    int mate;           /* the one that is bound to the same processing unit, where all are bound and no three to one; -1: none */
     int *ranks;         /* [n] their ranks in the job, ascending */
     int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
     int memory;         /* descriptor of the segment, -1: none */

@@ -19,18 +19,21 @@ static inline _Atomic uint64_t *flag_epoch(const struct hx_run *run, struct hx_c
     return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset[run->parity]);
 }
 
+/* The epoch of the slice that an AWAIT is for. */
+static inline uint64_t awaited_epoch(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
+}
+
 /* Have members [cursor, end) of an AWAIT all reached the epoch? */
 static inline int flags_reached(const struct hx_run *run, struct hx_instance *instance,
                                 const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;
-    uint64_t epoch = run->epoch + instance->slice + 1;
+    uint64_t epoch = awaited_epoch(run, instance, step);
 
-    if (step->lags) {
-        if (instance->slice < bs->window)
-            return 1;
-        epoch -= bs->window;
-    }
+    if (step->lags && instance->slice < bs->window)
+        return 1;
     for (uint32_t i = instance->cursor; i < step->n; i++) {
         uint32_t member = step->peer + i;
         /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
@@ -156,14 +159,36 @@ static int world_progress(struct hx_run *run)
 
 /* ---- executors ----------------------------------------------------------------------------------------------- */
 
+static inline int flag_reached(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, uint32_t member)
+{
+    return atomic_load_explicit(flag_epoch(run, instance->stage->controls[member], step), memory_order_relaxed) >=
+           awaited_epoch(run, instance, step);
+}
+
+/* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? */
+static enum hx_awaited flags_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    uint64_t entered = atomic_load_explicit(&bs->controls[bs->mate]->entered, memory_order_relaxed);
+    int counts = bs->mate - step->peer < step->n || flag_reached(run, instance, step, bs->me);
+
+    if (entered < run->engine->call || (counts && !flag_reached(run, instance, step, bs->mate)))
+        return HX_AWAITED_MATE;
+    return HX_AWAITED_ELSEWHERE;
+}
+
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    const struct hx_world *world = run->engine->world;
+    struct hx_world *world = run->engine->world;
 
     if (world->net || run->engine->nactive || world->active)
         world_progress(run);
-    return step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
+    if (step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
+        return 1;
+    if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
+        world->waiter.awaited = flags_awaited(run, run->waits->instance, run->waits);
+    return HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
 /* The wait function: only a step that cannot go on comes here. */

@@ -29,9 +29,20 @@ static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *c
     return HX_SUCCESS;
 }
 
+/* The one processing unit that it is bound to, or -1. */
+static int bound_to(const struct hx_place *place)
+{
+    for (int i = 0; place->bound_cpus == 1 && i < HX_PLACE_MASK_WORDS; i++)
+        if (place->bound_mask[i])
+            return 64 * i + __builtin_ctzll(place->bound_mask[i]);
+    return -1;
+}
+
 static void place_tell(struct hx_world *world, const struct hx_place *place)
 {
     struct hx_node_header *header = world->shared->header;
+
+    world->shared->doorbells[world->shared->me].cpu = bound_to(place);
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);

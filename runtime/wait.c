@@ -14,6 +14,7 @@
 #define SPIN_MAX 4000           /* looks: about 50 us */
 #define SPIN_MIN 5              /* looks at the least: whoever runs on another core may be just a moment late */
 #define SPIN_MIN_RANKS 2        /* per core; with more of them the core is better given away at once */
+#define SPIN_ELSEWHERE 100      /* looks while the mate waits as well */
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
 #define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
 #define YIELD_PHASE_NS 200000   /* then block */
@@ -29,12 +30,30 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static int mate_of(const struct hx_shared *shared)
+{
+    const struct hx_doorbell *ranks = shared->doorbells;
+    int mate = -1;
+
+    for (int i = 0; i < shared->n; i++) {
+        int others = 0;
+        for (int k = 0; k < shared->n; k++)
+            others += k != i && ranks[k].cpu == ranks[i].cpu;
+        if (ranks[i].cpu < 0 || others > 1)
+            return -1;
+        if (i != shared->me && ranks[i].cpu == ranks[shared->me].cpu)
+            mate = i;
+    }
+    return mate;
+}
+
 void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks)
 {
     *w = (struct hx_waiter){.shared = shared};
     w->spin_min = looks >= 0 ? looks : ranks_per_cpu <= SPIN_MIN_RANKS ? SPIN_MIN : 0;
     w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
+    shared->mate = looks < 0 ? mate_of(shared) : -1;
     pthread_mutex_init(&w->mutex, NULL);
 }
 
@@ -176,12 +195,14 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
 }
 
 /* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning
- * them. */
-static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
+ * them. Who has a mate knows better. */
+static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int looks)
 {
-    int looks = w->net ? w->spin / SPIN_PER_NET_LOOK : w->spin;
-
-    for (int i = 0; i < looks; i++) {
+    if (w->net)
+        looks /= SPIN_PER_NET_LOOK;
+    else if (w->awaited == HX_AWAITED_ELSEWHERE && looks < SPIN_ELSEWHERE)
+        looks = SPIN_ELSEWHERE;
+    for (int i = 0; i < looks && w->awaited != HX_AWAITED_MATE; i++) {
         hx_pause();
         if (look(ctx))
             return 1;
@@ -203,7 +224,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
         after = now_ns();
         gone = after - before;
         contended |= gone > YIELD_FREE_NS;
-        if (look(ctx)) {
+        if (look(ctx) || spin_phase(w, look, ctx, 0)) {
             /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
             if (contended)
                 w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
@@ -222,10 +243,11 @@ hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)
     hx_status_t status = HX_SUCCESS;
     uint64_t since = 0;
 
+    w->awaited = HX_AWAITED_ANY;
     if (look(ctx))
         return HX_SUCCESS;
     HX_PROBE_WAIT_BEGIN(ctx, since);
-    if (spin_phase(w, look, ctx)) {
+    if (spin_phase(w, look, ctx, w->spin)) {
         w->spun++;
     } else if (yield_phase(w, look, ctx)) {
         w->yielded++;

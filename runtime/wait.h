@@ -19,11 +19,16 @@
 #include "transport.h"
 #include <pthread.h>
 
+/* What the last look was in vain for. A rank with a mate should let it have their processing unit at once while that one has something to
+ * do, and else not before what both wait for has had time to come. */
+enum hx_awaited { HX_AWAITED_ANY, HX_AWAITED_MATE, HX_AWAITED_ELSEWHERE };
+
 struct hx_waiter {
     struct hx_shared *shared;
     const struct hx_net_ops *net_ops;
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
+    enum hx_awaited awaited;      /* told by looks of ranks that have a mate */
     uint64_t yields, sleeps;
     uint64_t spun, yielded, blocked; /* waits, by how they ended */
     /* threads: see lock.h */

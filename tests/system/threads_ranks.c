@@ -180,7 +180,8 @@ static int setting_run(const struct setting *setting)
     if (base == MAP_FAILED || !segment.channels)
         return RANKS;
     hx_shared_map(&segment, base, RANKS);
-    segment.table[RANKS - 1].place[0] = 1; /* on another socket than the others */
+    segment.table[RANKS - 1].place[0] = 1; /* on another socket than the others, */
+    segment.doorbells[RANKS - 1].cpu = 1;  /* which are mates */
     for (int c = 0; c < HX_COMM_CONTEXTS; c++)
         segment.channels[c] = base + segment.head_bytes + (size_t)c * segment.channel_bytes;
     for (int r = 0; r < RANKS; r++) {
