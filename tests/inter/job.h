@@ -30,7 +30,7 @@
 #define ops (&hx_net_fabric)
 
 struct meeting {
-    atomic_int arrived, departed;
+    atomic_int arrived, departed, begun;
     size_t bytes[RANKS_MAX];
     char blob[RANKS_MAX][BLOB_BYTES];
 } * meeting;
