@@ -6,6 +6,7 @@
  */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/memcpy.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -261,7 +262,7 @@ void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, siz
 {
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
         size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        memcpy(to, (const uint8_t *)segment->base + offset, part);
+        hx_memcpy(to, (const uint8_t *)segment->base + offset, part);
         to = (uint8_t *)to + part;
         bytes -= part;
     }
@@ -271,7 +272,7 @@ void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *
 {
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
         size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        memcpy((uint8_t *)segment->base + offset, from, part);
+        hx_memcpy((uint8_t *)segment->base + offset, from, part);
         from = (const uint8_t *)from + part;
         bytes -= part;
     }

@@ -5,6 +5,7 @@
 #include "explain.h"
 #include "handle.h"
 #include "lock.h"
+#include "memcpy.h"
 #include "probe.h"
 #include "user.h"
 #include <stdint.h>
@@ -168,7 +169,7 @@ void hx_call_aside(const struct hx_call *call, void *memory, const void **in, vo
 void hx_call_settle(const struct hx_call *call, const void *memory)
 {
     if (call->aside == HX_ASIDE_OUT && call->aside_to)
-        memcpy(call->aside_to, memory, call->aside_bytes);
+        hx_memcpy(call->aside_to, memory, call->aside_bytes);
 }
 
 void *hx_call_aside_new(size_t bytes)

@@ -6,13 +6,14 @@
  * side by side. A COPY that bind has made a STREAM goes around the caches.
  */
 #include "comm.h"
+#include "memcpy.h"
 #include "stream.h"
 #include <string.h>
 
 static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
 {
     if (bytes && dst != src)
-        memcpy(dst, src, bytes);
+        hx_memcpy(dst, src, bytes);
 }
 
 static void piece_stream(const struct hx_run *run, unsigned char *dst, const unsigned char *src, size_t bytes)
@@ -59,7 +60,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
             left = result;
         }
         if (left != dst + at)
-            memcpy(dst + at, left, count * bound->elem_bytes);
+            hx_memcpy(dst + at, left, count * bound->elem_bytes);
     }
 }
 

@@ -9,6 +9,7 @@
  */
 #include "comm.h"
 #include "log.h"
+#include "memcpy.h"
 #include "startup.h"
 #include "stream.h"
 #include "window.h"
@@ -75,7 +76,7 @@ static void piece_add(struct hx_run *run, const struct hx_instance *instance, co
         if (step->streams && !hx_reduces_in_place(run))
             run->engine->streamed_bytes += hx_stream(to, (const void *)(from + p->view.delta), bytes);
         else
-            memcpy(to, (const void *)(from + p->view.delta), bytes);
+            hx_memcpy(to, (const void *)(from + p->view.delta), bytes);
         p->viewed += bytes;
         return;
     }

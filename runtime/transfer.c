@@ -2,9 +2,9 @@
 /* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by
  * chunk; between nodes they are messages of the transport. */
 #include "comm.h"
+#include "memcpy.h"
 #include "probe.h"
 #include <stdlib.h>
-#include <string.h>
 
 static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int channel, int sending)
 {
@@ -19,9 +19,9 @@ static void segments_move(struct hx_transfer *t, unsigned char *chunk, size_t n,
         size_t part = segment->bytes - t->within < n ? segment->bytes - t->within : n;
         unsigned char *at = (unsigned char *)segment->base + t->within;
         if (to_chunk)
-            memcpy(chunk, at, part);
+            hx_memcpy(chunk, at, part);
         else
-            memcpy(at, chunk, part);
+            hx_memcpy(at, chunk, part);
         chunk += part;
         n -= part;
         t->within += part;
