@@ -282,6 +282,9 @@ static double level_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
         return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "last_arriver")) /* all copy in and out; one reads n slots, and somebody gives his core away in vain */
+        return 2 * p->intra_alpha_us + switches(p) * (1 + 1 / p->oversubscription) +
+               (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s) * 1e-3;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */

@@ -6,6 +6,7 @@
  * Per domain of m of n ranks, d domains, vectors of S bytes that are read from other domains, per phase (all-reduce: two):
  *   n-ary: m (d - 1) / d     to reduce, each member reads its block of all
  *          c (d - 1) / d     to gather, each reads the same: of the c innermost domains in it, which share a cache, one does
+ *   by the last arriver: n - m, if it is of this domain, and c
  *   by levels: (s - 1) / s   of the s domains in the one around, each block once; and its part of what crosses that one
  *   ring: 1                  others, by messages: what members send, by the part of members outside
  * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
@@ -48,6 +49,8 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
     }
     if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
         return caches * (n - m);
+    if (has(algorithm, "last_arriver")) /* one reads all slots, each cache the sum */
+        return n - m + caches;
     if (algorithm->coll == HX_COLL_REDUCE && slots)
         return has(algorithm, "nary") ? n - m : m * (1 - 1 / d) + (n - m) / n;
     if (algorithm->coll == HX_COLL_BCAST && slots)

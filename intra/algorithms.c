@@ -8,6 +8,8 @@ const struct hx_algorithm hx_intra_algorithms[] = {
     {"nary_sliced", HX_COLL_ALLREDUCE, hx_allreduce_nary_sliced, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "2 hops, each member adds up one block of all slots: medium and large vectors",
      "n-ary reduce-scatter and all-gather"},
+    {"last_arriver", HX_COLL_ALLREDUCE, hx_allreduce_last_arriver, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
+     "2 hops, the last to come adds up all slots: more ranks than cores", "Mellor-Crummey, Scott 1991 (centralized barrier)"},
     {"nary", HX_COLL_REDUCE_SCATTER, hx_reduce_scatter_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,
      "1 hop, each owner adds up its block of all slots", "n-ary reduce-scatter"},
     {"nary", HX_COLL_ALLGATHER, hx_allgather_nary, HX_SCOPE_INTRA, HX_NEEDS_SHARED_MEMORY,

@@ -8,6 +8,7 @@ extern const struct hx_algorithm hx_intra_algorithms[]; /* ends with a NULL name
 
 void hx_allreduce_nary(struct hx_builder *b);
 void hx_allreduce_nary_sliced(struct hx_builder *b);
+void hx_allreduce_last_arriver(struct hx_builder *b);
 void hx_reduce_scatter_nary(struct hx_builder *b);
 void hx_allgather_nary(struct hx_builder *b);
 void hx_bcast_nary(struct hx_builder *b);

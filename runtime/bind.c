@@ -40,7 +40,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     uint32_t dst_row = hx_step_dst_row(step);
     const uint8_t spaces[3] = {step->dst, step->src, step->op == HX_OP_REDUCE ? step->own : HX_NOWHERE};
     const uint32_t rows[3] = {dst_row, step->row, dst_row};
-    const size_t slots[3] = {bs->slot_offsets[bs->me], step->op == HX_OP_REDUCE ? 0 : bs->slot_offsets[step->peer], 0};
+    const size_t slots[3] = {bs->slot_offsets[step->op == HX_OP_REDUCE ? step->peer : bs->me], step->op == HX_OP_REDUCE ? 0 : bs->slot_offsets[step->peer], 0};
     struct hx_operand *operands[3] = {&out->dst, &out->src, &out->own};
     struct hx_span spans[3] = {{0, 0}};
     size_t place = slice % bs->window;
@@ -53,6 +53,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
             out->flag_offset[parity] = (size_t)((const char *)&flags[parity][bs->stage->first_flag + step->tag].epoch -
                                                 (const char *)&node->controls[0]);
         out->lags = step->own;
+        out->self = step->n == 1 ? UINT32_MAX : bs->me;
         return;
     }
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);

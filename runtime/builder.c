@@ -183,6 +183,7 @@ static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, en
     step->dst = (uint8_t)dst.space;
     step->src = (uint8_t)src;
     step->own = (uint8_t)own;
+    step->peer = (uint32_t)b->me;
     step->dst_row = dst.row;
     operand_use(b, dst.space, dst.row + dst.nblocks);
     return step;
@@ -219,6 +220,15 @@ void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum 
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own)
 {
     hx_reduce_first_slots(b, dst, b->p, own == HX_SLOT ? HX_NOWHERE : own, b->me);
+}
+
+void hx_reduce_slots_into(struct hx_builder *b, int member, int block, int nblocks)
+{
+    uint32_t at = b->stage->nsteps;
+
+    hx_reduce_slots(b, hx_at(HX_SLOT, block, nblocks), HX_SLOT);
+    if (at < b->stage->nsteps)
+        b->stage->steps[at].peer = member_wrap(b, member);
 }
 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position)
@@ -318,9 +328,14 @@ static struct hx_step *flag_append(struct hx_builder *b, enum hx_opcode op, int 
     return step;
 }
 
+void hx_publish_for(struct hx_builder *b, int flag, int member)
+{
+    flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p)->handle = member_wrap(b, member);
+}
+
 void hx_publish(struct hx_builder *b, int flag)
 {
-    flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p);
+    hx_publish_for(b, flag, b->me);
 }
 
 void hx_offer(struct hx_builder *b, int flag)
@@ -331,7 +346,30 @@ void hx_offer(struct hx_builder *b, int flag)
 
 void hx_publish_read(struct hx_builder *b, int flag)
 {
-    flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p)->own = 1;
+    struct hx_step *step = flag_append(b, HX_OP_PUBLISH, flag, 0, (uint32_t)b->p);
+    step->handle = (uint32_t)b->me;
+    step->own = 1;
+}
+
+void hx_elect(struct hx_builder *b, int flag)
+{
+    flag_append(b, HX_OP_ELECT, flag, 0, (uint32_t)b->p);
+    b->stage->elects = 1;
+    b->elect = b->stage->nsteps;
+}
+
+void hx_elected_end(struct hx_builder *b)
+{
+    struct hx_stage *stage = b->stage;
+
+    if (b->elect == 0)
+        builder_fault(b, "the end of an election that was not begun");
+    for (uint32_t i = b->elect; i < stage->nsteps; i++) /* what waits could be overtaken by the next slice's; and bind must not split any */
+        if (stage->steps[i].op != HX_OP_REDUCE && (stage->steps[i].op != HX_OP_PUBLISH || stage->steps[i].own))
+            builder_fault(b, "a step for the elected that is neither a reduce nor raises a flag");
+    if (b->elect && b->elect <= stage->nsteps)
+        stage->steps[b->elect - 1].handle = stage->nsteps - b->elect;
+    b->elect = 0;
 }
 
 void hx_await(struct hx_builder *b, int flag, int member)

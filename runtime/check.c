@@ -186,15 +186,14 @@ static int calls_are_sane(struct hx_check_run *run, const struct hx_shape *shape
     return !run->faulty;
 }
 
-hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, char *report,
-                     size_t capacity)
+/* One run, in which the last of an election's members are these. */
+static hx_status_t check_once(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, int last, char *report,
+                              size_t capacity)
 {
-    struct hx_check_run run = {.report = report, .capacity = capacity};
+    struct hx_check_run run = {.report = report, .capacity = capacity, .last = last};
     hx_status_t status;
     int moved = 1;
 
-    if (capacity)
-        report[0] = 0;
     if (!calls_are_sane(&run, shape, calls, ncalls))
         return HX_ERR_INTERNAL;
     status = hx_check_run_open(&run, shape, calls, ncalls);
@@ -212,6 +211,32 @@ hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *c
     if (status == HX_ERR_NOMEM)
         hx_check_fault(&run, "no memory to check %d ranks", shape->nranks);
     hx_check_store_close(&run.store);
+    return status;
+}
+
+/* Of the largest stage that elects one of its members; 1 where none does. */
+static int members_to_elect(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls)
+{
+    int most = 1;
+
+    for (int c = 0; c < ncalls; c++)
+        for (int r = 0; r < shape->nranks; r++)
+            for (int s = 0; s < calls[c].plans[r]->nstages; s++) {
+                const struct hx_stage *stage = &calls[c].plans[r]->stages[s];
+                most = stage->elects && stage->n > most ? stage->n : most;
+            }
+    return most;
+}
+
+hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, char *report,
+                     size_t capacity)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    if (capacity)
+        report[0] = 0;
+    for (int last = members_to_elect(shape, calls, ncalls) - 1; last >= 0 && status == HX_SUCCESS; last--)
+        status = check_once(shape, calls, ncalls, last, report, capacity);
     return status;
 }
 

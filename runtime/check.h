@@ -2,7 +2,8 @@
 /*
  * The checker: one function over the plans of all ranks. It runs the calls on symbolic memory, where each element
  * knows whose contributions it holds, and keeps vector clocks, so that one run finds every pair of accesses that some
- * other run could reorder: what synchronises here (match ids, flags) does not depend on timing.
+ * other run could reorder: what synchronises here (match ids, flags) does not depend on timing. But for elections, whose
+ * members come last in turn: there is a run for each.
  *
  * It finds: transfers without partner, with two, or of other length; deadlock; two unordered accesses of which one
  * writes; elements lost, doubled, or in the wrong place; memory that is read before it is written, or that is not

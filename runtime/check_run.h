@@ -60,6 +60,7 @@ struct hx_check_run {
     char *report;
     size_t capacity;
     int fetches; /* some step reads another rank's IN or OUT */
+    int last;    /* which member is elected: number last + call + slice */
     int faulty;
 };
 

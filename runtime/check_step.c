@@ -166,12 +166,12 @@ void hx_check_data_run(struct hx_check_step *s)
 {
     int n = hx_check_elements(s, s->run->elements), got;
 
-    if ((s->step->op == HX_OP_FETCH || (s->step->src == HX_SLOT && s->step->op == HX_OP_COPY)) && s->step->peer >= (uint32_t)s->stage->stage->n) {
+    if (s->step->peer >= (uint32_t)s->stage->stage->n) {
         hx_check_step_fault(s, "there is no member %u", s->step->peer);
         return;
     }
-    got = hx_check_operand(s, (enum hx_space)s->step->dst, s->stage->stage->me, hx_step_dst_row(s->step),
-                           s->run->cells[0]);
+    got = hx_check_operand(s, (enum hx_space)s->step->dst, s->step->op == HX_OP_REDUCE ? (int)s->step->peer : s->stage->stage->me,
+                           hx_step_dst_row(s->step), s->run->cells[0]);
     if (s->run->faulty)
         return;
     if (got != n)
@@ -184,33 +184,75 @@ void hx_check_data_run(struct hx_check_step *s)
 
 /* ---- flags */
 
-static struct hx_check_snapshot **flag_of(struct hx_check_stage *stage, uint32_t flag, uint64_t slice)
+/* A member's flag, which must be of this node. */
+static struct hx_check_snapshot **flag_of(struct hx_check_step *s, uint32_t member, uint64_t slice)
 {
-    return &stage->flags[flag * stage->layout.nslices + slice];
+    int rank = s->stage->stage->members[member];
+    struct hx_check_stage *theirs = &hx_check_rank_at(s->run, s->call, rank)->stages[s->stage->peers[member]];
+
+    if (s->run->shape->node_of[rank] != s->run->shape->node_of[s->rank])
+        hx_check_step_fault(s, "rank %d, whose flag it is, is on another node", rank);
+    return &theirs->flags[s->step->tag * theirs->layout.nslices + slice];
 }
 
 static void publish_run(struct hx_check_step *s)
 {
     struct hx_check_snapshot **flag;
 
-    if (s->step->tag >= s->stage->stage->nflags) {
-        hx_check_step_fault(s, "there is no such flag");
+    if (s->step->tag >= s->stage->stage->nflags || s->step->handle >= (uint32_t)s->stage->stage->n) {
+        hx_check_step_fault(s, "there is no such flag or member");
         return;
     }
     if (s->step->own && s->instance->slice + s->stage->window >= s->stage->layout.nslices)
         return; /* who waits for it, waits with lag: there is no such slice, and the engine may leave the step out */
-    flag = flag_of(s->stage, s->step->tag, s->instance->slice);
+    flag = flag_of(s, s->step->handle, s->instance->slice);
     if (*flag)
         hx_check_step_fault(s, "the flag is published twice");
     else
         *flag = hx_check_release(&s->run->store, s->access.thread);
 }
 
+/* Have these members all raised the step's flag? Then what they did before is known. A range leaves the rank itself out. */
+static int flags_acquire(struct hx_check_step *s, uint32_t first, uint32_t n, uint64_t slice)
+{
+    for (int pass = 0; pass < 2; pass++) /* first see whether all are there */
+        for (uint32_t member = first; member < first + n; member++) {
+            if (member == (uint32_t)s->stage->stage->me && n > 1)
+                continue;
+            struct hx_check_snapshot *flag = *flag_of(s, member, slice);
+            if (s->run->faulty || (pass == 0 && !flag))
+                return 0;
+            if (pass)
+                hx_check_acquire(&s->run->store, s->access.thread, flag);
+        }
+    return 1;
+}
+
+/* Any member may be the last: another one in each run of the checker, in each call and slice. It waits until it is. */
+static int elect_run(struct hx_check_step *s)
+{
+    const struct hx_stage *stage = s->stage->stage;
+    uint64_t last = ((uint64_t)s->run->last + (uint64_t)s->call + s->instance->slice) % (uint64_t)stage->n;
+    struct hx_check_snapshot **flag;
+
+    if (s->step->tag >= stage->nflags || s->step->peer || s->step->n != (uint32_t)stage->n ||
+        s->step->handle > stage->nsteps - 1 - s->instance->pc) {
+        hx_check_step_fault(s, "there is no such flag, there are no such steps, or it is not of all members");
+        return 0;
+    }
+    flag = flag_of(s, (uint32_t)stage->me, s->instance->slice);
+    if (!*flag)
+        *flag = hx_check_release(&s->run->store, s->access.thread);
+    if (last == (uint64_t)stage->me)
+        return flags_acquire(s, 0, s->step->n, s->instance->slice);
+    s->instance->pc += s->step->handle;
+    return 1;
+}
+
 static int await_run(struct hx_check_step *s)
 {
     uint64_t slice = s->instance->slice;
     const struct hx_stage *stage = s->stage->stage;
-    struct hx_check_snapshot **flag;
 
     if (s->step->tag >= stage->nflags || s->step->peer >= (uint32_t)stage->n ||
         s->step->n > (uint32_t)stage->n - s->step->peer) {
@@ -220,23 +262,7 @@ static int await_run(struct hx_check_step *s)
     if (s->step->own && slice < s->stage->window)
         return 1;
     slice -= s->step->own ? s->stage->window : 0;
-    for (int pass = 0; pass < 2; pass++) /* first see whether all are there */
-        for (uint32_t i = 0; i < s->step->n; i++) {
-            int member = (int)(s->step->peer + i), rank = stage->members[member];
-            if (member == stage->me)
-                continue;
-            if (s->run->shape->node_of[rank] != s->run->shape->node_of[s->rank]) {
-                hx_check_step_fault(s, "rank %d, whose flag it waits for, is on another node", rank);
-                return 0;
-            }
-            flag =
-                flag_of(&hx_check_rank_at(s->run, s->call, rank)->stages[s->stage->peers[member]], s->step->tag, slice);
-            if (pass == 0 && !*flag)
-                return 0;
-            if (pass)
-                hx_check_acquire(&s->run->store, s->access.thread, *flag);
-        }
-    return 1;
+    return flags_acquire(s, s->step->peer, s->step->n, slice);
 }
 
 /* ---- lengths */
@@ -307,6 +333,8 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
         return hx_check_join_run(&s);
     if (s.step->op == HX_OP_AWAIT)
         return await_run(&s);
+    if (s.step->op == HX_OP_ELECT)
+        return elect_run(&s);
     if (!bank_free(&s))
         return 0;
     here(&s, &where);

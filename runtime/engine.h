@@ -49,6 +49,7 @@ struct hx_bound_step {
     int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
     int streams;    /* COPY, FETCH: what it writes nobody reads soon; such a COPY is a STREAM */
     uint32_t peer, n, tag, handle;
+    uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
     size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
     struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */

@@ -99,6 +99,8 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
             snprintf(own, sizeof own, ", own scratch %u as %u", step->dst_row, step->tag);
         else if (step->own != HX_NOWHERE)
             snprintf(own, sizeof own, ", own %s as %u", name_of(space_names, step->own, HX_SPACE_COUNT), step->tag);
+        if (step->dst == HX_SLOT && step->peer != (uint32_t)stage->me)
+            snprintf(own, sizeof own, ", into that of %u", step->peer);
         if (step->src == HX_SLOT)
             return snprintf(text, capacity, "%s %s <- slots of %s%s", op, dst, run_of(0, step->n, members), own);
         return snprintf(text, capacity, "%s %s <- %u from scratch %u%s", op, dst, step->n - (step->own != HX_NOWHERE),
@@ -112,7 +114,11 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
     case HX_OP_JOIN:
         return snprintf(text, capacity, "%s transfer %s", op, run_of(step->handle, step->n, members));
     case HX_OP_PUBLISH:
+        if (step->handle != (uint32_t)stage->me)
+            return snprintf(text, capacity, "%s flag %u of %u", op, step->tag, step->handle);
         return snprintf(text, capacity, "%s flag %u%s", op, step->tag, step->own ? ", for one window later" : "");
+    case HX_OP_ELECT:
+        return snprintf(text, capacity, "%s by flag %u; the others leave out %u steps", op, step->tag, step->handle);
     case HX_OP_AWAIT:
         return snprintf(text, capacity, "%s flag %u of %s%s", op, step->tag, run_of(step->peer, step->n, members),
                         step->own ? ", one window before" : "");

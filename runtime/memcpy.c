@@ -7,8 +7,7 @@
 
 #define VECTOR ((size_t)sizeof(__m256i))
 #define PART (4 * VECTOR)
-#define LEAST_BYTES 1024             /* shorter ones the C library copies by vectors */
-#define MOST_BYTES ((size_t)1 << 20) /* likewise what does not fit the second-level cache */
+#define MOST_BYTES ((size_t)1 << 20) /* the C library takes vectors for what does not fit the second-level cache */
 
 /* Begins with one vector and ends with a part of four, wherever these lie; in between whole vectors of the destination. */
 __attribute__((target("avx2"))) static void vectors_copy(void *dst, const void *src, size_t bytes)
@@ -44,7 +43,7 @@ void hx_memcpy_near(void *dst, const void *src, size_t bytes)
 
     if (known == UNKNOWN)
         atomic_store_explicit(&how, known = how_to_copy(), memory_order_relaxed);
-    if (known == OURS && bytes >= LEAST_BYTES && bytes < MOST_BYTES)
+    if (known == OURS && bytes < MOST_BYTES)
         vectors_copy(dst, src, bytes);
     else
         memcpy(dst, src, bytes);

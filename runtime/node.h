@@ -10,7 +10,8 @@
  * may have the same contexts, since every rank has rows of its own in each channel. What no call touches costs no
  * memory.
  *
- * Every line has one writer, except a bell. Nothing is ever reset: epochs only grow, so calls need no exit barrier.
+ * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
+ * grow, so calls need no exit barrier.
  *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
@@ -39,8 +40,14 @@
 struct hx_flag {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
     unsigned char payload[HX_INLINE_BYTES];         /* a tiny slot, in the line that is read anyway */
+    _Atomic uint64_t elected;                       /* of a stage's first member: the epoch for which one has been, by ELECT */
 };
 _Static_assert(sizeof(struct hx_flag) == HX_LINE_BYTES, "a flag fills its line");
+
+static inline struct hx_flag *hx_flag_of(_Atomic uint64_t *epoch)
+{
+    return (struct hx_flag *)(void *)epoch; /* its first member */
+}
 #define HX_SLICE_BITS 24
 
 enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };

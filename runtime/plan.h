@@ -123,13 +123,15 @@ struct hx_step {
     uint8_t op;       /* enum hx_opcode */
     uint8_t dst, src; /* enum hx_space */
     uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag. PUBLISH: 1 = awaited only with lag */
-    uint32_t peer;    /* member: SEND, RECV, FETCH, COPY from SLOT; first member: REDUCE from SLOT, AWAIT, PUBLISH (who may wait for it) */
+    uint32_t peer;    /* member: SEND, RECV, FETCH, COPY from SLOT; whose SLOT it is: REDUCE to SLOT; first member: AWAIT, ELECT, PUBLISH
+                       * (who may wait for it) */
     uint32_t n;       /* members, sources or handles */
     uint32_t block, nblocks;
     uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
-    uint32_t tag;     /* SEND, RECV: round. PUBLISH, AWAIT: flag of the stage. REDUCE: position of own among the sources */
+    uint32_t tag;     /* SEND, RECV: round. PUBLISH, ELECT, AWAIT: flag of the stage. REDUCE: position of own among the sources */
     union {
-        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, given anew after a join. JOIN: the first to wait for */
+        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, given anew after a join. JOIN: the first to wait for.
+                           * PUBLISH: the member whose flag it is. ELECT: how many steps only the elected one issues */
         uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
     };
 };
@@ -177,7 +179,7 @@ struct hx_stage {
     int *domain_start;      /* [ndomains + 1] first member of each; NULL: each member is one */
     int *charge_start;      /* [n + 1] first block of each member's */
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
-    int uses_slot, offers; /* members use slots, fetch */
+    int uses_slot, offers, elects; /* members use slots, fetch from each other, elect one of them */
     uint32_t first_flag;    /* of the plan's flags */
     struct hx_step *steps;
 };
@@ -251,6 +253,7 @@ struct hx_builder {
     uint32_t capacity, picks_capacity;
     uint32_t started, joined; /* transfers; those below this number have been joined */
     uint32_t limit;         /* of transfers under way, even; 0: none */
+    uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
 
@@ -303,6 +306,13 @@ void hx_limit(struct hx_builder *b, int n);
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
 void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch what stands in in and out */
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
+/* Raise the flag, as hx_publish; nobody awaits it. The steps from here to hx_elected_end are issued by one member only, who has found the
+ * flags of all raised: the last to come, or one of the last. */
+void hx_elect(struct hx_builder *b, int flag);
+void hx_elected_end(struct hx_builder *b);
+/* For the elected one: the slots of all members folded in order into the range of member's slot; and what hx_publish does, for a member. */
+void hx_reduce_slots_into(struct hx_builder *b, int member, int block, int nblocks);
+void hx_publish_for(struct hx_builder *b, int flag, int member);
 void hx_await(struct hx_builder *b, int flag, int member);
 void hx_await_all(struct hx_builder *b, int flag);
 void hx_await_first(struct hx_builder *b, int flag, int n); /* members 0 .. n-1 */

@@ -5,6 +5,7 @@
  *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
  */
 #include "comm.h"
+#include "flags.h"
 #include "lock.h"
 #include "probe.h"
 #include "window.h"
@@ -12,65 +13,6 @@
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
 /* ---- steps --------------------------------------------------------------------------------------------------- */
-
-static inline _Atomic uint64_t *flag_epoch(const struct hx_run *run, struct hx_control *control,
-                                           const struct hx_bound_step *step)
-{
-    return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset[run->parity]);
-}
-
-/* The epoch of the slice that an AWAIT is for. */
-static inline uint64_t awaited_epoch(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
-}
-
-/* Have members [cursor, end) of an AWAIT all reached the epoch? */
-static inline int flags_reached(const struct hx_run *run, struct hx_instance *instance,
-                                const struct hx_bound_step *step)
-{
-    const struct hx_bound_stage *bs = instance->stage;
-    uint64_t epoch = awaited_epoch(run, instance, step);
-
-    if (step->lags && instance->slice < bs->window)
-        return 1;
-    for (uint32_t i = instance->cursor; i < step->n; i++) {
-        uint32_t member = step->peer + i;
-        /* acquire pairs with the release in flag_publish: the member's slot is as it was published */
-        if (member != bs->me &&
-            atomic_load_explicit(flag_epoch(run, bs->controls[member], step), memory_order_acquire) < epoch) {
-            instance->cursor = i;
-            return 0;
-        }
-    }
-    instance->cursor = 0;
-    return 1;
-}
-
-static __attribute__((noinline)) void members_wake(const struct hx_shared *shared, struct hx_doorbell **bell,
-                                                   struct hx_doorbell **end)
-{
-    for (; bell < end; bell++)
-        hx_wake(shared, *bell);
-}
-
-static inline void flag_publish(const struct hx_run *run, const struct hx_instance *instance,
-                                const struct hx_bound_step *step)
-{
-    const struct hx_bound_stage *bs = instance->stage;
-    struct hx_doorbell **bell = bs->doorbells + step->peer, **end = bell + step->n;
-
-    /* release pairs with the acquire in flags_reached */
-    atomic_store_explicit(flag_epoch(run, bs->controls[bs->me], step), run->epoch + instance->slice + 1,
-                          memory_order_release);
-    hx_wake_fence();
-    for (; bell < end; bell++) {
-        if (hx_sleeps(*bell)) {
-            members_wake(run->engine->node.shared, bell, end);
-            return;
-        }
-    }
-}
 
 static int transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
 {
@@ -87,8 +29,8 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
     return 1;
 }
 
-/* Issue one step. Returns 0 when it must wait, or when run->status has become an error. Inline, since a small call is
- * little else than this. */
+/* Issue one step. Returns 0 when it must wait, when it is an election and another's, or when run->status has become an error. Inline,
+ * since a small call is little else than this. */
 static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, struct hx_instance *instance,
                                                             const struct hx_bound_step *step)
 {
@@ -112,10 +54,12 @@ static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, 
     case HX_OP_JOIN:
         return transfers_done(run, instance, step);
     case HX_OP_PUBLISH:
-        flag_publish(run, instance, step);
+        hx_flag_publish(run, instance, step);
         return 1;
+    case HX_OP_ELECT:
+        return hx_is_elected(run, instance, step);
     case HX_OP_AWAIT:
-        return flags_reached(run, instance, step);
+        return hx_flags_reached(run, instance, step);
     case HX_OP_LEARN:
         run->status = hx_bound_learn(run);
         return run->status == HX_SUCCESS;
@@ -159,24 +103,6 @@ static int world_progress(struct hx_run *run)
 
 /* ---- executors ----------------------------------------------------------------------------------------------- */
 
-static inline int flag_reached(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, uint32_t member)
-{
-    return atomic_load_explicit(flag_epoch(run, instance->stage->controls[member], step), memory_order_relaxed) >=
-           awaited_epoch(run, instance, step);
-}
-
-/* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? */
-static enum hx_awaited flags_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    const struct hx_bound_stage *bs = instance->stage;
-    uint64_t entered = atomic_load_explicit(&bs->controls[bs->mate]->entered, memory_order_relaxed);
-    int counts = bs->mate - step->peer < step->n || flag_reached(run, instance, step, bs->me);
-
-    if (entered < run->engine->call || (counts && !flag_reached(run, instance, step, bs->mate)))
-        return HX_AWAITED_MATE;
-    return HX_AWAITED_ELSEWHERE;
-}
-
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
@@ -187,7 +113,7 @@ static int inline_look(void *ctx)
     if (step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
-        world->waiter.awaited = flags_awaited(run, run->waits->instance, run->waits);
+        world->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
     return HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
@@ -212,6 +138,10 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
     for (; step < end; step++) {
         if (step_issue(run, step->instance, step))
             continue;
+        if (step->op == HX_OP_ELECT) {
+            step += step->handle;
+            continue;
+        }
         run->waits = step;
         if (run->status != HX_SUCCESS || !run_wait(run, inline_look))
             return;
@@ -243,8 +173,14 @@ static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, 
 
     if (instance->slice > bs->finished)
         limit = bs->instances[(instance->slice - 1) % bs->window].pc;
-    while (instance->pc < limit && step_issue(run, instance, step_fetch(run, instance, &storage)))
-        instance->pc++;
+    for (; instance->pc < limit; instance->pc++) {
+        const struct hx_bound_step *step = step_fetch(run, instance, &storage);
+        if (step_issue(run, instance, step))
+            continue;
+        if (step->op != HX_OP_ELECT)
+            break;
+        instance->pc += step->handle;
+    }
     return instance->pc - first;
 }
 

@@ -23,7 +23,7 @@ EXTRA_DIST += \
     tests/golden/alltoall_pairwise.txt \
     tests/golden/allgather_circulant.txt \
     tests/golden/allgather_kangaring.txt tests/golden/allgather_kbruck.txt \
-    tests/golden/allreduce_kangaring.txt \
+    tests/golden/allreduce_kangaring.txt tests/golden/allreduce_last_arriver.txt \
     tests/golden/allreduce_double_tree.txt tests/golden/allreduce_exclusive_dissemination.txt \
     tests/golden/bcast_double_tree.txt tests/golden/bcast_circulant.txt tests/golden/reduce_circulant.txt \
     tests/golden/reduce_double_tree.txt \

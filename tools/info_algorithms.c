@@ -30,8 +30,10 @@ static uint32_t flags_follow(const struct hx_stage *stage, uint32_t (*published)
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
         if (step->op == HX_OP_PUBLISH)
+            *sum += published[step->handle][step->tag] = (uint32_t)larger(hops, published[step->handle][step->tag]);
+        if (step->op == HX_OP_ELECT) /* any member may be elected, and has then waited for the others */
             *sum += published[stage->me][step->tag] = hops;
-        for (uint32_t k = 0; step->op == HX_OP_AWAIT && !step->own && k < step->n; k++) {
+        for (uint32_t k = 0; (step->op == HX_OP_ELECT || step->op == HX_OP_AWAIT) && !step->own && k < step->n; k++) {
             uint32_t member = (step->peer + k) % (uint32_t)stage->n;
             if (member != (uint32_t)stage->me)
                 hops = (uint32_t)larger(hops, published[member][step->tag] + 1);

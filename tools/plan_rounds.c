@@ -2,7 +2,7 @@
 /*
  * The rounds of a plan: see plan_rounds.h. A column of the drawing is a round of one level. Messages tell their round
  * themselves. Reads and flags of shared memory stand in the round that is the longest chain of flags that they have
- * waited for.
+ * waited for. Where one member is elected it is the first.
  */
 #include "plan_rounds.h"
 #include <stdlib.h>
@@ -18,7 +18,13 @@ struct walk {
 
 static int is_wait(const struct hx_step *step)
 {
-    return step->op == HX_OP_AWAIT && !step->own;
+    return (step->op == HX_OP_AWAIT || step->op == HX_OP_ELECT) && !step->own;
+}
+
+/* How many steps after this one a member that is not elected leaves out. */
+static uint32_t left_out(const struct hx_stage *stage, const struct hx_step *step)
+{
+    return step->op == HX_OP_ELECT && stage->me ? step->handle : 0;
 }
 
 /* The k-th rank that a step waits for, or whose slot it reads. */
@@ -30,12 +36,23 @@ static int peer_rank(const struct hx_stage *stage, const struct hx_step *step, u
 static uint32_t flags_after(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, int rank,
                             uint32_t flags)
 {
-    for (uint32_t k = 0; is_wait(step) && k < step->n; k++) {
+    for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
         int peer = peer_rank(stage, step, k);
         if (peer != rank && walk->published[peer][step->tag] + 1 > flags)
             flags = walk->published[peer][step->tag] + 1;
     }
     return flags;
+}
+
+/* If the step raises a flag, note so. Returns whether that is news. */
+static int flag_raise(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, uint32_t flags)
+{
+    int rank = stage->members[step->op == HX_OP_PUBLISH ? step->handle : (uint32_t)stage->me];
+
+    if ((step->op != HX_OP_PUBLISH && step->op != HX_OP_ELECT) || walk->published[rank][step->tag] == flags)
+        return 0;
+    walk->published[rank][step->tag] = flags;
+    return 1;
 }
 
 /* Every pass over the ranks follows each chain of flags by one at least: until nothing changes. */
@@ -52,11 +69,9 @@ static void flags_follow(const struct walk *walk, int level)
                 uint32_t flags = 0;
                 for (uint32_t i = 0; stage->level == level && i < stage->nsteps; i++) {
                     const struct hx_step *step = &stage->steps[i];
+                    changed |= flag_raise(walk, stage, step, flags);
                     flags = flags_after(walk, stage, step, rank, flags);
-                    if (step->op == HX_OP_PUBLISH && walk->published[rank][step->tag] != flags) {
-                        walk->published[rank][step->tag] = flags;
-                        changed = 1;
-                    }
+                    i += left_out(stage, step);
                 }
             }
     }
@@ -126,12 +141,13 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
         }
         arrow.kind = PLAN_FLAG;
         arrow.bytes = arrow.messages = 0;
-        for (uint32_t k = 0; is_wait(step) && k < step->n; k++) {
+        for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
             arrow.from = peer_rank(stage, step, k);
             arrow.order = walk->published[arrow.from][step->tag];
             if (!reads_from(stage, arrow.from))
                 arrow_add(walk, &arrow);
         }
+        i += left_out(stage, step);
     }
 }
 

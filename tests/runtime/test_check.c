@@ -414,6 +414,35 @@ static void fetch_from_other(struct hx_plan *plan) /* whose flag it has not seen
     step->peer = (step->peer + 1) % 4;
 }
 
+static void elect_all(struct hx_plan *plan) /* who is not elected goes on all the same */
+{
+    step_of(plan, HX_OP_ELECT, 0)->handle = 0;
+}
+
+static void elect_early(struct hx_plan *plan) /* before its vector is in its slot */
+{
+    struct hx_step *elect = step_of(plan, HX_OP_ELECT, 0), *copy = elect - 1, kept = *elect;
+
+    assert_int_equal(copy->op, HX_OP_COPY);
+    *elect = *copy;
+    *copy = kept;
+}
+
+static void publish_for_other(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_PUBLISH, 0)->handle = 1;
+}
+
+static void sum_in_own_slot(struct hx_plan *plan)
+{
+    step_of(plan, HX_OP_REDUCE, 0)->peer = (uint32_t)plan->stages[0].me;
+}
+
+static void drop_first_await(struct hx_plan *plan)
+{
+    step_remove(plan, step_of(plan, HX_OP_AWAIT, 0));
+}
+
 static const struct fault {
     const char *algorithm;
     enum hx_coll coll;
@@ -445,6 +474,12 @@ static const struct fault {
     {"single_copy", HX_COLL_ALLREDUCE, fetch_from_other, 2, "rank 2", "fetch scratch 2[2] <- in of 0", "race: reads"},
     {"nary", HX_COLL_ALLGATHER, drop_publish, 2, "rank 0", "await flag 0 of 2", "deadlock"},
     {"nary", HX_COLL_ALLREDUCE, publish_early, 2, "rank 2", "slot[0] <- in[0]", "race"},
+    {"last_arriver", HX_COLL_ALLREDUCE, elect_all, 2, "rank 2", "reduce slot[0] <- slots of 0..3, into that of 0", "race"},
+    {"last_arriver", HX_COLL_ALLREDUCE, elect_early, 2, "rank 2", "copy slot[0] <- in[0]", "race"},
+    {"last_arriver", HX_COLL_ALLREDUCE, publish_for_other, 2, "rank 2", "await flag 1 of 0", "deadlock"},
+    {"last_arriver", HX_COLL_ALLREDUCE, sum_in_own_slot, 2, "rank 0, end", "contributions of 4", "is missing"},
+    {"last_arriver", HX_COLL_ALLREDUCE, drop_first_await, 2, "rank 2", "copy out[0] <- slot of 0", "race"},
+    {"last_arriver", HX_COLL_ALLREDUCE, drop_await_lag, 0, "rank 0", "step 0: copy slot[0] <- in[0]", "race: writes"},
     {"mesh_single", HX_COLL_ALLREDUCE, fold_in_own_order, 2, "end", "element 0 of out", "not equal bit by bit"},
     {"mesh", HX_COLL_ALLREDUCE, send_before_sum, 2, "end", "element", "contributions of 4"},
     {"ring", HX_COLL_REDUCE_SCATTER, receive_other_block, 2, "rank 2", "recv scratch 0[1] from 1, round 0",

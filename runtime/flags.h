@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The flags of a stage, as its steps use them: raised, awaited, and seen by the one member that is elected. Inline, since a small call is
+ * little else. For run.c. */
+#ifndef HX_FLAGS_H
+#define HX_FLAGS_H
+#include "comm.h"
+
+static inline _Atomic uint64_t *hx_flag_epoch(const struct hx_run *run, struct hx_control *control, const struct hx_bound_step *step)
+{
+    return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset[run->parity]);
+}
+
+/* The epoch of the slice that an AWAIT is for. */
+static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
+}
+
+/* Have members [cursor, end) of an AWAIT all reached the epoch? */
+static inline int hx_flags_reached(const struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    uint64_t epoch = hx_flag_awaited(run, instance, step);
+
+    if (step->lags && instance->slice < bs->window)
+        return 1;
+    for (uint32_t i = instance->cursor; i < step->n; i++) {
+        uint32_t member = step->peer + i;
+        /* acquire pairs with the release in hx_flag_publish: the member's slot is as it was published */
+        if (member != step->self &&
+            atomic_load_explicit(hx_flag_epoch(run, bs->controls[member], step), memory_order_acquire) < epoch) {
+            instance->cursor = i;
+            return 0;
+        }
+    }
+    instance->cursor = 0;
+    return 1;
+}
+
+static __attribute__((noinline)) void hx_members_wake(const struct hx_shared *shared, struct hx_doorbell **bell,
+                                                             struct hx_doorbell **end)
+{
+    for (; bell < end; bell++)
+        hx_wake(shared, *bell);
+}
+
+static inline void hx_flag_publish(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    struct hx_doorbell **bell = bs->doorbells + step->peer, **end = bell + step->n;
+
+    /* release pairs with the acquire in hx_flags_reached */
+    atomic_store_explicit(hx_flag_epoch(run, bs->controls[step->handle], step), run->epoch + instance->slice + 1,
+                          memory_order_release);
+    hx_wake_fence();
+    for (; bell < end; bell++) {
+        if (hx_sleeps(*bell)) {
+            hx_members_wake(run->engine->node.shared, bell, end);
+            return;
+        }
+    }
+}
+
+/* Raise the own flag, then look at all. Stores and loads in one order of all (sequentially consistent): who stored last finds all flags
+ * raised, others may as well, and one of these moves `elected` from an earlier epoch to this (tests/model/election.pml). */
+static __attribute__((noinline)) int hx_is_elected(const struct hx_run *run, const struct hx_instance *instance,
+                                                          const struct hx_bound_step *step)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    uint64_t epoch = run->epoch + instance->slice + 1, before;
+    _Atomic uint64_t *elected = &hx_flag_of(hx_flag_epoch(run, bs->controls[0], step))->elected;
+
+    atomic_store_explicit(hx_flag_epoch(run, bs->controls[bs->me], step), epoch, memory_order_seq_cst);
+    for (uint32_t i = 0; i < step->n; i++)
+        if (atomic_load_explicit(hx_flag_epoch(run, bs->controls[step->peer + i], step), memory_order_seq_cst) < epoch)
+            return 0;
+    before = atomic_load_explicit(elected, memory_order_relaxed);
+    return before < epoch && atomic_compare_exchange_strong_explicit(elected, &before, epoch, memory_order_relaxed, memory_order_relaxed);
+}
+
+static inline int hx_flag_reached(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+                                  uint32_t member)
+{
+    return atomic_load_explicit(hx_flag_epoch(run, instance->stage->controls[member], step), memory_order_relaxed) >=
+           hx_flag_awaited(run, instance, step);
+}
+
+/* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? (Where one is elected, anybody may be
+ * the one that sets it.) */
+static inline enum hx_awaited hx_mate_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    uint64_t entered = atomic_load_explicit(&bs->controls[bs->mate]->entered, memory_order_relaxed);
+    int counts = !bs->stage->elects && (bs->mate - step->peer < step->n || hx_flag_reached(run, instance, step, bs->me));
+
+    if (entered < run->engine->call || (counts && !hx_flag_reached(run, instance, step, bs->mate)))
+        return HX_AWAITED_MATE;
+    return HX_AWAITED_ELSEWHERE;
+}
+
+#endif

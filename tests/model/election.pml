@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How members of a stage elect one of the last to come (ELECT, hx_is_elected in runtime/flags.h), as a Promela model that spin checks
+ * exhaustively: 3 members, 2 epochs, store buffers. (run.sh runs it.)
+ *
+ *   E1  store vector, flag[me] = e
+ *   E2  FULL FENCE: the store and the loads of E3 are sequentially consistent
+ *   E3  look at the flags of the others, one by one: all >= e? else go to E6
+ *   E4  compare and swap: elected from an earlier epoch to e? else go to E6
+ *   E5  read all vectors; store sum = e
+ *   E6  await sum >= e
+ *
+ * What pairs with what:
+ *   E2 with E2   Of the members' fences one is the last. Whoever issued it finds all flags raised in E3. Without fences
+ *                each may look before the others' stores are out: nobody is elected, and all wait for ever.
+ *   E4           Two that store at about the same time may both find all flags raised. One compare-and-swap succeeds.
+ *                Without it both would add up into the same slot.
+ *   E5 of e with E5 of e + 1, by another member: who is elected for e + 1 has seen the flag that the one of e raised
+ *                after its sum, so sums are stored in order.
+ *
+ * The machine: a member's stores wait in its buffer and drain in order at any later time, as on x86. Elsewhere the code's
+ * release stores and acquire loads promise that order.
+ *
+ * Properties: no invalid end state, that is, every member ends both epochs; one is elected in each; who is elected finds
+ * all vectors of its epoch, and who awaits finds the sum of its own. Each of NO_FENCE (E2), NO_SWAP (E4: a look and a
+ * store instead) and NO_LOOK (E3 for one other only) must break them.
+ */
+
+#define MEMBERS 3
+#define EPOCHS 2
+
+byte vector[MEMBERS], flag[MEMBERS];
+byte elected, sum;
+byte elections[EPOCHS + 1];
+
+/* One queue per member: release order. What is written where: the place, and the epoch. */
+mtype = { VECTOR, FLAG, SUM };
+chan buffer[MEMBERS] = [4] of { mtype, byte };
+
+#define PEER_A ((me + 1) % MEMBERS)
+#define PEER_B ((me + 2) % MEMBERS)
+
+inline elect()
+{
+    wins = 0;
+    buffer[me] ! VECTOR, e;                              /* E1 */
+    buffer[me] ! FLAG, e;
+#ifndef NO_FENCE
+    empty(buffer[me]);                                   /* E2 */
+#endif
+    if                                                   /* E3 */
+    :: flag[PEER_A] >= e ->
+        if
+#ifdef NO_LOOK
+        :: 1 ->
+#else
+        :: flag[PEER_B] >= e ->
+#endif
+#ifdef NO_SWAP
+            if
+            :: elected < e -> elected = e; wins = 1      /* E4, in two steps */
+            :: else
+            fi
+#else
+            atomic {                                     /* E4 */
+                if
+                :: elected < e -> elected = e; wins = 1
+                :: else
+                fi
+            }
+#endif
+        :: else
+        fi
+    :: else
+    fi
+}
+
+inline combine()
+{
+    if
+    :: wins ->
+        elections[e] = elections[e] + 1;
+        assert(elections[e] == 1);
+        assert(vector[PEER_A] == e && vector[PEER_B] == e);
+        buffer[me] ! SUM, e                              /* E5 */
+    :: else
+    fi
+}
+
+proctype rank(byte me)
+{
+    byte e = 1;
+    bit wins;
+    do
+    :: e <= EPOCHS ->
+        elect();
+        combine();
+        sum >= e;                                        /* E6 */
+        assert(sum == e);
+        e++
+    :: else -> break
+    od
+}
+
+/* What drains a member's store buffer; it may well rest for ever once there is nothing to drain. */
+proctype drain(byte me)
+{
+    byte e;
+end:
+    do
+    :: atomic { buffer[me] ? VECTOR, e -> vector[me] = e }
+    :: atomic { buffer[me] ? FLAG, e -> flag[me] = e }
+    :: atomic { buffer[me] ? SUM, e -> assert(sum < e); sum = e }
+    od
+}
+
+init {
+    byte me;
+    atomic {
+        for (me : 0 .. MEMBERS - 1) {
+            run drain(me);
+            run rank(me)
+        }
+    }
+}
