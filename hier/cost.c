@@ -204,13 +204,13 @@ static int is_pipelined(const struct hx_algorithm *algorithm)
 
 double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int members, double bytes)
 {
-    double rounds, messages, vectors, most = bytes / p->least_message;
+    double rounds, messages, vectors, coarsest = bytes / p->least_message;
 
     if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE ||
         hx_cost_book(algorithm, members, &rounds, &messages, &vectors) < 0)
-        return most;
-    double best = sqrt((rounds - 1) * most * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
-    return best > most ? best : most;
+        return coarsest;
+    double best = sqrt((rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    return best > coarsest ? best : coarsest;
 }
 
 /* Vectors that pass before the last member of a chain or tree gets its first slice: it is as good as its slices are many. An

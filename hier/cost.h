@@ -62,9 +62,9 @@ double *hx_cost_parameter(struct hx_cost_params *params, int k);
 #define HX_MESSAGE_PARTS 16
 void hx_cost_cut(struct hx_cost_params *params);
 
-/* Slices into which an algorithm's vector between so many members is cut, at most: messages are no shorter than least_message. In a chain
- * or tree, where the last member waits for rounds - 1 slices to pass, as many as make that and the CPU's part in all messages least, if
- * these are more. */
+/* Slices into which so many bytes, which an algorithm would send as one message between so many members, are cut at most: into messages
+ * of least_message. In a chain or tree, where the last member waits for rounds - 1 slices to pass, as many as make that and the CPU's part in
+ * all messages least, if these are more. */
 double hx_cost_slices(const struct hx_cost_params *params, const struct hx_algorithm *algorithm, int members, double bytes);
 
 /* Bytes that pass along one lane of a node, for `bytes` of the collective's vector; without lanes, a rank's own. */

@@ -14,6 +14,8 @@
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
+/* Of messages of that length, of which there may be more, the transport's credits let no two go at once. */
+_Static_assert(HX_COARSE_SLICES_MAX <= HX_MATCH_SLICES, "match ids tell all slices of a call apart");
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
 {
@@ -102,8 +104,8 @@ static int nothing_overlaps(const struct hx_planner *planner, const struct hx_ca
            hx_cost_book(candidate->flat, planner->shape->nranks, &rounds, &messages, &vectors) == 0 && rounds < 2;
 }
 
-/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows; more where a message
- * would be too long. */
+/* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows, unless a chain or tree gains
+ * more by it; more where a message would be too long. */
 static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, const struct deciding *d,
                               double bytes)
 {

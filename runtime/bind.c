@@ -117,7 +117,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         if (shape->node_of[stage->members[i]] != shape->node_of[engine->comm->rank])
             continue;
         size_t row = (size_t)node->rows[local];
-        if (node->rows[local] == node->shared->mate)
+        if (node->rows[local] == node->shared->mate && !engine->world->net) /* looks at the network are too long to be counted */
             bs->mate = (uint32_t)i;
         bs->controls[i] = hx_node_control(node, local);
         bs->doorbells[i] = hx_node_doorbell(node, local);

@@ -86,7 +86,7 @@ static inline int hx_flag_reached(const struct hx_run *run, const struct hx_inst
 }
 
 /* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? (Where one is elected, anybody may be
- * the one that sets it.) */
+ * the one that sets it. Where only some members set a flag, of the others it is said of as well: they only get the core too often.) */
 static inline enum hx_awaited hx_mate_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;

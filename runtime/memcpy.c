@@ -36,20 +36,30 @@ static int how_to_copy(void)
     return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx2") ? OURS : THE_LIBRARYS;
 }
 
-void hx_memcpy_near(void *dst, const void *src, size_t bytes)
+int hx_memcpy_goes_around(void)
 {
     static _Atomic int how; /* relaxed is enough: every thread would find the same */
     int known = atomic_load_explicit(&how, memory_order_relaxed);
 
     if (known == UNKNOWN)
         atomic_store_explicit(&how, known = how_to_copy(), memory_order_relaxed);
-    if (known == OURS && bytes < MOST_BYTES)
+    return known == OURS;
+}
+
+void hx_memcpy_near(void *dst, const void *src, size_t bytes)
+{
+    if (bytes < MOST_BYTES && hx_memcpy_goes_around())
         vectors_copy(dst, src, bytes);
     else
         memcpy(dst, src, bytes);
 }
 
 #else
+
+int hx_memcpy_goes_around(void)
+{
+    return 0;
+}
 
 void hx_memcpy_near(void *dst, const void *src, size_t bytes)
 {

@@ -5,7 +5,7 @@
  * The C library copies a few KiB and more by "rep movsb" where the processor says that it does that well. AMD's say so from Zen 3 on. But
  * where the destination begins less than 32 bytes after the source, but for whole pages, they copy 3 GB/s that way instead of 50: so from
  * every slot, which begins with a cache line, to the large blocks of malloc, which begin 16 bytes after a page. The GNU C library
- * goes around it since 2.39 (its bug 30994); many systems have an older one. Elsewhere it is the best way to read what another core has
+ * goes around it since 2.40 (its bug 30994); many systems have an older one. Elsewhere it is the best way to read what another core has
  * written: vectors take up to 1.4 times as long.
  */
 #ifndef HX_MEMCPY_H
@@ -19,6 +19,9 @@
 
 /* As memcpy, for buffers that stand so, and at least HX_MEMCPY_LEAST bytes. */
 void hx_memcpy_near(void *dst, const void *src, size_t bytes);
+
+/* Whether it copies by vectors on this processor, and not as the C library does. */
+int hx_memcpy_goes_around(void);
 
 /* As memcpy. */
 static inline void hx_memcpy(void *dst, const void *src, size_t bytes)

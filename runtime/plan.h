@@ -218,9 +218,10 @@ struct hx_plan {
 
 /* ---- match ids ------------------------------------------------------------------------------------------------- */
 
-/* How many contexts, calls of one, stages shared by two ranks, slices and rounds a match id tells apart: far more than are under way
- * at once, but for contexts and stages, whose numbers are limited. */
-enum { HX_MATCH_CONTEXTS = 1024, HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 16, HX_MATCH_ROUNDS = 4096 };
+/* How many contexts, calls of one, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
+ * but for contexts and stages, whose numbers are limited. All slices of a call may be: short messages wait for no credit, and the head of
+ * a chain for nobody. Rounds of two ranks follow one another. */
+enum { HX_MATCH_CONTEXTS = 1024, HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
 
 /* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. */
 static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)

@@ -192,7 +192,8 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 #define NOINLINE __attribute__((noinline))
 
 /* Upper halves of registers left in use make every change between processes save them, and a caller's SSE code wait
- * for them. Compilers do not see to it before they jump to a function of the same file. */
+ * for them. Compilers do not see to it before they jump to a function of the same file. (The upper 16 registers, which the pairs' kernels of
+ * AVX-512 use, are only saved.) */
 #if WIDE > 16
 #define UPPER_UNUSED() _mm256_zeroupper()
 #else

@@ -53,7 +53,7 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
     w->spin_min = looks >= 0 ? looks : ranks_per_cpu <= SPIN_MIN_RANKS ? SPIN_MIN : 0;
     w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
-    shared->mate = looks < 0 ? mate_of(shared) : -1;
+    shared->mate = looks < 0 && ranks_per_cpu <= SPIN_MIN_RANKS ? mate_of(shared) : -1; /* more by a quota: then looking costs time */
     pthread_mutex_init(&w->mutex, NULL);
 }
 

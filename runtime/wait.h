@@ -28,7 +28,7 @@ struct hx_waiter {
     const struct hx_net_ops *net_ops;
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
-    enum hx_awaited awaited;      /* told by looks of ranks that have a mate */
+    enum hx_awaited awaited;      /* told by the last look, of ranks on one node that have a mate */
     uint64_t yields, sleeps;
     uint64_t spun, yielded, blocked; /* waits, by how they ended */
     /* threads: see lock.h */

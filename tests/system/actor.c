@@ -6,6 +6,7 @@
  *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
+ *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -248,6 +249,27 @@ static int play_calls(const char *name, int n)
 #endif
 }
 
+static void play_bcasts(size_t bytes, int n)
+{
+    size_t count = bytes / sizeof(int);
+    int *buf = malloc(bytes);
+
+    for (int call = 1; buf && call <= n; call++) {
+        for (size_t i = 0; i < count; i++)
+            buf[i] = rank == 0 ? call * 1000003 + (int)i : -1;
+        if (rank == 1)
+            usleep(50000);
+        check(hx_bcast(buf, count, HX_INT32, 0, world), "bcast");
+        for (size_t i = 0; i < count; i++)
+            if (buf[i] != call * 1000003 + (int)i) {
+                fprintf(stderr, "actor: rank %d: bcast %d: number %zu is %d, of call %d number %d\n", rank, call, i, buf[i],
+                        buf[i] / 1000003, buf[i] % 1000003);
+                exit(1);
+            }
+    }
+    free(buf);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -267,6 +289,8 @@ int main(int argc, char **argv)
         return play_calls(argv[2], atoi(argv[3]));
     else if (!strcmp(mode, "late") && argc > 3)
         play_late(atoi(argv[2]), atof(argv[3]));
+    else if (!strcmp(mode, "bcasts") && argc > 3)
+        play_bcasts((size_t)atol(argv[2]), atoi(argv[3]));
     else if (!strcmp(mode, "maps"))
         play_maps();
     else if (!strcmp(mode, "memory"))
