@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ALL_LAST 8 /* each of so many members is the last in every call and slice of some run; of more, in some call and slice */
+
 /* How many slices of stage other slice number k of stage needs finished: those that it is made of, or that it is
  * part of. */
 static uint64_t slices_needed(const struct hx_check_stage *stage, const struct hx_check_stage *other, uint64_t k)
@@ -231,11 +233,14 @@ static int members_to_elect(const struct hx_shape *shape, const struct hx_check_
 hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, char *report,
                      size_t capacity)
 {
+    int members = members_to_elect(shape, calls, ncalls), apart = 1;
     hx_status_t status = HX_SUCCESS;
 
     if (capacity)
         report[0] = 0;
-    for (int last = members_to_elect(shape, calls, ncalls) - 1; last >= 0 && status == HX_SUCCESS; last--)
+    if (members > ALL_LAST) /* those between are so in later calls and slices of the run before */
+        apart = (calls[0].sizes.fine_slices < (uint64_t)members ? (int)calls[0].sizes.fine_slices : members) + ncalls - 1;
+    for (int last = 0; last < members && status == HX_SUCCESS; last += apart)
         status = check_once(shape, calls, ncalls, last, report, capacity);
     return status;
 }

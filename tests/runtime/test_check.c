@@ -477,7 +477,7 @@ static const struct fault {
     {"last_arriver", HX_COLL_ALLREDUCE, elect_all, 2, "rank 2", "reduce slot[0] <- slots of 0..3, into that of 0", "race"},
     {"last_arriver", HX_COLL_ALLREDUCE, elect_early, 2, "rank 2", "copy slot[0] <- in[0]", "race"},
     {"last_arriver", HX_COLL_ALLREDUCE, publish_for_other, 2, "rank 2", "await flag 1 of 0", "deadlock"},
-    {"last_arriver", HX_COLL_ALLREDUCE, sum_in_own_slot, 2, "rank 0, end", "contributions of 4", "is missing"},
+    {"last_arriver", HX_COLL_ALLREDUCE, sum_in_own_slot, 2, "end: element", "contributions of 4", "is missing"},
     {"last_arriver", HX_COLL_ALLREDUCE, drop_first_await, 2, "rank 2", "copy out[0] <- slot of 0", "race"},
     {"last_arriver", HX_COLL_ALLREDUCE, drop_await_lag, 0, "rank 0", "step 0: copy slot[0] <- in[0]", "race: writes"},
     {"mesh_single", HX_COLL_ALLREDUCE, fold_in_own_order, 2, "end", "element 0 of out", "not equal bit by bit"},
