@@ -15,29 +15,28 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void queue_fail(struct hx_op_queue *queue)
+static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
 {
     for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
         next = op->next;
-        op->done = -(int)HX_ERR_TRANSPORT;
+        op->done = -(int)why;
     }
     queue->head = NULL;
 }
 
 static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
-    (void)net;
     (void)arg;
     if (chunk->op != NULL)
-        chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)HX_ERR_TRANSPORT);
+        chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)net->broken);
     chunk->op = NULL;
 }
 
-void hx_net_break(struct hx_net *net)
+void hx_net_break(struct hx_net *net, hx_status_t why)
 {
     if (net->broken)
         return;
-    net->broken = 1;
+    net->broken = why;
     for (int i = 0; i < net->nrails; i++) {
         fi_close(&net->rails[i].ep->fid);
         net->rails[i].ep = NULL;
@@ -45,11 +44,11 @@ void hx_net_break(struct hx_net *net)
     hx_chunks_visit(net, chunk_break, NULL);
     for (int i = 0; i < net->nranks; i++)
         if (net->edges[i] != NULL) {
-            queue_fail(&net->edges[i]->recvs);
-            queue_fail(&net->edges[i]->eager);
-            queue_fail(&net->edges[i]->writes);
+            queue_fail(&net->edges[i]->recvs, why);
+            queue_fail(&net->edges[i]->eager, why);
+            queue_fail(&net->edges[i]->writes, why);
             for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
-                queue_fail(&flow->large);
+                queue_fail(&flow->large, why);
         }
 }
 
@@ -69,7 +68,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         if (op->done == 0 && seconds_now() > give_up) {
             hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
-            hx_net_break(net);
+            hx_net_break(net, HX_ERR_TRANSPORT);
         }
     }
 }

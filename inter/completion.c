@@ -236,7 +236,7 @@ static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
     hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d on %s failed: %s (provider code %d)",
             rail->info->fabric_attr->prov_name, net->rank, rail->info->domain_attr->name, fi_strerror(error.err),
             error.prov_errno);
-    hx_net_break(net);
+    hx_net_break(net, HX_ERR_TRANSPORT);
     return -(int)HX_ERR_TRANSPORT;
 }
 
@@ -265,7 +265,7 @@ static int rail_progress(struct hx_net *net, struct hx_rail *rail)
         } else if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR) {
             hx_fail(HX_ERR_TRANSPORT, "reading completions of %s on %s: %s", rail->info->fabric_attr->prov_name,
                     rail->info->domain_attr->name, fi_strerror((int)-n));
-            hx_net_break(net);
+            hx_net_break(net, HX_ERR_TRANSPORT);
             return -(int)HX_ERR_TRANSPORT;
         }
         for (ssize_t i = 0; i < n; i++, handled++)
@@ -279,9 +279,9 @@ int hx_progress(struct hx_net *net)
     int handled = 0;
 
     if (net->breaking)
-        hx_net_break(net);
+        hx_net_break(net, net->breaking);
     if (net->broken)
-        return -(int)HX_ERR_TRANSPORT;
+        return -(int)net->broken;
     for (int i = 0; i < net->nrails; i++) {
         int rc = rail_progress(net, &net->rails[i]);
         if (rc < 0)

@@ -159,8 +159,8 @@ struct hx_edge {
 struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
     int nrails, nrails_told; /* told: in the address that peers have */
-    int rank, nranks, seat, broken;
-    int breaking; /* to be broken before anything else happens */
+    int rank, nranks, seat;
+    hx_status_t broken, breaking; /* why all messages fail; why they shall, before anything else happens. HX_SUCCESS: they do not */
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
@@ -262,7 +262,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
-void hx_net_break(struct hx_net *net); /* close the endpoints: every message fails, none is touched again */
+void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);

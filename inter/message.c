@@ -91,7 +91,7 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
     } else {
         if (!net->breaking)
             hx_warn("rank %d may write into memory that rank %d takes back: the endpoint is closed", chunk->edge->peer, net->rank);
-        net->breaking = 1;
+        net->breaking = (hx_status_t)hx_op_status(op);
     }
 }
 
@@ -327,7 +327,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     if (net->broken || edge == NULL || op->total_bytes == 0 || op->match >> HX_MATCH_BITS ||
         hx_match_is_credit(op->match)) {
         op->done =
-            -(int)(net->broken ? HX_ERR_TRANSPORT
+            -(int)(net->broken ? net->broken
                                : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d",
                                          op->total_bytes, (unsigned long long)op->match, op->peer));
         return;

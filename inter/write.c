@@ -189,7 +189,7 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
 
     if (kept == NULL) {
         hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", edge->peer);
-        net->breaking = 1; /* it would wait for ever */
+        net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
         return;
     }
     *kept = (struct hx_invite){NULL, *invite};
