@@ -38,7 +38,7 @@ static void copy_test(unsigned char *to, const unsigned char *from, size_t bytes
 
 static void copies_what_it_should(void **state)
 {
-    static const size_t lengths[] = {0, 1, 31, 64, 1000, 1023, 1024, 1025, 1151, 1152, 1153, 2047, 2112, 4096, 5000, 65536, 262143,
+    static const size_t lengths[] = {0, 1, 31, 64, 1000, 1023, 1024, 1025, 1151, 1152, 1153, 2047, 2111, 2112, 2113, 2239, 2240, 2241, 4096, 5000, 65536, 262143,
                                      (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 21) + 5};
     unsigned char *from = memory_new(), *to = memory_new();
 
