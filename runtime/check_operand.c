@@ -60,7 +60,7 @@ static int64_t work_missing(const struct hx_check_step *s)
 /* The cells of the run's first n spans in a memory that has so many bytes from base on; their number, or -1 after a fault. */
 static int spans_cells(struct hx_check_step *s, struct hx_check_memory *memory, size_t base, size_t bytes, int n, uint32_t *cells)
 {
-    int count = 0, capacity = hx_layout_max_spans(s->stage->stage);
+    int count = 0, capacity = s->stage->max_spans;
 
     if (n > capacity) {
         hx_check_step_fault(s, "%d spans, hx_layout_max_spans says %d", n, capacity);
@@ -92,7 +92,7 @@ int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, u
         return -1;
     }
     int n = hx_layout_spans(&s->stage->layout, space, s->step->block, s->step->nblocks, row, s->instance->slice, s->run->spans,
-                            hx_layout_max_spans(s->stage->stage));
+                            s->stage->max_spans);
     return spans_cells(s, memory, base, bytes, n, cells);
 }
 
@@ -112,7 +112,7 @@ int hx_check_fetched(struct hx_check_step *s, uint32_t *cells)
     if (s->run->faulty)
         return -1;
     n = hx_layout_spans_of(&s->stage->layout, peer, space, s->step->block, s->step->nblocks, s->instance->slice, s->run->spans,
-                           hx_layout_max_spans(s->stage->stage));
+                           s->stage->max_spans);
     return spans_cells(s, memory, space == HX_IN ? theirs->in_base : theirs->out_base,
                        hx_layout_space_bytes(theirs->plan, &theirs->sizes, space), n, cells);
 }
@@ -120,7 +120,7 @@ int hx_check_fetched(struct hx_check_step *s, uint32_t *cells)
 int hx_check_elements(struct hx_check_step *s, uint32_t *elements)
 {
     int n = hx_layout_spans(&s->stage->whole, HX_IN, s->step->block, s->step->nblocks, 0, s->instance->slice,
-                            s->run->spans, hx_layout_max_spans(s->stage->stage)),
+                            s->run->spans, s->stage->max_spans),
         count = 0;
 
     for (int i = 0; i < n; i++)

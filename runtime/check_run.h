@@ -19,6 +19,7 @@ struct hx_check_stage { /* one stage of one rank in one call */
     const struct hx_stage *stage;
     struct hx_layout layout, whole; /* whole: with an IN that holds the whole vector, to number elements */
     int *peers;                     /* [n] index of the stage in each member's plan */
+    int max_spans;                  /* of an operand of a step */
     unsigned window;
     uint32_t first_thread;
     size_t slot_offset;

@@ -3,6 +3,7 @@
  * behind. */
 #include "check_run.h"
 #include "node.h"
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +88,7 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
 
     stage->stage = of;
     stage_measure(&run->calls[call], &r->sizes, r->plan, of, &stage->layout, &stage->window);
+    stage->max_spans = hx_layout_max_spans(of);
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
     stage->whole.places = NULL;
@@ -338,6 +340,18 @@ static int contributor_wrong(struct hx_check_store *store, const struct hx_plan 
     return -1;
 }
 
+static void result_fault(struct hx_check_run *run, int call, int rank, uint32_t element, const char *format, ...)
+{
+    const struct hx_plan *plan = run->calls[call].plans[rank];
+    char what[160];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    hx_check_fault(run, "call %d (%s), rank %d, end: element %u of out %s", call, hx_coll_name(plan->coll), rank, element, what);
+}
+
 /* Of number `block` of OUT's blocks. */
 static void result_check(struct hx_check_run *run, int call, int rank, uint32_t block)
 {
@@ -354,21 +368,18 @@ static void result_check(struct hx_check_run *run, int call, int rank, uint32_t 
         const struct hx_check_value *v = hx_check_value_at(store, value);
         uint64_t *expression = &run->expressions[call][element];
         int wanted = hx_coll_contributors(plan->coll, plan->p, rank), wrong = -1;
-        char place[96];
 
-        snprintf(place, sizeof place, "call %d (%s), rank %d, end: element %u of out", call, hx_coll_name(plan->coll),
-                 rank, element);
         if (value == 0 || v->call != call) {
-            hx_check_fault(run, "%s was never written", place);
+            result_fault(run, call, rank, element, "was never written");
         } else if (v->element != element) {
-            hx_check_fault(run, "%s holds element %u", place, v->element);
+            result_fault(run, call, rank, element, "holds element %u", v->element);
         } else if ((wrong = contributor_wrong(store, plan, value, wanted)) >= 0) {
-            hx_check_fault(run, "%s holds %d contributions of %d; rank %d is %s", place, hx_check_value_count(store, value),
-                           wanted, wrong, !hx_check_value_has(store, value, wrong) ? "missing" : "too many");
+            result_fault(run, call, rank, element, "holds %d contributions of %d; rank %d is %s", hx_check_value_count(store, value),
+                         wanted, wrong, !hx_check_value_has(store, value, wrong) ? "missing" : "too many");
         } else if ((of->rank_order || hx_coll_is_scan(plan->coll)) && !v->ordered) {
-            hx_check_fault(run, "%s was not folded in rank order", place);
+            result_fault(run, call, rank, element, "was not folded in rank order");
         } else if (!hx_coll_is_scan(plan->coll) && !of->exact && *expression && *expression != v->expression) {
-            hx_check_fault(run, "%s was folded in another order than on a lower rank: not equal bit by bit", place);
+            result_fault(run, call, rank, element, "was folded in another order than on a lower rank: not equal bit by bit");
         }
         *expression = v->expression;
         if (of->roundings && v->roundings > *of->roundings)
