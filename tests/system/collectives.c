@@ -59,8 +59,7 @@ static void guards_check(const struct buffer *b, size_t bytes, const char *what)
 
 static void fill(unsigned char *at, int r, size_t first, size_t n, hx_dtype_t t, hx_op_t op)
 {
-    for (size_t i = 0; i < n; i++)
-        element_put(at + i * hx_dtype_bytes(t), t, contribution(r, first + i, t, op));
+    memcpy(at, vector_input(r, first, n, t, op), n * hx_dtype_bytes(t));
 }
 
 static void element_check(const unsigned char *at, struct value want, hx_dtype_t t, double tolerance, const char *what, size_t i)
@@ -74,25 +73,27 @@ static void element_check(const unsigned char *at, struct value want, hx_dtype_t
     exit(1);
 }
 
+/* at[i] is element first + i of rank r's input. */
+static void input_check(const unsigned char *at, int r, size_t first, size_t n, hx_dtype_t t, hx_op_t op, const char *what)
+{
+    size_t e = hx_dtype_bytes(t);
+
+    if (memcmp(at, vector_input(r, first, n, t, op), n * e))
+        for (size_t i = 0; i < n; i++)
+            element_check(at + i * e, contribution(r, first + i, t, op), t, 0, what, i);
+}
+
 /* out[i] is the reduction of element first + i of the first n_ranks ranks. A scan leaves one rank's element as it is. */
 static void prefix_check(const unsigned char *out, size_t first, size_t n, hx_dtype_t t, hx_op_t op, int n_ranks, int scans,
                          const char *what)
 {
     double tolerance = op != HX_AVG ? 0 : t == HX_BFLOAT16 ? 1.0 / 128 : t == HX_FLOAT16 ? 1.0 / 1024 : t == HX_FLOAT32 ||
                        t == HX_COMPLEX64 ? 3e-7 : 5e-16;
+    size_t e = hx_dtype_bytes(t);
 
-    for (size_t i = 0; i < n; i++) {
-        struct value want = contribution(0, first + i, t, op);
-        if ((op == HX_LAND || op == HX_LOR || op == HX_LXOR) && !(scans && n_ranks == 1))
-            want.bits = want.bits != 0;
-        for (int r = 1; r < n_ranks; r++)
-            want = fold(want, contribution(r, first + i, t, op), t, op);
-        if (op == HX_AVG) {
-            want.real /= n_ranks;
-            want.imag /= n_ranks;
-        }
-        element_check(out + i * hx_dtype_bytes(t), want, t, tolerance, what, i);
-    }
+    if (op == HX_AVG || memcmp(out, vector_folded(n_ranks, scans, first, n, t, op), n * e))
+        for (size_t i = 0; i < n; i++)
+            element_check(out + i * e, folded(n_ranks, scans, first + i, t, op), t, tolerance, what, i);
 }
 
 /* out[i] is the reduction of everybody's element first + i */
@@ -134,12 +135,10 @@ static void one_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int 
         reduced_check(out, 0, n, t, op, what);
     else if (coll == HX_COLL_REDUCE_SCATTER)
         reduced_check(out, mine, n, t, op, what);
-    for (size_t i = 0; coll == HX_COLL_ALLGATHER && i < all; i++)
-        element_check(out + i * e, contribution((int)(i / n), i, t, op), t, 0, what, i);
-    for (size_t i = 0; pairs && i < all; i++) /* block r was meant for this rank by rank r */
-        element_check(out + i * e, contribution((int)(i / n), mine + i % n, t, op), t, 0, what, i);
-    for (size_t i = 0; !in_place && i < in_n; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, (coll == HX_COLL_ALLGATHER ? mine : 0) + i, t, op), t, 0, what, i);
+    for (int r = 0; r < size && (coll == HX_COLL_ALLGATHER || pairs); r++) /* block r of its own, or meant for this rank, by rank r */
+        input_check(out + (size_t)r * n * e, r, pairs ? mine : (size_t)r * n, n, t, op, what);
+    if (!in_place) /* the input is as it was */
+        input_check(in, rank, coll == HX_COLL_ALLGATHER ? mine : 0, in_n, t, op, what);
 }
 
 static void scan_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int in_place)
@@ -166,14 +165,13 @@ static void scan_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int
     guards_check(&out_buffer, n * e, what);
     if (!no_out)
         prefix_check(out, 0, n, t, op, exclusive ? rank : rank + 1, 1, what);
-    for (size_t i = 0; i < n; i++) /* what must stay as it was */
-        element_check(no_out && in_place ? out + i * e : in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    input_check(no_out && in_place ? out : in, rank, 0, n, t, op, what); /* what must stay as it was */
 }
 
 /* Ranks' blocks differ: nothing, half of n, or n. */
 static size_t *block_counts(size_t n, int shift, size_t *before, size_t *all)
 {
-    static size_t counts[64];
+    static size_t counts[ELEMENTS_RANKS];
 
     *before = *all = 0;
     for (int r = 0; r < size; r++) {
@@ -199,14 +197,14 @@ static void reduce_scatter_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, i
         die(what);
     guards_check(&out_buffer, out_n * e, what);
     reduced_check(out, first, mine, t, op, what);
-    for (size_t i = 0; !in_place && i < all; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    if (!in_place) /* the input is as it was */
+        input_check(in, rank, 0, all, t, op, what);
 }
 
 /* apart: blocks stand in reverse order, with an element between them that stays as it is. */
 static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place, int apart)
 {
-    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[ELEMENTS_RANKS];
     size_t mine = counts[rank], out_n = apart ? all + (size_t)size : all, at = 0;
     unsigned char *in = buffer_get(&in_buffer, mine * e), *out = buffer_get(&out_buffer, out_n * e);
     char what[128];
@@ -224,14 +222,13 @@ static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int i
         die(what);
     guards_check(&out_buffer, out_n * e, what);
     for (int r = 0; r < size; r++) {
-        for (size_t i = 0; i < counts[r]; i++)
-            element_check(out + (displs[r] + i) * e, contribution(r, i, t, op), t, 0, what, i);
+        input_check(out + displs[r] * e, r, 0, counts[r], t, op, what);
         for (size_t i = 0; apart && i < e; i++)
             if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
                 die("wrote between the blocks");
     }
-    for (size_t i = 0; !in_place && i < mine; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    if (!in_place) /* the input is as it was */
+        input_check(in, rank, 0, mine, t, op, what);
 }
 
 /* Every pair of ranks another length; alike both ways, as a call in place needs it, or not. */
@@ -243,7 +240,8 @@ static size_t pair_count(size_t n, int from, int to, int shift, int alike)
 /* Blocks stand apart, in the output in reverse order. What is between stays as it is. */
 static void alltoallv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place)
 {
-    size_t e = hx_dtype_bytes(t), sent[64], sent_at[64], got[64], got_at[64], in_n = 0, out_n = 0;
+    size_t sent[ELEMENTS_RANKS], sent_at[ELEMENTS_RANKS], got[ELEMENTS_RANKS], got_at[ELEMENTS_RANKS];
+    size_t e = hx_dtype_bytes(t), in_n = 0, out_n = 0;
     unsigned char *in, *out;
     char what[128];
 
@@ -270,10 +268,8 @@ static void alltoallv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in
         die(what);
     guards_check(&out_buffer, (out_n + 1) * e, what);
     for (int r = 0; r < size; r++) {
-        for (size_t i = 0; i < got[r]; i++)
-            element_check(out + (got_at[r] + i) * e, contribution(r, (size_t)rank * n + i, t, op), t, 0, what, i);
-        for (size_t i = 0; i < sent[r]; i++) /* the input is as it was */
-            element_check(in + (sent_at[r] + i) * e, contribution(rank, (size_t)r * n + i, t, op), t, 0, what, i);
+        input_check(out + got_at[r] * e, r, (size_t)rank * n, got[r], t, op, what);
+        input_check(in + sent_at[r] * e, rank, (size_t)r * n, sent[r], t, op, what); /* as it was */
         for (size_t i = 0; i < e; i++)
             if (out[(got_at[r] + got[r]) * e + i] != 0xa5)
                 die("wrote between the blocks");
@@ -296,7 +292,7 @@ static size_t root_places(const size_t *counts, int apart, size_t *displs)
 /* The root alone knows all counts, and where blocks stand. */
 static void gatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root, int in_place, int apart)
 {
-    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[ELEMENTS_RANKS];
     size_t mine = counts[rank], out_n = root_places(counts, apart, displs);
     int is_root = rank == root, one_buffer = is_root && in_place;
     unsigned char *in = buffer_get(&in_buffer, mine * e), *out = buffer_get(&out_buffer, out_n * e);
@@ -312,19 +308,18 @@ static void gatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root
         die(what);
     guards_check(&out_buffer, out_n * e, what);
     for (int r = 0; is_root && r < size; r++) {
-        for (size_t i = 0; i < counts[r]; i++)
-            element_check(out + (displs[r] + i) * e, contribution(r, i, t, op), t, 0, what, i);
+        input_check(out + displs[r] * e, r, 0, counts[r], t, op, what);
         for (size_t i = 0; apart && i < e; i++)
             if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
                 die("wrote between the blocks");
     }
-    for (size_t i = 0; !one_buffer && i < mine; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    if (!one_buffer) /* the input is as it was */
+        input_check(in, rank, 0, mine, t, op, what);
 }
 
 static void scatterv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root, int in_place, int apart)
 {
-    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[64];
+    size_t e = hx_dtype_bytes(t), first, all, *counts = block_counts(n, shift, &first, &all), displs[ELEMENTS_RANKS];
     size_t mine = counts[rank], in_n = root_places(counts, apart, displs);
     int is_root = rank == root, stays = is_root && in_place;
     unsigned char *in = buffer_get(&in_buffer, in_n * e), *out = buffer_get(&out_buffer, mine * e);
@@ -339,10 +334,9 @@ static void scatterv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int roo
                     world) != HX_SUCCESS)
         die(what);
     guards_check(&out_buffer, mine * e, what);
-    for (size_t i = 0; !stays && i < mine; i++)
-        element_check(out + i * e, contribution(root, displs[rank] + i, t, op), t, 0, what, i);
-    for (size_t i = 0; i < in_n; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    if (!stays)
+        input_check(out, root, displs[rank], mine, t, op, what);
+    input_check(in, rank, 0, in_n, t, op, what); /* as it was */
 }
 
 static void all_block_calls(hx_dtype_t t, hx_op_t op, size_t n)
@@ -397,14 +391,13 @@ static void rooted_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, i
     guards_check(&out_buffer, out_n * e, what);
     if (coll == HX_COLL_REDUCE && is_root)
         reduced_check(out, 0, n, t, op, what);
-    for (size_t i = 0; coll == HX_COLL_BCAST && i < n; i++)
-        element_check(out + i * e, contribution(root, i, t, op), t, 0, what, i);
-    for (size_t i = 0; coll == HX_COLL_GATHER && is_root && i < all; i++)
-        element_check(out + i * e, contribution((int)(i / n), i % n, t, op), t, 0, what, i);
-    for (size_t i = 0; coll == HX_COLL_SCATTER && to == out && i < n; i++)
-        element_check(out + i * e, contribution(root, mine + i, t, op), t, 0, what, i);
-    for (size_t i = 0; i < in_n; i++) /* the input is as it was */
-        element_check(in + i * e, contribution(rank, i, t, op), t, 0, what, i);
+    if (coll == HX_COLL_BCAST)
+        input_check(out, root, 0, n, t, op, what);
+    for (int r = 0; r < size && coll == HX_COLL_GATHER && is_root; r++)
+        input_check(out + (size_t)r * n * e, r, 0, n, t, op, what);
+    if (coll == HX_COLL_SCATTER && to == out)
+        input_check(out, root, mine, n, t, op, what);
+    input_check(in, rank, 0, in_n, t, op, what); /* as it was */
 }
 
 static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
@@ -479,8 +472,8 @@ static void run_counts(void)
 {
     size_t p = (size_t)size, counts[] = {0, 1, 2, 3, 7, 8, p - 1, p, p + 1, 1000, 4096 + 3, 100003};
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
 }
 
@@ -488,8 +481,8 @@ static void run_short(void)
 {
     size_t p = (size_t)size, counts[] = {1, 3, p + 1, 1000, 30011};
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        for (size_t k = 0; k < 2; k++)
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
 }
 
@@ -507,12 +500,11 @@ static void run_ahead(void)
         if (rank == late && i % 50 == 0)
             usleep(20000);
         if (rank == root)
-            fill(buf, i, 0, n, HX_INT32, HX_SUM);
+            fill(buf, i % 61, 0, n, HX_INT32, HX_SUM);
         calls++;
         if (hx_bcast(buf, n, HX_INT32, root, world) != HX_SUCCESS)
             die("bcast");
-        for (size_t k = 0; k < n; k++)
-            element_check(buf + k * sizeof(int32_t), contribution(i, k, HX_INT32, HX_SUM), HX_INT32, 0, "bcast ahead", k);
+        input_check(buf, i % 61, 0, n, HX_INT32, HX_SUM, "bcast ahead");
         if (i % 5 == 4)
             rooted_call(others[i / 5 % 3], HX_INT32, HX_SUM, n, root, 0);
         if (i % 5 == 2)

@@ -3,6 +3,8 @@
 #include "elements.h"
 #include "runtime/reduce.h"
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int is_pair(hx_dtype_t t)
@@ -189,4 +191,69 @@ int element_equals(struct value got, struct value want, hx_dtype_t t, double tol
     if (!is_float(t))
         return got.bits == want.bits;
     return fabs(got.real - want.real) <= tolerance * fabs(want.real) && fabs(got.imag - want.imag) <= tolerance * fabs(want.imag);
+}
+
+struct value folded(int n_ranks, int scans, size_t i, hx_dtype_t t, hx_op_t op)
+{
+    struct value v = contribution(0, i, t, op);
+
+    if ((op == HX_LAND || op == HX_LOR || op == HX_LXOR) && !(scans && n_ranks == 1))
+        v.bits = v.bits != 0;
+    for (int r = 1; r < n_ranks; r++)
+        v = fold(v, contribution(r, i, t, op), t, op);
+    if (op == HX_AVG) {
+        v.real /= n_ranks;
+        v.imag /= n_ranks;
+    }
+    return v;
+}
+
+/* ---- vectors that are kept */
+
+static struct vector {
+    unsigned char *at;
+    size_t n, bytes;
+} inputs[ELEMENTS_RANKS], reductions[2][ELEMENTS_RANKS + 1]; /* by rank; by scans and n_ranks */
+
+/* With room for n elements of this kind. */
+static struct vector *vector_get(struct vector *vector, size_t n, hx_dtype_t t, hx_op_t op)
+{
+    static hx_dtype_t type;
+    static hx_op_t operation;
+    size_t bytes = n * hx_dtype_bytes(t);
+
+    if (t != type || op != operation) {
+        for (int r = 0; r < ELEMENTS_RANKS; r++)
+            inputs[r].n = reductions[0][r + 1].n = reductions[1][r + 1].n = 0;
+        type = t;
+        operation = op;
+    }
+    if (bytes >= vector->bytes) {
+        vector->bytes = 2 * bytes + 64;
+        if (!(vector->at = realloc(vector->at, vector->bytes))) {
+            perror("elements");
+            exit(1);
+        }
+    }
+    return vector;
+}
+
+const unsigned char *vector_input(int r, size_t first, size_t n, hx_dtype_t t, hx_op_t op)
+{
+    struct vector *v = vector_get(&inputs[r], first + n, t, op);
+    size_t e = hx_dtype_bytes(t);
+
+    for (; v->n < first + n; v->n++)
+        element_put(v->at + v->n * e, t, contribution(r, v->n, t, op));
+    return v->at + first * e;
+}
+
+const unsigned char *vector_folded(int n_ranks, int scans, size_t first, size_t n, hx_dtype_t t, hx_op_t op)
+{
+    struct vector *v = vector_get(&reductions[scans][n_ranks], first + n, t, op);
+    size_t e = hx_dtype_bytes(t);
+
+    for (; v->n < first + n; v->n++)
+        element_put(v->at + v->n * e, t, folded(n_ranks, scans, v->n, t, op));
+    return v->at + first * e;
 }
