@@ -11,7 +11,7 @@ launch() {
     local n=$1
     shift
     "$mpirun" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl self,vader \
-        --mca orte_execute_quiet 1 -n "$n" "$@"
+        --mca orte_execute_quiet 1 --mca odls_base_sigkill_timeout 0 -n "$n" "$@"
 }
 . "$top_srcdir/tests/tools/bench_cases.sh"
 
