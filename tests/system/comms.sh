@@ -6,6 +6,7 @@
 
 operations=${TEST_OPERATIONS:-10000} growth=10000
 [ -z "${TEST_SANITIZER:-}" ] || { operations=3000; growth=0; } # a sanitizer keeps what is freed
+! sanitizer thread || operations=1000                           # it sees the threads of one process
 seed=${TEST_SEED:-1}
 
 # draw RANKS NODES OPERATIONS

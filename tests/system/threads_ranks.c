@@ -63,6 +63,17 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
     }
 }
 
+/* Element by element, of a buffer that one rank knows: under a thread sanitizer it would be half of the time. */
+__attribute__((no_sanitize("thread"))) static size_t first_wrong(const struct hx_comm *comm, enum hx_coll coll, size_t n, int root,
+                                                                 const int64_t *out, size_t out_n)
+{
+    size_t i = 0;
+
+    while (i < out_n && out[i] == wanted(comm, coll, n, root, i))
+        i++;
+    return i;
+}
+
 static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
 {
     struct hx_kind kind = {.coll = coll, .dtype = HX_INT64, .op = HX_SUM, .root = root, .count = n};
@@ -82,13 +93,11 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
         failed(me, hx_coll_name(coll), n);
         return;
     }
-    for (size_t i = 0; i < out_n; i++) {
-        int64_t want = wanted(comm, coll, n, root, i);
-        if (out[i] != want) {
-            hx_fail(HX_ERR_INTERNAL, "element %zu is %lld, not %lld", i, (long long)out[i], (long long)want);
-            failed(me, hx_coll_name(coll), n);
-            return;
-        }
+    size_t wrong = first_wrong(comm, coll, n, root, out, out_n);
+    if (wrong < out_n) {
+        hx_fail(HX_ERR_INTERNAL, "element %zu is %lld, not %lld", wrong, (long long)out[wrong],
+                (long long)wanted(comm, coll, n, root, wrong));
+        failed(me, hx_coll_name(coll), n);
     }
 }
 
