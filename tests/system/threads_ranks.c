@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 
 enum { RANKS = 3, ROUNDS = 3 };
-static const size_t counts[] = {1, 7, 1, 300, 5000, 7, 40000};
+static const size_t counts[] = {1, 7, 1, 300, 5000, 7, 20000};
 #define COUNTS (sizeof(counts) / sizeof(counts[0]))
 
 struct setting {
