@@ -91,15 +91,12 @@ static int finish(struct world *w, struct hx_net_op *op)
     return op->done;
 }
 
-/* Byte by byte, of buffers that one thread knows: under a thread sanitizer they would be most of the time. */
-#define UNSANITIZED __attribute__((no_sanitize("thread")))
-
-UNSANITIZED static inline uint8_t pattern(uint64_t seed, size_t i)
+static uint8_t pattern(uint64_t seed, size_t i)
 {
     return (uint8_t)((i * 131 + (i >> 8) * 17 + seed * 59) ^ 0x5a);
 }
 
-UNSANITIZED static uint8_t *fill(size_t bytes, uint64_t seed)
+static uint8_t *fill(size_t bytes, uint64_t seed)
 {
     uint8_t *buffer = malloc(bytes);
     for (size_t i = 0; i < bytes; i++)
@@ -107,7 +104,7 @@ UNSANITIZED static uint8_t *fill(size_t bytes, uint64_t seed)
     return buffer;
 }
 
-UNSANITIZED static int holds(const uint8_t *buffer, size_t bytes, uint64_t seed)
+static int holds(const uint8_t *buffer, size_t bytes, uint64_t seed)
 {
     for (size_t i = 0; i < bytes; i++)
         if (buffer[i] != pattern(seed, i))
