@@ -199,7 +199,7 @@ sed 's/"nodes": 1, "ranks_per_node": \[2, 2\]/"nodes": 1, "ranks_per_node": [2, 
 says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
 
 # ---- README's commands, in less time
-sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 3s/' >commands
+sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 2s/' >commands
 [ "$(wc -l <commands)" -ge 4 ] || fail "README has no commands to tune"
 while read -r command; do
     PATH=$(cd "$top_builddir/tools" && pwd):$PATH bash -c "$command" >out 2>err </dev/null || { fail "README: $command: exit $?"; cat err >&2; }

@@ -12,23 +12,27 @@ tool=$plan
 
 # Small, so that there is one slice, and a message is an arrow.
 n=0
-drawn() { # arguments...
+drawn() { # arguments...: in the background
     n=$((n + 1))
     echo "$*" >"$tmp/$n.what"
-    "$plan" draw "$@" -o "$tmp/$n.svg" && "$plan" explain "$@" --all-ranks --json >"$tmp/$n.json" || fault "draw $*: status $?"
+    { "$plan" draw "$@" -o "$tmp/$n.svg" && "$plan" explain "$@" --all-ranks --json >"$tmp/$n.json" || echo "$*" >>"$tmp/failed"; } &
 }
 for shape in 5 4x1 3,1,2 2,3:cyclic; do
     for collective in allreduce reduce_scatter_block allgather bcast reduce barrier gather scatter scan exscan alltoall alltoallv; do
         drawn $collective --shape $shape 240
     done
+    wait
 done
 for algorithm in ring mesh mesh_single recursive_doubling rdh circulant tree double_tree kangaring; do
     drawn allreduce --shape 6x1 --algorithm $algorithm 240
     drawn allreduce --shape 3,2 --algorithm "flat($algorithm)" 240
+    wait
 done
 drawn allreduce --shape 6 --algorithm nary_sliced 240
 drawn barrier --shape 10 --algorithm flag_tree
 drawn bcast --shape 3,1,2 --root 4 240
+wait
+[ ! -e "$tmp/failed" ] || fault "draw $(cat "$tmp/failed")"
 
 python3 - "$tmp" <<'PYTHON' || fault "a picture is not the plan"
 import glob, json, re, sys
