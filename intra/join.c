@@ -66,16 +66,38 @@ static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secr
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Bind the node's name and listen (*hosting 1), or connect to who has (0). Returns the socket or -1. */
+/* -1: not to be read. */
+static long somaxconn(void)
+{
+    FILE *f = fopen("/proc/sys/net/core/somaxconn", "re");
+    long value = -1;
+
+    if (f && fscanf(f, "%ld", &value) != 1)
+        value = -1;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+/* Bind the node's name and listen (*hosting 1), or connect to who has (0). Returns the socket or -1. The host accepts when all have come, so
+ * nobody may wait for room in its queue. */
 static int host_or_connect(const struct sockaddr_un *name, socklen_t length, int *hosting)
 {
     for (int tries = 0; tries < CONNECT_TRIES; tries++) {
-        int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), connected;
         if (s < 0)
             break;
-        if (connect(s, (const struct sockaddr *)name, length) == 0) {
+        connected = connect(s, (const struct sockaddr *)name, length);
+        fcntl(s, F_SETFL, 0);
+        if (connected == 0) {
             *hosting = 0;
             return s;
+        }
+        if (errno == EAGAIN) {
+            close(s);
+            hx_fail(HX_ERR_NOMEM, "this node has more ranks than a socket may keep waiting: net.core.somaxconn is %ld, raise it to their number",
+                    somaxconn());
+            return -1;
         }
         if (bind(s, (const struct sockaddr *)name, length) == 0 && listen(s, 65535) == 0) {
             *hosting = 1;
@@ -234,22 +256,25 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
     return 0;
 }
 
-/* Pass the segment, or why there is none, to every guest; then hear whether each could map it. One that could not has
- * arrived too: the others wait for it no longer, and read why. */
+/* Pass the segment, or why there is none, to every guest, and hear whether it could map it. One that could not has arrived too: the others
+ * wait for it no longer, and read why. One after the other: of descriptors sent and not yet received the kernel lets a user have as many
+ * as one process may open (ETOOMANYREFS). */
 static void guests_welcome(const struct guest *guests, struct welcome *welcome, int timeout_ms,
                            struct hx_shared *shared)
 {
-    for (welcome->me = 0; welcome->me < shared->n; welcome->me++)
-        if (guests[welcome->me].socket >= 0)
-            welcome_send(&guests[welcome->me], welcome, shared->memory, shared->wake_fds);
-    for (int i = 0; i < shared->n && welcome->failure.status == HX_SUCCESS; i++) {
+    for (welcome->me = 0; welcome->me < shared->n; welcome->me++) {
+        const struct guest *guest = &guests[welcome->me];
         struct hx_failure answer = {0};
-        int nfds = 0;
-        if (guests[i].socket < 0)
+        int nfds = 0, sent;
+        if (guest->socket < 0)
             continue;
-        if (message_receive(guests[i].socket, &answer, sizeof(answer), NULL, &nfds, timeout_ms) != sizeof(answer)) {
-            answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guests[i].rank};
-            snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared");
+        sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
+        if (welcome->failure.status != HX_SUCCESS) /* nobody answers */
+            continue;
+        if (sent < 0 || message_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout_ms) != sizeof(answer)) {
+            answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->rank};
+            snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared: %s",
+                     sent < 0 ? strerror(errno) : "no answer");
         }
         if (answer.status == HX_SUCCESS)
             continue;

@@ -108,6 +108,16 @@ for order in 0,2,1 0,1,2,2 0,1,2,4 nearest; do
     has "$tmp/out" 'rank, auto, or' "$order"
 done
 
+# limits of a node: few descriptors at a time for who may not pass more on; a short queue of connections
+if [ "$(id -u)" = 0 ]; then
+    (ulimit -n 128 && timeout 60 setpriv --bounding-set=-sys_resource,-sys_admin "$run" -n 24 -- "$here/actor" init) >"$tmp/out" 2>&1
+    [ "$(grep -c 'status 0' "$tmp/out")" = 24 ] || { fail "24 ranks that may open 128 files do not start"; cat "$tmp/out" >&2; }
+    echo 8 | unshare -n sh -c 'ip link set lo up; cat >/proc/sys/net/core/somaxconn; exec "$@"' - \
+        timeout 20 "$run" -n 12 -- "$here/actor" init >"$tmp/out" 2>&1
+    [ $? != 124 ] || fail "a short queue of connections: hung"
+    has "$tmp/out" 'net.core.somaxconn is 8, raise it' "a short queue of connections"
+fi
+
 # memory that is refused
 if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
     for number in 1 38; do # EPERM, ENOSYS
