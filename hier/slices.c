@@ -14,7 +14,8 @@
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
-/* Of messages of that length, of which there may be more, the transport's credits let no two go at once. */
+/* Of messages of that length, of which there may be more, the transport's credits let no two go at once. Not so where each rank has a block
+ * of its own, which may be short: there the limit holds, and the transport takes longer messages. */
 _Static_assert(HX_COARSE_SLICES_MAX <= HX_MATCH_SLICES, "match ids tell all slices of a call apart");
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
@@ -118,6 +119,8 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
 
     if (wanted > HX_COARSE_SLICES_MAX)
         wanted = HX_COARSE_SLICES_MAX;
+    if (needed > HX_COARSE_SLICES_MAX && hx_coll_has_blocks(d->fullest->coll))
+        needed = HX_COARSE_SLICES_MAX;
     if (nothing_overlaps(planner, candidate))
         wanted = 1;
     if (planner->forced_slice > 0 && (double)wanted * (double)planner->forced_slice > bytes)
@@ -167,7 +170,8 @@ static void limit_choose(const struct hx_planner *planner, const struct deciding
                          struct hx_choice *choice)
 {
     double worth = planner->cost.message_us * planner->cost.intra_gb_s * 1e3 / SHORT_BLOCK_COPIES;
-    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1};
+    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1,
+                             .for_smaller = planner->shape->min_local < planner->shape->max_local};
     uint64_t bytes = 64;
 
     while (2.0 * (double)bytes <= worth && bytes < SHORT_BLOCK_MAX_BYTES)
@@ -210,7 +214,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
-                                 .coarse_slices = coarse};
+                                 .coarse_slices = coarse, .for_smaller = planner->shape->min_local < planner->shape->max_local};
         size_t live = most_live_slots(&d, &sizes);
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;

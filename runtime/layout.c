@@ -192,6 +192,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
         layout->row_bytes = align_up(part_bytes);
         layout->slot_lines = part_bytes >= SLOT_LINES_WORTH * HX_ROW_ALIGN;
         layout->slot_stride = layout->slot_lines ? layout->row_bytes : part_bytes;
+        if (sizes->for_smaller)
+            layout->slot_stride = align_up(part_bytes + layout->elem_bytes) + HX_ROW_ALIGN;
         layout->slot_bytes = stage->uses_slot ? align_up(stage->nblocks * layout->slot_stride) : 0;
     } else {
         for (uint32_t b = 0; stage->list_start && b < layout->columns; b++) {
@@ -200,6 +202,7 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
         }
         layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * layout->elem_bytes);
         layout->slot_lines =
+            sizes->for_smaller ||
             piece_max(layout, (uint64_t)hx_list_start(stage, layout->columns) * hx_row_length(stage, row)) *
                 layout->elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);

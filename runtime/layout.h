@@ -37,6 +37,8 @@ struct hx_sizes {
     const size_t *heard;     /* with traffic: how long the blocks are that WORK holds, in its order; NULL: nothing known */
     uint64_t limit;          /* elements of a short block at most, see enum hx_share */
     const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
+    int for_smaller;         /* slots as long as those of nodes with fewer ranks may be, whose longer parts are rounded otherwise; to plan
+                                with, not to run */
 };
 
 struct hx_extent { /* elements */

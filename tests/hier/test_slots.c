@@ -132,11 +132,59 @@ static void slots_fit_the_bank(void **state)
     hx_env_release(&env);
 }
 
+/* What the fullest node cuts, smaller ones find room for too, though their parts are longer and rounded otherwise. */
+static void smaller_nodes_have_room(void **state)
+{
+    static const struct {
+        const char *shape;
+        uint64_t llc_mib, count, step; /* elements of the whole vector: the first, and from one to the next of 60 */
+    } cases[] = {{"16,15", 0, 30 << 10, 64}, {"16,15", 0, 700 << 10, 1111}, {"16,15,14", 64, 1 << 20, 7777},
+                 {"96,95", 72, 48000, 50},   {"96,95", 72, 4800000, 1300},  {"9,8,5", 0, 9000, 333}};
+    static const enum hx_coll colls[] = {HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (size_t i = 0; i < 60 * sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t k = 0; k < sizeof(colls) / sizeof(colls[0]); k++) {
+            char error[HX_TOPO_ERROR_BYTES];
+            struct hx_shape *shape = hx_shape_parse(cases[i / 60].shape, error);
+            struct hx_job job = {.llc_bytes = cases[i / 60].llc_mib << 20, .cpus_per_node = shape->max_local};
+            uint64_t count = cases[i / 60].count + i % 60 * cases[i / 60].step;
+            int last = shape->nranks - 1, n;
+            struct hx_planner planner;
+            struct hx_choice choice;
+
+            if (hx_coll_has_blocks(colls[k]))
+                count = count / (uint64_t)shape->nranks + 1;
+            assert_int_equal(hx_planner_init(&planner, &env, shape, last, &job, NULL), HX_SUCCESS);
+            n = hx_planner_candidates(&planner, colls[k], 0, 0, 4.0 * (double)count, candidates, &fallback);
+            for (int c = (int)(i % 3); c < n; c += 3) {
+                struct hx_plan *plan = hx_compose(shape, last, &candidates[c]);
+                assert_non_null(plan);
+                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, 0, &choice), HX_SUCCESS);
+                struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
+                                         .coarse_slices = choice.coarse_slices, .limit = choice.limit};
+                size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
+                if (slots > planner.bank_bytes)
+                    fail_msg("%s of %llu elements on %s: %zu bytes of slots on the last node, there are %zu", plan->name,
+                             (unsigned long long)count, cases[i / 60].shape, slots, planner.bank_bytes);
+                hx_plan_release(plan);
+            }
+            hx_planner_release(&planner);
+            hx_shape_free(shape);
+        }
+    hx_env_release(&env);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_stand_apart),
         cmocka_unit_test(slots_fit_the_bank),
+        cmocka_unit_test(smaller_nodes_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
