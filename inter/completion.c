@@ -117,7 +117,6 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
         chunk_end(net, chunk, &bytes);
         break;
     case HX_CHUNK_CREDIT:
-        net->recvs_in_flight--;
         hx_chunk_release(net, chunk);
         hx_credit_arrived(net, chunk->edge, chunk->flow);
         break;
@@ -174,20 +173,21 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_rail *rail = chunk->path->rail;
+    struct hx_flow *flow = chunk->flow;
     enum hx_chunk_kind kind = chunk->kind;
     struct hx_net_op *op;
     size_t bytes;
 
     if (kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE)
         rail->sends_in_flight--;
-    else
+    if (kind == HX_CHUNK_RECV) {
         net->recvs_in_flight--;
+        edge->recvs_in_flight--;
+    }
     if (kind == HX_CHUNK_CREDIT)
-        chunk->flow->listening = 0;
+        flow->listening = 0;
     if (kind == HX_CHUNK_LISTEN)
         edge->invite_listening = 0;
-    if (kind == HX_CHUNK_RECV)
-        edge->recvs_in_flight--;
     op = chunk_end(net, chunk, &bytes);      /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
         hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
@@ -195,6 +195,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_message_advance(net, op, bytes);
     if ((kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge))
         hx_writes_fail(net, edge, failure_tell(net, edge, rail, kind == HX_CHUNK_INVITE, error));
+    if (kind == HX_CHUNK_CREDIT && flow->large.head != NULL) /* which would wait for it for ever */
+        hx_flow_fail(net, flow, failure_tell(net, edge, rail, 0, error));
 }
 
 /* Returns whether it was news: that there are no early messages is not. */

@@ -26,6 +26,12 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match)
     return edge->flows = flow;
 }
 
+void hx_flow_fail(struct hx_net *net, struct hx_flow *flow, hx_status_t status)
+{
+    while (flow->large.head != NULL)
+        hx_message_fail(net, flow->large.head, status);
+}
+
 void hx_flows_close(struct hx_edge *edge)
 {
     for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
@@ -50,7 +56,6 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
         hx_path_refuse(path);
         return -FI_EAGAIN;
     }
-    net->recvs_in_flight++;
     return 0;
 }
 
@@ -81,14 +86,18 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_path *path = &edge->paths[0];
+    ssize_t rc;
 
     if (hx_path_is_refused(path))
         return -FI_EAGAIN;
-    if (fi_tinject(path->rail->ep, &flow->received, sizeof(flow->received), path->addr, hx_credit_tag(flow)) != 0) {
+    rc = fi_tinject(path->rail->ep, &flow->received, sizeof(flow->received), path->addr, hx_credit_tag(flow));
+    if (hx_is_refusal(rc)) {
         hx_path_refuse(path);
-        return -FI_EAGAIN; /* whatever it was: a broken edge shows in its messages */
+        return -FI_EAGAIN;
     }
     flow->told = flow->received;
+    if (rc != 0)
+        return 0; /* a broken edge shows in its messages */
     net->count.credits_sent++;
     return 0;
 }

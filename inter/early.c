@@ -95,7 +95,6 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
         return;
     }
     edge->early = early;
-    net->recvs_in_flight++;
     peek(net, edge, chunk->path); /* there may be more behind it */
 }
 
@@ -108,7 +107,6 @@ void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
 void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived)
 {
     chunk->early->arrived = arrived; /* else its connection has broken, and it is never taken */
-    net->recvs_in_flight--;
     hx_chunk_release(net, chunk);
 }
 

@@ -85,6 +85,7 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
     int rc;
 
+    attr.size += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
     if (rail->info->caps & FI_RMA) /* writes use none of the device's receives */
         attr.size += rail->info->rx_attr->size;
     attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;

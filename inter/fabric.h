@@ -34,7 +34,7 @@
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
-#define HX_RECV_LIMIT 4096  /* chunk receives posted at a time: what the completion queue of each rail holds */
+#define HX_RECV_LIMIT 4096  /* chunk receives posted at a time: what the completion queue of each rail holds of them */
 #define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
 #define HX_NICS_MAX 64      /* interfaces of one provider that are looked at */
 #define HX_STRIPE_BYTES 16384 /* a message that has as much for each path is cut into chunks for all */
@@ -166,7 +166,7 @@ struct hx_net {
     size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
     int links;          /* interfaces over which the ranks of this node reach others together */
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
-    size_t recvs_in_flight;
+    size_t recvs_in_flight; /* of messages: what listens for credits and invitations must not use up their limit */
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
     int wait_fd;
@@ -273,6 +273,11 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
                                size_t bytes, void **buffer);
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
 /* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
+/* Not now: to be tried again once something has ended. Other errors are the message's. */
+static inline int hx_is_refusal(ssize_t rc)
+{
+    return rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS;
+}
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
 
 /* write.c */
@@ -308,6 +313,7 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /*
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* before a large send: 0, or -FI_EAGAIN */
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
+void hx_flow_fail(struct hx_net *net, struct hx_flow *flow, hx_status_t status); /* what waits for a credit */
 void hx_flows_close(struct hx_edge *edge);
 
 static inline uint64_t hx_credit_tag(const struct hx_flow *flow)

@@ -185,7 +185,7 @@ void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
 {
-    if (rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS) {
+    if (hx_is_refusal(rc)) {
         net->count.again++;
         hx_path_refuse(path);
         return -FI_EAGAIN;
@@ -377,38 +377,42 @@ static int flow_retry(struct hx_net *net, struct hx_edge *edge, struct hx_flow *
     return 0;
 }
 
+/* What is refused holds up nothing of another kind: receives may wait for others to end which end by this edge's sends only. */
 static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 {
     struct hx_net_op *op;
-    int rc, writes;
+    int refused = 0;
 
-    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
-        if ((flow->credit_slot != NULL && hx_credit_listen(net, edge, flow) != 0) ||
-            (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0))
-            return -FI_EAGAIN;
-    writes = hx_writes_continue(net, edge);
+    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next) {
+        if (flow->credit_slot != NULL)
+            refused |= hx_credit_listen(net, edge, flow) != 0;
+        if (hx_credit_is_due(edge, flow))
+            refused |= hx_credit_tell(net, edge, flow) != 0;
+    }
+    refused |= hx_writes_continue(net, edge) != 0;
     while ((op = edge->recvs.head) != NULL) {
-        rc = hx_recv_continue(net, edge, op);
-        if (rc != 0)
-            return rc;
+        if (hx_recv_continue(net, edge, op) != 0) {
+            refused = 1;
+            break;
+        }
         if (edge->recvs.head == op) { /* else it has failed and taken itself out */
             queue_pop(&edge->recvs);
             op->state = NULL;
         }
     }
     while ((op = edge->eager.head) != NULL) {
-        rc = send_continue(net, edge, op);
-        if (rc != 0)
-            return rc;
+        if (send_continue(net, edge, op) != 0) {
+            refused = 1;
+            break;
+        }
         if (edge->eager.head == op)
             queue_pop(&edge->eager);
     }
     for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
         next = flow->next; /* sending moves it to the front of the list */
-        if ((rc = flow_retry(net, edge, flow)) != 0)
-            return rc;
+        refused |= flow_retry(net, edge, flow) != 0;
     }
-    return writes;
+    return refused;
 }
 
 void hx_edges_retry(struct hx_net *net)
@@ -419,7 +423,7 @@ void hx_edges_retry(struct hx_net *net)
     for (; edge != NULL; edge = next) {
         next = edge->next_active;
         edge->active = 0;
-        if (edge_retry(net, edge) == -FI_EAGAIN)
+        if (edge_retry(net, edge))
             hx_edge_activate(net, edge);
     }
 }

@@ -129,7 +129,6 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
         return -FI_EAGAIN;
     }
     path->rail->unread = 1;
-    net->recvs_in_flight++;
     edge->invite_listening = 1;
     return 0;
 }
@@ -205,7 +204,6 @@ void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk)
     int rc;
 
     memcpy(&invite, edge->invite_slot->base, sizeof(invite));
-    net->recvs_in_flight--;
     edge->invite_listening = 0;
     hx_chunk_release(net, chunk);
     rc = invite_follow(net, edge, &invite);
