@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define LINE_BYTES 4096
@@ -116,11 +117,19 @@ static int answer_number(const struct pmi1 *pmi1, const char *name, int otherwis
     return value ? atoi(value) : otherwise;
 }
 
+/* A launcher that is gone must not end this process by a signal; some give a pipe. */
+static ssize_t tell(int fd, const char *text, size_t length)
+{
+    const ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
+
+    return sent < 0 && errno == ENOTSOCK ? write(fd, text, length) : sent;
+}
+
 /* Send command (with its newline) and read the answer, which must be "cmd=<expect> ...". */
 static hx_status_t ask(struct pmi1 *pmi1, const char *command, const char *expect)
 {
     for (size_t sent = 0, length = strlen(command); sent < length;) {
-        const ssize_t n = write(pmi1->fd, command + sent, length - sent);
+        const ssize_t n = tell(pmi1->fd, command + sent, length - sent);
 
         if (n < 0 && errno == EAGAIN)
             hx_boot_wait_fd(pmi1->fd, POLLOUT, hx_boot_deadline(pmi1->boot.timeout));
@@ -183,7 +192,7 @@ static void pmi1_abort(struct hx_boot *boot, const char *why)
     static const char command[] = "cmd=abort exitcode=1\n";
 
     (void)why; /* the protocol has no place for it */
-    if (write(((struct pmi1 *)boot)->fd, command, sizeof command - 1) < 0)
+    if (tell(((struct pmi1 *)boot)->fd, command, sizeof command - 1) < 0)
         errno = 0; /* the launcher is gone already */
 }
 
