@@ -17,6 +17,12 @@
 #define SPIN_ELSEWHERE 100      /* looks while the mate waits as well */
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
 #define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
+#define YIELD_LONG_NS 1000000   /* for each rank of a core: a yield that took longer met somebody who uses up time slices */
+#define LONG_MIN_NS 10000000    /* where such yields took half of the time, for so long at least, */
+#define LONG_MAX_NS 200000000   /* and not spread over more than this, waits block at once: who sleeps is let in when woken */
+#define BLOCKS_MIN 16           /* so many of them, and twice as many each time that this happens again soon, */
+#define BLOCKS_MAX 1024         /* up to here */
+#define SOON 64                 /* waits that ended by a yield in between */
 #define YIELD_PHASE_NS 200000   /* then block */
 #define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead and the time limit */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
@@ -54,6 +60,8 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
     w->spin_max = looks >= 0 ? looks : ranks_per_cpu <= 1.0 ? SPIN_MAX : w->spin_min;
     w->spin = w->spin_max;
     shared->mate = looks < 0 && ranks_per_cpu <= SPIN_MIN_RANKS ? mate_of(shared) : -1; /* more by a quota: then looking costs time */
+    w->long_ns = (uint64_t)(YIELD_LONG_NS * (ranks_per_cpu < 1 ? 1 : ranks_per_cpu));
+    w->got = SOON;
     pthread_mutex_init(&w->mutex, NULL);
 }
 
@@ -211,6 +219,25 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int l
     return 0;
 }
 
+/* A yield until now took long. Returns whether to block instead: ranks that wait for each other by yields get on by one step in each time
+ * slice of somebody else who never gives the core away, as programs of other users do. */
+static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
+{
+    w->lost += gone;
+    if (now - w->since > LONG_MAX_NS) {
+        w->since = now;
+        w->lost = 0;
+        w->got = SOON;
+    }
+    if (now - w->since < LONG_MIN_NS || 2 * w->lost < now - w->since)
+        return 0;
+    w->blocks_next = w->got >= SOON ? BLOCKS_MIN : w->blocks_next < BLOCKS_MAX ? 2 * w->blocks_next : BLOCKS_MAX;
+    w->blocks = w->blocks_next;
+    w->since = w->lost = 0;
+    w->got = 0;
+    return 1;
+}
+
 /* Time in which somebody else had the core does not count: a rank that sleeps is woken on the core of whoever wakes it,
  * and ranks that shared one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
@@ -218,13 +245,18 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     uint64_t start = now_ns(), before = start, spent = 0, after, gone;
     int contended = 0;
 
+    if (w->since == 0)
+        w->since = start;
     do {
         yield(w);
         w->yields++;
         after = now_ns();
         gone = after - before;
         contended |= gone > YIELD_FREE_NS;
+        if (gone > w->long_ns && yields_in_vain(w, after, gone))
+            return look(ctx);
         if (look(ctx) || spin_phase(w, look, ctx, 0)) {
+            w->got++;
             /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
             if (contended)
                 w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
@@ -249,9 +281,10 @@ hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)
     HX_PROBE_WAIT_BEGIN(ctx, since);
     if (spin_phase(w, look, ctx, w->spin)) {
         w->spun++;
-    } else if (yield_phase(w, look, ctx)) {
+    } else if (w->blocks == 0 && yield_phase(w, look, ctx)) {
         w->yielded++;
     } else {
+        w->blocks -= w->blocks > 0;
         w->blocked++;
         status = hx_sleep_until(w, look, slow, ctx, timeout_s);
     }

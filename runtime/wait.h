@@ -29,6 +29,9 @@ struct hx_waiter {
     struct hx_net *net; /* NULL: no endpoint */
     int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
     enum hx_awaited awaited;      /* told by the last look, of ranks on one node that have a mate */
+    uint64_t long_ns;             /* a yield that took longer met somebody who keeps the core as long as he may */
+    uint64_t since, lost, got;    /* since then (0: the next yield): ns in such yields, waits that ended by a yield */
+    int blocks, blocks_next;      /* so many waits more block at once; so many it were the last time */
     uint64_t yields, sleeps;
     uint64_t spun, yielded, blocked; /* waits, by how they ended */
     /* threads: see lock.h */
