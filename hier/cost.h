@@ -18,7 +18,7 @@ struct hx_cost_params {
     double switch_us;                 /* a context switch */
     double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
-    double core_cache_bytes;          /* a core's part of the last-level cache */
+    double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own are no reason to fetch */
     int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
