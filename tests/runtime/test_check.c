@@ -16,7 +16,7 @@
 #include "runtime/log.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define MAX_P 12 /* the plain build goes all the way */
+#define MAX_P 9 /* the plain build goes all the way */
 #else
 #define MAX_P 64
 #endif
