@@ -128,10 +128,11 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
     return wanted > needed ? wanted : needed;
 }
 
-static size_t most_live_slots(const struct deciding *d, const struct hx_sizes *sizes)
+static size_t most_live_slots(const struct hx_planner *planner, const struct deciding *d, struct hx_sizes sizes)
 {
-    size_t fullest = hx_planner_live_slots(d->fullest, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
-    size_t root = d->root ? hx_planner_live_slots(d->root, sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) : 0;
+    sizes.for_smaller = planner->shape->min_local < planner->shape->max_local;
+    size_t fullest = hx_planner_live_slots(d->fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
+    size_t root = d->root ? hx_planner_live_slots(d->root, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) : 0;
 
     return root > fullest ? root : fullest;
 }
@@ -170,15 +171,14 @@ static void limit_choose(const struct hx_planner *planner, const struct deciding
                          struct hx_choice *choice)
 {
     double worth = planner->cost.message_us * planner->cost.intra_gb_s * 1e3 / SHORT_BLOCK_COPIES;
-    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1,
-                             .for_smaller = planner->shape->min_local < planner->shape->max_local};
+    struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = 1, .coarse_slices = 1};
     uint64_t bytes = 64;
 
     while (2.0 * (double)bytes <= worth && bytes < SHORT_BLOCK_MAX_BYTES)
         bytes *= 2;
     for (;; bytes /= 2) {
         sizes.limit = bytes / elem_bytes;
-        choice->slot_bytes = most_live_slots(d, &sizes);
+        choice->slot_bytes = most_live_slots(planner, d, sizes);
         if (choice->slot_bytes <= planner->live_bytes || sizes.limit == 0)
             break;
     }
@@ -214,8 +214,8 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
-                                 .coarse_slices = coarse, .for_smaller = planner->shape->min_local < planner->shape->max_local};
-        size_t live = most_live_slots(&d, &sizes);
+                                 .coarse_slices = coarse};
+        size_t live = most_live_slots(planner, &d, sizes);
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
         choice->slot_bytes = live;

@@ -5,8 +5,9 @@
  *   every rank     bind an abstract Unix socket named after the job, or connect to whoever has bound it      (the host)
  *                  hello: rank, secret, an eventfd
  *   all ranks      fence: now every hello of this node lies in the host's queue
- *   host           check credentials and secret, create and seal the memfd, pass it with the list of ranks and eventfds
- *   every guest    answer whether it could map it
+ *   host           check credentials and secret, create and seal the memfd; to one guest after the other:
+ *                  pass it with the list of ranks and eventfds
+ *   this guest     answer whether it could map it
  *
  * Whoever fails goes on to the fence, and all that would have shared with it are told why.
  *

@@ -92,6 +92,18 @@ static void blocks_stand_apart(void **state)
         assert_in_range(with_lines[split][0], 20, with_lines[split][0] + with_lines[split][1] - 20);
 }
 
+/* Bytes that one rank's slots take, as cut by the planner; elements of 4 bytes. */
+static size_t slots_of(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan, uint64_t count)
+{
+    struct hx_choice choice;
+
+    assert_non_null(plan);
+    assert_int_equal(hx_planner_slices(planner, candidate, plan, count, 4, 0, &choice), HX_SUCCESS);
+    struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices, .coarse_slices = choice.coarse_slices,
+                             .limit = choice.limit};
+    return hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
+}
+
 /* Many ranks on a node with a small cache: all slots of a node stay within half of it. (Bind would refuse more than a rank's bank.) */
 static void slots_fit_the_bank(void **state)
 {
@@ -109,7 +121,6 @@ static void slots_fit_the_bank(void **state)
             struct hx_shape *shape = hx_shape_parse(shapes[i], error);
             struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local, .single_copy = 1};
             uint64_t count = (64 << 20) / (hx_coll_has_blocks((enum hx_coll)coll) ? 4 * (uint64_t)shape->nranks : 4);
-            struct hx_choice choice;
             int root = hx_coll_is_rooted((enum hx_coll)coll) ? shape->nranks / 2 : 0;
             struct hx_planner planner;
             assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
@@ -117,11 +128,7 @@ static void slots_fit_the_bank(void **state)
             int n = hx_planner_candidates(&planner, (enum hx_coll)coll, root, 0, bytes, candidates, &fallback);
             for (int c = 0; c < n; c++) {
                 struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
-                assert_non_null(plan);
-                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, 0, &choice), HX_SUCCESS);
-                struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
-                                         .coarse_slices = choice.coarse_slices, .limit = choice.limit};
-                size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
+                size_t slots = slots_of(&planner, &candidates[c], plan, count);
                 if (slots > (size_t)job.llc_bytes / 2 / (size_t)shape->max_local || slots > planner.bank_bytes)
                     fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i], slots, planner.live_bytes);
                 hx_plan_release(plan);
@@ -155,7 +162,6 @@ static void smaller_nodes_have_room(void **state)
             uint64_t count = cases[i / 60].count + i % 60 * cases[i / 60].step;
             int last = shape->nranks - 1, n;
             struct hx_planner planner;
-            struct hx_choice choice;
 
             if (hx_coll_has_blocks(colls[k]))
                 count = count / (uint64_t)shape->nranks + 1;
@@ -163,11 +169,7 @@ static void smaller_nodes_have_room(void **state)
             n = hx_planner_candidates(&planner, colls[k], 0, 0, 4.0 * (double)count, candidates, &fallback);
             for (int c = (int)(i % 3); c < n; c += 3) {
                 struct hx_plan *plan = hx_compose(shape, last, &candidates[c]);
-                assert_non_null(plan);
-                assert_int_equal(hx_planner_slices(&planner, &candidates[c], plan, count, 4, 0, &choice), HX_SUCCESS);
-                struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices,
-                                         .coarse_slices = choice.coarse_slices, .limit = choice.limit};
-                size_t slots = hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
+                size_t slots = slots_of(&planner, &candidates[c], plan, count);
                 if (slots > planner.bank_bytes)
                     fail_msg("%s of %llu elements on %s: %zu bytes of slots on the last node, there are %zu", plan->name,
                              (unsigned long long)count, cases[i / 60].shape, slots, planner.bank_bytes);
