@@ -310,6 +310,8 @@ void hx_transfer_cancel_all(struct hx_run *run);
 
 /* ctx: a struct hx_run that has waited for long. */
 void hx_stall_tell(void *ctx);
+/* The run has failed: what it knows of the dead, its node shall know. */
+void hx_stall_end(const struct hx_run *run);
 /* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
 int hx_stall_awaited(const struct hx_run *run);
 /* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */

@@ -129,7 +129,7 @@ static int offered;
 /* Of whom: processes of several namespaces may have the same pid, and the same address. */
 static uint64_t number_of(const struct hx_doorbell *whose, int place)
 {
-    return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
+    return (whose->number ^ (uint64_t)atomic_load_explicit(&whose->pid, memory_order_relaxed) << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
 }
 
 void hx_fetch_offer(struct hx_shared *shared)
@@ -140,7 +140,6 @@ void hx_fetch_offer(struct hx_shared *shared)
         return;
     offered = prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0; /* for Yama: not only by its ancestors. Elsewhere there is no need */
     mine->number = (uintptr_t)&number;
-    mine->pid = getpid();
     number = number_of(mine, shared->me);
 }
 
@@ -157,10 +156,11 @@ void hx_fetch_try(struct hx_shared *shared)
         const struct hx_doorbell *theirs = &shared->doorbells[i];
         uint64_t got;
         struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
-        int refused = process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
+        int pid = atomic_load_explicit(&theirs->pid, memory_order_relaxed);
+        int refused = process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(got);
         if (!refused && got == number_of(theirs, i))
             continue;
-        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
+        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], pid,
                 refused ? strerror(errno) : "here that is another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;

@@ -39,7 +39,8 @@ typedef enum hx_status {
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
     HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT; the detail names the ranks that have not arrived */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. One on another node from which only messages are
+                           * expected is not always found: then this is HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9   /* a fault of Hierax itself */
 } hx_status_t;
 

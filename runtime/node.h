@@ -55,9 +55,10 @@ enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
-    int32_t pid;                                       /* and the address there of a number that others may read: see hx_fetch_try */
+    _Atomic int32_t pid;                               /* 0: it has left the job */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
-    uintptr_t number;
+    uint64_t pid_space;                                /* inode of the namespace in which it has that pid; 0: not known */
+    uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
 };
 
 struct hx_control { /* of one rank in one channel; written by it alone */
@@ -101,14 +102,16 @@ struct hx_node_header {
     _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
     _Atomic uint32_t no_fetch;   /* 1: some rank of the node cannot read another's memory */
     int32_t single_copy;         /* ranks of a node read each other's memory, on all nodes; like failure, read after table_state is set */
+    _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
 };
 
-struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up */
+struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up; but for dead */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
+    _Atomic uint8_t dead;           /* 1: somebody of this node has found it dead */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };
@@ -119,6 +122,8 @@ struct hx_shared { /* the segment, as this process sees it */
     int *ranks;         /* [n] their ranks in the job, ascending */
     int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
     int memory;         /* descriptor of the segment, -1: none */
+    int watched;        /* the row at which hx_watch_look has looked last, */
+    uint64_t watched_at; /* and when */
     void *base;         /* what comes before the channels */
     struct hx_node_header *header;
     struct hx_job_entry *table;    /* [ranks of the job] */

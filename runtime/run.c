@@ -329,6 +329,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
 {
     hx_comm_break(run->engine->comm, run->status);
+    hx_stall_end(run);
     hx_transfer_cancel_all(run);
     hx_fetch_withdraw(run->engine->mine);
     if (HX_TRACING) /* what was cancelled included */
@@ -424,7 +425,7 @@ int hx_run_advance(struct hx_engine *engine)
 {
     struct hx_run *run = &engine->run;
 
-    if (engine->running == HX_AWAITS_SLOTS && slots_user(engine) >= 0)
+    if (engine->running == HX_AWAITS_SLOTS && slots_user(engine) >= 0 && run->status == HX_SUCCESS)
         return 0;
     engine->running = HX_RUNS;
     do {

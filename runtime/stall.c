@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stalls: who a long wait is for. While it waits, every rank tells its node which rank elsewhere it waits for; on a
- * time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
+/* Stalls: who a long wait is for. While it waits, every rank looks for the dead, and tells its node which rank elsewhere it waits for;
+ * on a time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
 #include "comm.h"
+#include "watch.h"
 #include <stdio.h>
 
 struct text {
@@ -68,6 +69,33 @@ int hx_stall_awaited(const struct hx_run *run)
     return -1;
 }
 
+/* Nobody can end a call in which a rank has died: it may be one that others wait for before this one can go on. */
+static hx_status_t death(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_comm *comm = engine->comm;
+    int dead;
+
+    hx_watch_look(comm->world->shared);
+    if ((dead = hx_watch_dead(comm->world->shared, comm->ranks, comm->size)) < 0)
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d has died", run->name,
+                   (unsigned long long)(engine->call - engine->first_call), dead);
+}
+
+void hx_stall_end(const struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
+                    hx_watch_tell(run->engine->world->shared, t->net.peer);
+            }
+    }
+}
+
 void hx_stall_tell(void *ctx)
 {
     struct hx_run *run = ctx;
@@ -75,6 +103,8 @@ void hx_stall_tell(void *ctx)
 
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
+    if (run->status == HX_SUCCESS)
+        run->status = death(run);
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 

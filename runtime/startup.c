@@ -11,6 +11,7 @@
 #include "startup.h"
 #include "log.h"
 #include "trace.h"
+#include "watch.h"
 #include "window.h"
 #include <stdlib.h>
 
@@ -216,6 +217,8 @@ void hx_world_close(struct hx_world *world, int orderly)
 {
     struct hx_comm *comm;
 
+    if (world->shared && orderly)
+        hx_watch_leave(world->shared);
     if (world->net)
         hx_registry.net->close(world->net, orderly);
     world->net = NULL;

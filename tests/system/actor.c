@@ -4,6 +4,8 @@
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
  *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
+ *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
+ *                         what they get, and what a call among them gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
@@ -15,6 +17,7 @@
 #include "hier/planner.h"
 #include "runtime/comm.h"
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +122,45 @@ static int play_absent(int absent)
     fflush(stdout);
     sleep(30); /* the script ends the job when all have said this */
     return 1;
+}
+
+static hx_status_t sum_later(int tests)
+{
+    static int in, out;
+    hx_request_t *request;
+    hx_status_t status = hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, &request);
+
+    if (status != HX_SUCCESS || !tests)
+        return status == HX_SUCCESS ? hx_wait(request) : status;
+    for (int done = 0; !done;) {
+        usleep(1000);
+        status = hx_test(request, &done);
+    }
+    return status;
+}
+
+static void play_dies(int dying, const char *how)
+{
+    hx_comm_t *others = NULL;
+    hx_status_t status;
+    int one = 1, got = 0;
+    double start;
+
+    check(hx_comm_split(world, rank == dying, rank, &others), "hx_comm_split");
+    check(sum(1), "allreduce");
+    if (rank == dying) {
+        usleep(500000);
+        raise(SIGKILL);
+    }
+    start = now();
+    status = strcmp(how, "blocks") ? sum_later(!strcmp(how, "tests")) : sum(1);
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, others);
+    printf("rank %d others status %d, %d of them\n", rank, status, got);
+    status = hx_finalize();
+    printf("rank %d finalize status %d\n", rank, status);
+    fflush(stdout);
+    sleep(2); /* its end would be another death */
 }
 
 static int play_given_up(int waits)
@@ -283,7 +325,10 @@ int main(int argc, char **argv)
         play_loop();
     else if (!strcmp(mode, "absent") && argc > 2)
         return play_absent(atoi(argv[2]));
-    else if (!strcmp(mode, "given_up"))
+    else if (!strcmp(mode, "dies") && argc > 3) {
+        play_dies(atoi(argv[2]), argv[3]);
+        return 0;
+    } else if (!strcmp(mode, "given_up"))
         return play_given_up(argc > 2);
     else if (!strcmp(mode, "calls") && argc > 3)
         return play_calls(argv[2], atoi(argv[3]));

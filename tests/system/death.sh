@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # kill -9 of one rank, of all ranks, of coll_run, in the middle of all-reduces: nothing is left, and coll_run names rank and signal.
+# Without a launcher that ends the others: these are told who has died.
 . "$(dirname "$0")/common.sh"
 
 # Jobs of others may be starting or ending on this machine: what they have is gone soon, and what was there before does not count.
@@ -54,4 +55,31 @@ for shape in 3:1 4:2; do
     gone "-n $n --nodes $nodes, coll_run killed" 2>"$tmp/gone"
     grep -v Killed "$tmp/gone" >&2
 done
+
+# dies N NODES RANK HOW: ranks without a launcher that would end them all. The others get HX_ERR_PEER_DEAD soon.
+dies() {
+    local n=$1 nodes=$2 dead=$3 how=$4 what="-n $1, $2 nodes, rank $3 dies, others: $4" port=$((20000 + $$ % 10000)) r line ms
+    while grep -qi ":$(printf %04x $port) " /proc/net/tcp /proc/net/tcp6; do port=$((port + 1)); done
+    rm -f "$tmp/out"
+    for ((r = 0; r < n; r++)); do
+        HX_NODES=$nodes HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE=$n HX_SECRET=s HX_TIMEOUT=60 \
+            timeout -s KILL 90 "$here/actor" dies "$dead" "$how" >>"$tmp/out" 2>>"$tmp/err" &
+    done
+    wait 2>/dev/null
+    [ "$(grep -c "^rank [0-9]* status 8 .*rank $dead has died" "$tmp/out")" = $((n - 1)) ] ||
+        { fail "$what: not all others got HX_ERR_PEER_DEAD that names it"; cat "$tmp/out" "$tmp/err" >&2; }
+    while read -r line; do
+        ms=$(sed 's/.* after \([0-9]*\) ms.*/\1/' <<<"$line")
+        [ "$ms" -ge 300 ] && [ "$ms" -le 5000 ] || fail "$what: $line"
+    done < <(grep 'status 8 after' "$tmp/out")
+    [ "$(grep -c "^rank [0-9]* others status 0, $((n - 1)) of them" "$tmp/out")" = $((n - 1)) ] ||
+        { fail "$what: a communicator without it does not live on"; cat "$tmp/out" "$tmp/err" >&2; }
+    [ "$(grep -c 'finalize status' "$tmp/out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
+}
+
+for how in blocks waits tests; do
+    dies 3 1 1 $how
+done
+dies 2 1 0 blocks
+dies 20 1 3 blocks
 finish

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who has died. A process of this node that ends without having left the job in order is found within tenths of a second by whoever
+ * waits for long, or calls hx_test; ranks of other nodes are found when messages to them fail. Who finds one tells its node through the
+ * segment: every call of a communicator with that rank then fails, and those of others go on.
+ */
+#ifndef HX_WATCH_H
+#define HX_WATCH_H
+#include "node.h"
+
+/* At start-up, before the ranks of the node have met: from now on the end of this process is a death. */
+void hx_watch_enter(struct hx_shared *shared);
+/* From now on it is not. */
+void hx_watch_leave(struct hx_shared *shared);
+
+/* Look whether processes of this node have ended; at most twenty times a second, and at a few of them each time. By one thread at a
+ * time. */
+void hx_watch_look(struct hx_shared *shared);
+/* This rank of the job has died: tell the node. */
+void hx_watch_tell(struct hx_shared *shared, int rank);
+/* Of these ranks of the job, the place of the first that is known to have died, or -1. */
+int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);
+
+#endif
