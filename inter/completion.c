@@ -99,14 +99,15 @@ static void write_arrived(struct hx_net *net, uint64_t number)
     }
 }
 
-static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
+/* Returns whether messages have moved: words are no news to who waits for these. */
+static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
     struct hx_chunk *chunk = entry->op_context;
     size_t bytes;
 
     if (entry->flags & FI_REMOTE_WRITE) { /* FI_REMOTE_CQ_DATA some providers report to the writer too */
         write_arrived(net, entry->data);
-        return;
+        return 1;
     }
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
@@ -122,9 +123,16 @@ static void completion_handle(struct hx_net *net, const struct fi_cq_tagged_entr
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
+    case HX_CHUNK_WORD:
+        chunk->edge->words--;
+        chunk->path->rail->sends_in_flight--;
+        chunk_end(net, chunk, &bytes);
+        return 0;
+    case HX_CHUNK_HEAR: hx_word_heard(net, chunk, entry->len); return 0;
     case HX_CHUNK_WINDOW:
     case HX_CHUNK_FREE: break;
     }
+    return 1;
 }
 
 /* ---- errors */
@@ -167,6 +175,20 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
     return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d over %s failed: %s; provider code %d, %s%s",
                    sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
                    fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+}
+
+/* A device tells by it that the peer has gone; over TCP late.c finds out. */
+static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
+{
+    struct hx_edge *edge = chunk->edge;
+    size_t bytes;
+    int gone;
+
+    edge->words--;
+    if (*error_meaning(net, error, &gone) != 0 && gone)
+        edge->gone = 1;
+    chunk->path->rail->sends_in_flight--;
+    chunk_end(net, chunk, &bytes);
 }
 
 static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
@@ -217,6 +239,13 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
         return 0;
     } else if (chunk->kind == HX_CHUNK_EARLY) {
         hx_early_end(net, chunk, 0);
+    } else if (chunk->kind == HX_CHUNK_WORD) {
+        word_fail(net, chunk, &error);
+        return 0;
+    } else if (chunk->kind == HX_CHUNK_HEAR) {
+        net->hears = 0;
+        hx_chunk_release(net, chunk);
+        return 0;
     } else {
         chunk_fail(net, chunk, &error);
     }
@@ -270,8 +299,8 @@ static int rail_progress(struct hx_net *net, struct hx_rail *rail)
             hx_net_break(net, HX_ERR_TRANSPORT);
             return -(int)HX_ERR_TRANSPORT;
         }
-        for (ssize_t i = 0; i < n; i++, handled++)
-            completion_handle(net, &entries[i]);
+        for (ssize_t i = 0; i < n; i++)
+            handled += completion_handle(net, &entries[i]);
     } while (n == BATCH || n == -FI_EAVAIL);
     return handled;
 }
@@ -290,6 +319,8 @@ int hx_progress(struct hx_net *net)
             return rc;
         handled += rc;
     }
+    if (!net->hears)
+        hx_words_hear(net);
     if (net->active != NULL)
         hx_edges_retry(net);
     net->idle = handled != 0 ? 0 : net->idle + 1;

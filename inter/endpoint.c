@@ -86,6 +86,7 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     int rc;
 
     attr.size += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
+    attr.size++; /* a word */
     if (rail->info->caps & FI_RMA) /* writes use none of the device's receives */
         attr.size += rail->info->rx_attr->size;
     attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
@@ -253,6 +254,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         net_close(net, 0);
         return status;
     }
+    hx_words_hear(net);
     net->wait_fd = common_fd(net);
     text_make(net);
     hx_info("%s", net->text);
@@ -343,6 +345,7 @@ static void net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
         drain(net);
+    hx_late_close(net);
     if (net->nrails > 1 && net->wait_fd >= 0)
         close(net->wait_fd);
     for (int i = 0; i < net->nrails; i++)
@@ -394,6 +397,9 @@ const struct hx_net_ops hx_net_fabric = {
     .wait_fd = net_wait_fd,
     .arm = net_arm,
     .cancel = hx_message_cancel,
+    .ask = hx_late_ask,
+    .tell = hx_word_tell,
+    .listen = hx_words_listen,
     .memory_add = hx_region_add,
     .memory_remove = hx_region_remove,
     .counters = net_counters,

@@ -73,7 +73,9 @@ enum hx_chunk_kind {
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
     HX_CHUNK_CREDIT,
     HX_CHUNK_PEEK,
-    HX_CHUNK_EARLY
+    HX_CHUNK_EARLY,
+    HX_CHUNK_WORD, /* one that is sent */
+    HX_CHUNK_HEAR  /* the receive of the next, from anybody: of no edge */
 };
 
 struct hx_early; /* a message taken before its receive was posted */
@@ -150,11 +152,24 @@ struct hx_edge {
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
+    unsigned words;              /* sent and not yet gone; see word.c */
+    int asks, owes;              /* it is to be asked; it is to be told all once more */
+    int gone;                    /* its process has gone, for certain */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
     struct hx_path paths[]; /* the first: for credits and invitations */
 };
+
+/* A peer from which nothing comes: late.c */
+struct hx_late {
+    struct hx_edge *edge; /* NULL: none */
+    uint64_t since, seen; /* ns: when it was asked after first, and last */
+    uint64_t ask_at, interval; /* the next question; until the one after that, 0: none was asked yet */
+    uint64_t answered;    /* when its host was last heard of */
+    int fd, connected;    /* a connection to it, -1: none; it stands */
+};
+#define HX_LATE_MAX 8
 
 struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
@@ -175,6 +190,11 @@ struct hx_net {
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
+    struct hx_slot *word_slot; /* where the next word arrives */
+    int hears;                 /* a receive is posted on it */
+    hx_net_heard_t *heard;
+    void *heard_arg;
+    struct hx_late late[HX_LATE_MAX];
     struct hx_net_counters count;
     char text[256];
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
@@ -307,6 +327,18 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
                      size_t came, const void *data);
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
+
+/* word.c; hx_word_tell and hx_words_listen: see runtime/transport.h */
+void hx_words_hear(struct hx_net *net); /* post the receive of the next one; try again after the next look at the queue if net->hears is 0 */
+void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
+void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
+void hx_word_tell(struct hx_net *net, int peer, int dead);
+void hx_word_ask(struct hx_net *net, struct hx_edge *edge); /* who has died? */
+int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
+
+/* late.c; hx_late_ask: see runtime/transport.h */
+int hx_late_ask(struct hx_net *net, int peer);
+void hx_late_close(struct hx_net *net);
 
 /* credit.c */
 struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /* of a match id; NULL: no memory */

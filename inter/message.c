@@ -390,6 +390,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
             refused |= hx_credit_tell(net, edge, flow) != 0;
     }
     refused |= hx_writes_continue(net, edge) != 0;
+    refused |= hx_words_continue(net, edge) != 0;
     while ((op = edge->recvs.head) != NULL) {
         if (hx_recv_continue(net, edge, op) != 0) {
             refused = 1;

@@ -39,8 +39,9 @@ typedef enum hx_status {
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
     HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT; the detail names the ranks that have not arrived */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. One on another node from which only messages are
-                           * expected is not always found: then this is HX_ERR_TIMEOUT */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. It is found within tenths of a second on the same node
+                           * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
+                           * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9   /* a fault of Hierax itself */
 } hx_status_t;
 

@@ -32,6 +32,26 @@ static int remote_awaited(const struct hx_run *run)
     return -1;
 }
 
+/* The rank of the job, on another node, whose message is late, or else the room for one to it; or -1. */
+static int far_awaited(const struct hx_run *run)
+{
+    int waits_for_us = -1;
+
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (!t->far || t->net.done)
+                    continue;
+                if (t->net.direction == HX_NET_RECV)
+                    return t->net.peer;
+                waits_for_us = t->net.peer;
+            }
+    }
+    return waits_for_us;
+}
+
 /* A message that has failed ends the call, whatever it waits for: that may never come, since its sender may wait for
  * that very message. */
 static hx_status_t failure(const struct hx_run *run)
@@ -74,13 +94,35 @@ static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_comm *comm = engine->comm;
-    int dead;
+    const struct hx_world *world = comm->world;
+    int far = world->net ? far_awaited(run) : -1, dead;
 
-    hx_watch_look(comm->world->shared);
-    if ((dead = hx_watch_dead(comm->world->shared, comm->ranks, comm->size)) < 0)
+    hx_watch_look(world->shared);
+    if (far >= 0 && hx_registry.net->ask(world->net, far))
+        hx_watch_tell(world->shared, far);
+    if ((dead = hx_watch_dead(world->shared, comm->ranks, comm->size)) < 0)
         return HX_SUCCESS;
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d has died", run->name,
                    (unsigned long long)(engine->call - engine->first_call), dead);
+}
+
+/* Whoever waits for a message of this call, or for room for one, learns why it does not come. */
+static void pass_on(const struct hx_run *run)
+{
+    const struct hx_comm *comm = run->engine->comm;
+    int last = -1; /* told: a stage's messages often go to one rank */
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (uint32_t i = 0; i < bs->stage->nsteps; i++) {
+            const struct hx_step *step = &bs->stage->steps[i];
+            int rank;
+            if ((step->op != HX_OP_SEND && step->op != HX_OP_RECV) || bs->controls[step->peer])
+                continue;
+            rank = comm->ranks[bs->stage->members[step->peer]];
+            if (rank != last)
+                hx_watch_pass_on(comm->world, rank);
+            last = rank;
+        }
 }
 
 void hx_stall_end(const struct hx_run *run)
@@ -94,6 +136,8 @@ void hx_stall_end(const struct hx_run *run)
                     hx_watch_tell(run->engine->world->shared, t->net.peer);
             }
     }
+    if (run->status == HX_ERR_PEER_DEAD && run->engine->world->net)
+        pass_on(run);
 }
 
 void hx_stall_tell(void *ctx)

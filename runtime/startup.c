@@ -220,7 +220,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     if (world->shared && orderly)
         hx_watch_leave(world->shared);
     if (world->net)
-        hx_registry.net->close(world->net, orderly);
+        hx_registry.net->close(world->net, world->comms != NULL); /* others go on where one communicator has failed */
     world->net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);

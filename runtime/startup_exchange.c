@@ -221,8 +221,10 @@ static hx_status_t own_open(struct hx_world *world)
         return status;
     struct hx_net_seat seat = hx_world_seat(world);
     status = hx_registry.net->open(world->env, world->rank, world->size, &seat, &world->net);
-    if (status == HX_SUCCESS)
+    if (status == HX_SUCCESS) {
+        hx_registry.net->listen(world->net, hx_watch_heard, world);
         status = hx_registry.net->address(world->net, mine->address, &bytes);
+    }
     mine->address_bytes = (uint32_t)bytes;
     return status;
 }

@@ -64,6 +64,9 @@ struct hx_net_seat {
     int index, sharers;
 };
 
+/* peer says that the rank `dead` of the job has died; -1: it asks who has. */
+typedef void hx_net_heard_t(void *arg, int peer, int dead);
+
 struct hx_net; /* an open endpoint */
 struct hx_nic; /* topo/nic.h */
 
@@ -97,6 +100,14 @@ struct hx_net_ops {
 
     /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
+
+    /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
+     * peer is looked after, and asked who has died. Returns 1 once it is certain that its process, or its host, has gone. */
+    int (*ask)(struct hx_net *net, int peer);
+    /* Tell peer that this rank of the job has died. Never blocks; not sent at once, it is heard (as below) as if the peer had asked. */
+    void (*tell)(struct hx_net *net, int peer, int dead);
+    /* Have what others tell and ask handled, from within progress. */
+    void (*listen)(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 
     /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
      * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. shared: a child of

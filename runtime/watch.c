@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who has died: see watch.h. */
 #include "watch.h"
+#include "comm.h"
 #include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -79,4 +80,25 @@ int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n)
         if (atomic_load_explicit(&shared->table[ranks[i]].dead, memory_order_relaxed))
             return i;
     return -1;
+}
+
+void hx_watch_pass_on(const struct hx_world *world, int peer)
+{
+    /* acquire pairs with the release in hx_watch_tell */
+    if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0 ||
+        atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
+        return;
+    for (int rank = 0; rank < world->size; rank++)
+        if (atomic_load_explicit(&world->shared->table[rank].dead, memory_order_relaxed))
+            hx_registry.net->tell(world->net, peer, rank);
+}
+
+void hx_watch_heard(void *arg, int peer, int dead)
+{
+    const struct hx_world *world = arg;
+
+    if (dead < 0)
+        hx_watch_pass_on(world, peer);
+    else if (!atomic_load_explicit(&world->shared->table[dead].dead, memory_order_relaxed))
+        hx_watch_tell(world->shared, dead);
 }

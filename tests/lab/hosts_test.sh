@@ -4,7 +4,7 @@
 # nothing behind.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench tests/runtime/boot_ring
+need tools/coll_bench tests/runtime/boot_ring tests/system/actor
 ring=$top_builddir/tests/runtime/boot_ring
 bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
     --repetitions 3)
@@ -21,6 +21,19 @@ killed() { # kill -9 of one rank in the midst of a long run: the job fails, soon
     kill -KILL "$victim" || return 1
     wait $job || status=$?
     [ $status != 0 ] && [ $status != 124 ] # 137 or, where another rank saw it first, that rank's status
+}
+
+vanishes() { # host 3 can no longer be reached, in the midst of a long run: the others are told that its rank has died
+    local job i out=$scratch/vanishes
+    LAB_GRACE=30 timeout -k 5 90 "$lab" coll_run 3 1 -- "$top_builddir/tests/system/actor" loop >"$out" 2>&1 &
+    job=$!
+    for ((i = 0; i < 200 && $(grep -c pid "$out") < 3; i++)); do sleep 0.1; done
+    "$lab" exec 3 -- ip link set eth0 down
+    for ((i = 0; i < 300 && $(grep -c '^hierax\[[01]\].* rank 2 has died$' "$out") < 2; i++)); do sleep 0.1; done
+    "$lab" exec 3 -- ip link set eth0 up
+    wait $job
+    cat "$out"
+    [ "$(grep -c '^hierax\[[01]\].* rank 2 has died$' "$out")" = 2 ]
 }
 
 leftovers() { # processes, shared memory and files on hosts 1 and 2
@@ -74,6 +87,7 @@ for job in "1 4" "2 1" "2 2" "4 2" "3 3,1,2"; do
 done
 check "coll_run: cyclic 3 2" env LAB_MAP=cyclic "$lab" coll_run 3 2 -- "${bench[@]}"
 check "kill -9 of one rank ends the job" killed
+check "a host that vanishes is found" vanishes
 prints "and nothing is left" "" leftovers
 check "lab down" "$lab" down
 finish

@@ -141,15 +141,19 @@ static hx_status_t sum_later(int tests)
 
 static void play_dies(int dying, const char *how)
 {
-    hx_comm_t *others = NULL;
+    hx_comm_t *others = NULL, *all = NULL;
+    hx_request_t *request;
     hx_status_t status;
-    int one = 1, got = 0;
+    int one = 1, got = 0, done = 0;
     double start;
 
     check(hx_comm_split(world, rank == dying, rank, &others), "hx_comm_split");
+    check(hx_comm_dup(world, &all), "hx_comm_dup");
     check(sum(1), "allreduce");
     if (rank == dying) {
-        usleep(500000);
+        check(hx_ibarrier(all, &request), "hx_ibarrier"); /* for which nobody comes: what it has sent shall arrive before it dies */
+        for (start = now(); now() < start + 0.5; usleep(1000))
+            check(hx_test(request, &done), "hx_test");
         raise(SIGKILL);
     }
     start = now();

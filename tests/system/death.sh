@@ -56,30 +56,50 @@ for shape in 3:1 4:2; do
     grep -v Killed "$tmp/gone" >&2
 done
 
-# dies N NODES RANK HOW: ranks without a launcher that would end them all. The others get HX_ERR_PEER_DEAD soon.
+# Ranks without a launcher that would end them all. The others get HX_ERR_PEER_DEAD soon, wherever they are and whomever they wait for.
+cases=()
+port=$((20000 + $$ % 10000))
+
+# dies N NODES RANK HOW [SETTING...]: begin such a job
 dies() {
-    local n=$1 nodes=$2 dead=$3 how=$4 what="-n $1, $2 nodes, rank $3 dies, others: $4" port=$((20000 + $$ % 10000)) r line ms
+    local n=$1 out=$tmp/dies.${#cases[@]} r
+    cases+=("$*")
     while grep -qi ":$(printf %04x $port) " /proc/net/tcp /proc/net/tcp6; do port=$((port + 1)); done
-    rm -f "$tmp/out"
     for ((r = 0; r < n; r++)); do
-        HX_NODES=$nodes HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE=$n HX_SECRET=s HX_TIMEOUT=60 \
-            timeout -s KILL 90 "$here/actor" dies "$dead" "$how" >>"$tmp/out" 2>>"$tmp/err" &
+        env "${@:5}" HX_NODES="$2" HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE="$n" HX_SECRET=s HX_TIMEOUT=60 FI_LOG_LEVEL=none \
+            timeout -s KILL 90 "$here/actor" dies "$3" "$4" >>"$out" 2>>"$out.err" &
     done
-    wait 2>/dev/null
-    [ "$(grep -c "^rank [0-9]* status 8 .*rank $dead has died" "$tmp/out")" = $((n - 1)) ] ||
-        { fail "$what: not all others got HX_ERR_PEER_DEAD that names it"; cat "$tmp/out" "$tmp/err" >&2; }
-    while read -r line; do
-        ms=$(sed 's/.* after \([0-9]*\) ms.*/\1/' <<<"$line")
-        [ "$ms" -ge 300 ] && [ "$ms" -le 5000 ] || fail "$what: $line"
-    done < <(grep 'status 8 after' "$tmp/out")
-    [ "$(grep -c "^rank [0-9]* others status 0, $((n - 1)) of them" "$tmp/out")" = $((n - 1)) ] ||
-        { fail "$what: a communicator without it does not live on"; cat "$tmp/out" "$tmp/err" >&2; }
-    [ "$(grep -c 'finalize status' "$tmp/out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
+    port=$((port + 1))
 }
 
+# died FILE N NODES RANK HOW ...: how it has ended
+died() {
+    local out=$1 n=$2 dead=$4 what="dies ${*:2}" line ms
+    [ "$(grep -c "^rank [0-9]* status 8 .*rank $dead has died" "$out")" = $((n - 1)) ] ||
+        { fail "$what: not all others got HX_ERR_PEER_DEAD that names it"; cat "$out" "$out.err" >&2; }
+    while read -r line; do
+        ms=$(sed 's/.* after \([0-9]*\) ms.*/\1/' <<<"$line")
+        [ "$ms" -ge 300 ] && [ "$ms" -le 8000 ] || fail "$what: $line"
+    done < <(grep 'status 8 after' "$out")
+    [ "$(grep -c "^rank [0-9]* others status 0, $((n - 1)) of them" "$out")" = $((n - 1)) ] ||
+        { fail "$what: a communicator without it does not live on"; cat "$out" "$out.err" >&2; }
+    [ "$(grep -c 'finalize status' "$out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
+}
+
+efa=("FI_PROVIDER_PATH=$(realpath "$top_builddir")/tests/efa_provider/.libs" HX_PROVIDER=efa)
 for how in blocks waits tests; do
     dies 3 1 1 $how
+    dies 4 2 0 $how
 done
 dies 2 1 0 blocks
 dies 20 1 3 blocks
+dies 6 6 2 tests HX_ALLREDUCE=ring # of which two wait for the dead, the others for each other
+dies 4 4 3 blocks HX_ALLREDUCE=ring "HX_PROVIDER=tcp;ofi_rxm"
+dies 5 3,1,1 1 waits "${efa[@]}"
+dies 4 4 0 blocks HX_ALLREDUCE=ring "${efa[@]}"
+wait
+for i in "${!cases[@]}"; do
+    read -ra case <<<"${cases[i]}"
+    died "$tmp/dies.$i" "${case[@]}"
+done
 finish

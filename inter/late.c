@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Late peers: is one from which nothing comes still there? A receive from a process that has gone never ends, over most
+ * providers, and over TCP nor does a send (libfabric 1.17). So after a second of waiting
+ *
+ *   it is asked what it knows (word.c), in growing intervals. On a device that also tells whether it is there: the
+ *       question fails;
+ *   over TCP it is connected to, where its endpoint listens. Its kernel takes the connection, however busy it is, and
+ *       nothing is sent. A refusal tells that the endpoint has gone, a host that cannot be reached for a while that the
+ *       host has. The connection stays until the peer is no longer late, so that its end is noticed at once.
+ */
+#include "fabric.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PATIENCE_NS SECOND_NS
+#define FORGET_NS SECOND_NS         /* nobody has asked for so long: it is not late any more */
+#define ASK_NS_MAX (8 * SECOND_NS)
+#define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long has gone */
+#define QUEUE_LENGTH 100            /* connections that a peer which does not look at them can surely hold */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ---- a connection over TCP */
+
+static int is_tcp(const struct hx_net *net)
+{
+    const char *name = net->info->fabric_attr->prov_name;
+
+    return hx_provider_is_native_tcp(net->info) || strcmp(name, "tcp;ofi_rxm") == 0 || strcmp(name, "sockets") == 0;
+}
+
+static void connection_close(struct hx_late *late)
+{
+    if (late->fd >= 0)
+        close(late->fd);
+    late->fd = -1;
+    late->connected = 0;
+}
+
+static int connection_begin(struct hx_late *late)
+{
+    const struct hx_path *path = &late->edge->paths[0];
+    const int on = 1, idle_s = 3, step_s = 2, steps = 4;
+    struct sockaddr_storage name;
+    size_t bytes = sizeof(name);
+
+    if (fi_av_lookup(path->rail->av, path->addr, &name, &bytes) != 0)
+        return EAGAIN;
+    late->fd = socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (late->fd < 0)
+        return EAGAIN;
+    setsockopt(late->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof(step_s));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof(steps));
+    return connect(late->fd, (struct sockaddr *)&name, (socklen_t)bytes) == 0 ? 0 : errno;
+}
+
+/* What has become of it: 0: it stands; EINPROGRESS; or why it does not. */
+static int connection_look(const struct hx_late *late)
+{
+    struct pollfd fd = {.fd = late->fd, .events = POLLIN | POLLOUT};
+    socklen_t bytes = sizeof(int);
+    int error = 0;
+
+    if (poll(&fd, 1, 0) <= 0)
+        return EINPROGRESS;
+    if (getsockopt(late->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
+        return error != 0 ? error : EINPROGRESS;
+    return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* it sends nothing: that is its end */
+}
+
+/* A connection that ends may have been too much for the peer: only the next one's refusal tells that it has gone. A
+ * connection that is not answered may stand behind others which the peer has not looked at, but for few ranks. */
+static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t now)
+{
+    int error = late->fd >= 0 ? connection_look(late) : connection_begin(late);
+
+    if (error == 0) {
+        late->connected = 1;
+        late->answered = now;
+    } else if (error != EINPROGRESS) {
+        connection_close(late);
+    }
+    if (error == EAGAIN) /* our own fault */
+        late->answered = now;
+    return error == ECONNREFUSED || ((error != EINPROGRESS || net->nranks <= QUEUE_LENGTH) && now - late->answered > SILENT_NS);
+}
+
+/* ---- */
+
+static void late_end(struct hx_late *late)
+{
+    connection_close(late);
+    late->edge = NULL;
+}
+
+/* The entry of a peer; a new one if it was not late before. NULL: too many are. */
+static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
+{
+    struct hx_late *unused = NULL;
+
+    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++) {
+        if (late->edge != NULL && now - late->seen > FORGET_NS)
+            late_end(late);
+        if (late->edge == edge)
+            return late;
+        if (late->edge == NULL)
+            unused = late;
+    }
+    if (unused != NULL)
+        *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
+    return unused;
+}
+
+int hx_late_ask(struct hx_net *net, int peer)
+{
+    struct hx_edge *edge = net->edges[peer];
+    uint64_t now = now_ns();
+    struct hx_late *late;
+
+    if (net->broken || edge == NULL)
+        return 0;
+    if ((late = edge->gone ? NULL : late_of(net, edge, now)) == NULL)
+        return edge->gone;
+    late->seen = now;
+    if (now - late->since < PATIENCE_NS)
+        return 0;
+    if (late->interval == 0) {
+        late->ask_at = late->answered = now;
+        late->interval = PATIENCE_NS;
+    }
+    edge->gone = is_tcp(net) && tcp_is_gone(net, late, now);
+    if (edge->gone) {
+        late_end(late);
+    } else if (now >= late->ask_at && (late->connected || !is_tcp(net))) {
+        hx_word_ask(net, edge);
+        late->ask_at = now + late->interval;
+        late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
+    }
+    return edge->gone;
+}
+
+void hx_late_close(struct hx_net *net)
+{
+    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++)
+        if (late->edge != NULL)
+            late_end(late);
+}

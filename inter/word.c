@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Words: what ranks tell each other beside messages, under a tag of their own: that a rank of the job has died, or the
+ * question who has. One receive, from anybody, is posted all the time. Words are few, may be lost with their sender,
+ * and may come twice.
+ */
+#include "fabric.h"
+
+#define WORD_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS | 2) /* 0 is a credit's, 1 an invitation's */
+
+#define WORDS_MAX 4 /* on their way to one peer: one that does not answer must not be flooded */
+
+struct word {
+    int32_t from, dead; /* ranks of the job; dead -1: who? */
+};
+
+/* ---- hearing */
+
+void hx_words_hear(struct hx_net *net)
+{
+    struct hx_rail *rail = &net->rails[0];
+    struct hx_chunk *chunk;
+
+    if (net->word_slot == NULL && (net->word_slot = hx_slot_alloc(net, rail, sizeof(struct word))) == NULL)
+        return;
+    if ((chunk = hx_control_alloc(net, HX_CHUNK_HEAR, NULL, NULL)) == NULL)
+        return;
+    net->hears = fi_trecv(rail->ep, net->word_slot->base, sizeof(struct word), hx_descriptor(net->word_slot->registration),
+                          FI_ADDR_UNSPEC, WORD_TAG, 0, &chunk->context) == 0;
+    if (!net->hears)
+        hx_chunk_release(net, chunk);
+}
+
+void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
+{
+    struct word word = *(const struct word *)net->word_slot->base;
+
+    hx_chunk_release(net, chunk);
+    net->hears = 0;
+    if (bytes == sizeof(word) && word.from >= 0 && word.from < net->nranks && net->edges[word.from] != NULL &&
+        word.dead >= -1 && word.dead < net->nranks && net->heard != NULL)
+        net->heard(net->heard_arg, word.from, word.dead);
+}
+
+void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
+{
+    net->heard = heard;
+    net->heard_arg = arg;
+}
+
+/* ---- telling */
+
+static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
+{
+    struct hx_path *path = &edge->paths[0];
+    struct hx_chunk *chunk = NULL;
+    ssize_t rc = -FI_EAGAIN;
+
+    if (!hx_path_is_refused(path) && path->rail->sends_in_flight < net->send_limit)
+        chunk = hx_control_alloc(net, HX_CHUNK_WORD, edge, path);
+    if (chunk == NULL)
+        return -FI_EAGAIN;
+    chunk->bytes = sizeof(struct word);
+    if ((chunk->slot = hx_slot_alloc(net, path->rail, chunk->bytes)) != NULL) {
+        *(struct word *)chunk->slot->base = (struct word){net->rank, dead};
+        rc = fi_tsend(path->rail->ep, chunk->slot->base, chunk->bytes, hx_descriptor(chunk->slot->registration), path->addr,
+                      WORD_TAG, &chunk->context);
+        if (rc == 0) {
+            path->rail->sends_in_flight++;
+            path->rail->unread = 1;
+            edge->words++;
+            return 0;
+        }
+        hx_slot_release(path->rail, chunk->slot, chunk->bytes);
+        if (hx_is_refusal(rc))
+            hx_path_refuse(path);
+    }
+    hx_chunk_release(net, chunk);
+    return hx_is_refusal(rc) ? -FI_EAGAIN : 0; /* a broken edge shows in its messages */
+}
+
+void hx_word_tell(struct hx_net *net, int peer, int dead)
+{
+    struct hx_edge *edge = net->edges[peer];
+
+    if (net->broken || edge == NULL || edge->gone || edge->owes || word_send(net, edge, dead) == 0)
+        return;
+    edge->owes = 1;
+    hx_edge_activate(net, edge);
+}
+
+void hx_word_ask(struct hx_net *net, struct hx_edge *edge)
+{
+    if (edge->words >= WORDS_MAX)
+        return;
+    edge->asks = word_send(net, edge, -1) != 0;
+    if (edge->asks)
+        hx_edge_activate(net, edge);
+}
+
+int hx_words_continue(struct hx_net *net, struct hx_edge *edge)
+{
+    int owes = edge->owes;
+
+    edge->owes = 0;
+    if (owes && !edge->gone)
+        net->heard(net->heard_arg, edge->peer, -1); /* as if it had asked: it is told all once more */
+    if (edge->asks)
+        edge->asks = !edge->gone && word_send(net, edge, -1) != 0;
+    return edge->owes || edge->asks ? -FI_EAGAIN : 0;
+}
