@@ -9,7 +9,20 @@
 #include <string.h>
 
 struct hx_world *hx_world;
-static int finalized;
+static const char *ended; /* why there is no world any more; NULL: there may be one */
+
+/* In a child made by fork: it shares sockets and doorbell with its parent, whose calls it would disturb. */
+static void forget_world(void)
+{
+    if (hx_world)
+        ended = "works in the process that called hx_init only, not in its child made by fork";
+    hx_world = NULL;
+}
+
+const char *hx_world_ended(void)
+{
+    return ended;
+}
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
 {
@@ -18,9 +31,9 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if (!world)
         return hx_fail(HX_ERR_ARG, "hx_init: world is NULL");
     *world = NULL;
-    if (hx_world || finalized)
-        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s in this process",
-                       finalized ? "has been finalized" : "is started already");
+    if (hx_world || ended)
+        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", ended ? ended : "is started already in this process");
+    pthread_atfork(NULL, NULL, forget_world);
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
@@ -44,10 +57,10 @@ hx_status_t hx_finalize(void)
 {
     struct hx_world *world = hx_world;
     hx_status_t status = HX_SUCCESS;
-    int failed = 0;
+    int failed;
 
     if (!world)
-        return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax is not started");
+        return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", ended ? ended : "is not started");
     struct hx_call barrier = hx_call_barrier("hx_finalize", world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
@@ -55,8 +68,8 @@ hx_status_t hx_finalize(void)
             status = hx_comm_fail(comm,
                                   hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active",
                                           comm->requests, hx_requests_active(comm)));
-        failed |= comm->failed != HX_SUCCESS;
     }
+    failed = world->comms->failed != HX_SUCCESS; /* the world communicator's: what has failed in others not all ranks know */
     if (status != HX_SUCCESS && HX_TRACING)
         hx_trace_write(hx_trace);
     hx_unlock();
@@ -70,7 +83,7 @@ hx_status_t hx_finalize(void)
     hx_trace_end(world, status == HX_SUCCESS && !failed);
     hx_world = NULL;
     hx_world_close(world, status == HX_SUCCESS && !failed);
-    finalized = 1;
+    ended = "has been finalized in this process";
     return status;
 }
 

@@ -84,14 +84,10 @@ hx_status_t hx_call_check(const struct hx_call *call)
     const char *name = call->name;
     struct hx_kind kind = call->kind;
     const void *in = call->needed[0], *out = call->needed[1];
-    hx_status_t status;
+    hx_status_t status = hx_comm_check(comm, name);
 
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
-    if (!hx_comm_is_open(comm))
-        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    if (comm->failed)
-        return comm->failed; /* its detail tells why */
+    if (status != HX_SUCCESS)
+        return status;
     if (call->lacks) {
         hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
         return hx_comm_fail(comm, HX_ERR_ARG);
@@ -233,7 +229,7 @@ static int idle_look(void *ctx)
 hx_status_t hx_engine_await(struct hx_engine *engine)
 {
     if (engine->running != HX_IDLE) /* that call has a time limit of its own */
-        hx_wait_until(&engine->world->waiter, idle_look, NULL, engine, 0);
+        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .patience = &(struct hx_patience){0}});
     return engine->comm->failed;
 }
 

@@ -8,6 +8,7 @@
 #include "handle.h"
 #include "lock.h"
 #include "probe.h"
+#include "startup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +44,23 @@ int hx_comm_is_open(const struct hx_comm *comm)
     return open != NULL;
 }
 
-hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
+static hx_status_t open_check(const struct hx_comm *comm, const char *name)
 {
     if (!comm)
         return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
     HX_RETURN_IF_FREED(comm, name);
+    if (hx_world_ended())
+        return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
     if (!hx_comm_is_open(comm))
         return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    return comm->failed;
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
+{
+    hx_status_t status = open_check(comm, name);
+
+    return status == HX_SUCCESS ? comm->failed : status; /* its detail tells why */
 }
 
 /* ---- contexts ------------------------------------------------------------------------------------------------ */
@@ -216,12 +226,10 @@ hx_status_t hx_comm_replan(struct hx_comm *comm)
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
     struct hx_call barrier = hx_call_barrier("hx_comm_free", comm);
-    hx_status_t status = HX_SUCCESS;
+    hx_status_t status = open_check(comm, "hx_comm_free");
 
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "hx_comm_free: the communicator is NULL");
-    if (!hx_comm_is_open(comm))
-        return hx_fail(HX_ERR_STATE, "hx_comm_free: this communicator is not open");
+    if (status != HX_SUCCESS)
+        return status;
     if (comm == comm->world->comms)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
     if (comm->requests)

@@ -19,6 +19,7 @@
 #include "reduce.h"
 #include "transport.h"
 #include "user.h"
+#include "wait.h"
 #include <stdint.h>
 
 struct hx_choice;
@@ -194,6 +195,8 @@ struct hx_engine {
     int *active;             /* indices of queues with transfers */
     int nactive;
     unsigned net_looks;
+    struct hx_patience patience; /* with the call under way */
+    uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     uint64_t *pairs;         /* [ranks][2] messages sent to and received from each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */

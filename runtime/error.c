@@ -40,7 +40,7 @@ const char *hx_strerror(hx_status_t status)
     static const char *const texts[] = {
         [HX_SUCCESS] = "HX_SUCCESS: no error",
         [HX_ERR_ARG] = "HX_ERR_ARG: wrong argument",
-        [HX_ERR_STATE] = "HX_ERR_STATE: not initialised, already finalised, or the communicator has failed",
+        [HX_ERR_STATE] = "HX_ERR_STATE: not started, finalized, in a child made by fork, or not possible now",
         [HX_ERR_ENV] = "HX_ERR_ENV: wrong setting or launcher environment",
         [HX_ERR_NOMEM] = "HX_ERR_NOMEM: memory or another local resource is exhausted or refused",
         [HX_ERR_BOOTSTRAP] = "HX_ERR_BOOTSTRAP: the launcher or the store cannot be reached or disagrees",

@@ -33,12 +33,14 @@ extern "C" {
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
-    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, or on a failed communicator */
+    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, or in a child made by fork. (A communicator that has failed
+                           * returns from every later call what it has failed with.) */
     HX_ERR_ENV = 3,       /* an HX_* setting or the launcher's environment is wrong */
     HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
-    HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT; the detail names the ranks that have not arrived */
+    HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT, in which nothing of the call moved; the detail names the ranks that have not
+                           * arrived. hx_test too returns it, if called at least once a second meanwhile */
     HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. It is found within tenths of a second on the same node
                            * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
                            * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */

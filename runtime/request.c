@@ -4,6 +4,7 @@
 #include "handle.h"
 #include "lock.h"
 #include "probe.h"
+#include "startup.h"
 #include "user.h"
 #include <stdlib.h>
 
@@ -249,6 +250,8 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
 
 static hx_status_t request_check(const hx_request_t *request, const char *name)
 {
+    if (hx_world_ended())
+        return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
     return request ? hx_handle_check(request, name) : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
 }
 
@@ -298,10 +301,10 @@ int hx_progress_all(struct hx_world *world)
     return events;
 }
 
-/* The network has failed under comm's calls. */
+/* The network has failed under comm's calls, if they need it. */
 static void network_failed(struct hx_comm *comm, int events)
 {
-    if (comm->failed == HX_SUCCESS)
+    if (comm->failed == HX_SUCCESS && comm->local_n < comm->size)
         hx_comm_break(comm, (hx_status_t)-events);
 }
 
@@ -315,36 +318,6 @@ static struct hx_engine *engine_of(const struct hx_request *request)
             if (at == request)
                 return comm->others[i];
     return NULL;
-}
-
-static void request_tell(const struct hx_request *request)
-{
-    struct hx_engine *engine = engine_of(request);
-
-    if (engine && engine->running != HX_IDLE)
-        hx_stall_tell(&engine->run);
-}
-
-static hx_status_t test_locked(hx_request_t *request, int *done)
-{
-    hx_status_t status = request_check(request, "hx_test");
-    int events;
-
-    if (status != HX_SUCCESS)
-        return status;
-    if (!done)
-        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if ((events = hx_progress_all(request->call.comm->world)) < 0)
-        network_failed(request->call.comm, events);
-    else if (events == 0 && request->state == HX_REQUEST_ACTIVE)
-        request_tell(request);
-    *done = request->state != HX_REQUEST_ACTIVE;
-    return *done ? request_finish(request) : HX_SUCCESS;
-}
-
-hx_status_t hx_test(hx_request_t *request, int *done)
-{
-    return HX_LOCKED(test_locked(request, done));
 }
 
 struct wait {
@@ -374,25 +347,70 @@ static int wait_look(void *ctx)
 
 static void wait_tell(void *ctx)
 {
-    request_tell(((const struct wait *)ctx)->request);
+    struct hx_engine *engine = engine_of(((const struct wait *)ctx)->request);
+
+    if (engine && engine->running != HX_IDLE)
+        hx_stall_tell(&engine->run);
+}
+
+/* The request is active. Its time is that of its engine's call under way, its own or one before it. */
+static struct hx_wait wait_for(struct wait *wait)
+{
+    return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->env->timeout,
+                            &engine_of(wait->request)->patience};
+}
+
+static void request_late(struct hx_request *request)
+{
+    struct hx_engine *engine = engine_of(request);
+
+    if (engine && engine->running != HX_IDLE) {
+        hx_stall_fail(&engine->run);
+        hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
+    }
+}
+
+static hx_status_t test_locked(hx_request_t *request, int *done)
+{
+    hx_status_t status = request_check(request, "hx_test");
+    struct wait wait = {.request = request};
+    struct hx_wait how;
+    int events;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (!done)
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
+    if ((events = hx_progress_all(request->call.comm->world)) < 0)
+        network_failed(request->call.comm, events);
+    if (request->state == HX_REQUEST_ACTIVE) {
+        how = wait_for(&wait);
+        if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
+            request_late(request);
+    }
+    *done = request->state != HX_REQUEST_ACTIVE;
+    return *done ? request_finish(request) : HX_SUCCESS;
+}
+
+hx_status_t hx_test(hx_request_t *request, int *done)
+{
+    return HX_LOCKED(test_locked(request, done));
 }
 
 static hx_status_t wait_locked(hx_request_t *request)
 {
     hx_status_t status = request_check(request, "hx_wait");
     struct hx_world *world;
-    struct hx_engine *engine;
 
     if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
         return status;
     world = request->call.comm->world;
-    while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a wait in which nothing moves */
+    while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
         struct wait wait = {request, world->moves};
-        if (hx_wait_until(&world->waiter, wait_look, wait_tell, &wait, world->env->timeout) == HX_ERR_TIMEOUT &&
-            (engine = engine_of(request))) {
-            hx_stall_fail(&engine->run);
-            hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
-        }
+        const struct hx_wait how = wait_for(&wait);
+        status = hx_wait_until(&world->waiter, &how);
+        if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
+            request_late(request);
     }
     return request_finish(request);
 }

@@ -86,13 +86,16 @@ static int world_progress(struct hx_run *run)
     struct hx_engine *engine = run->engine;
     struct hx_world *world = engine->world;
     int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
+
+    if (moved)
+        hx_patience_renew(&engine->patience);
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
     if (world->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
         int events = hx_registry.net->progress(world->net);
-        if (events < 0)
+        if (events < 0 && engine->comm->local_n < engine->comm->size)
             run->status = (hx_status_t)-events;
-        moved |= events;
+        moved |= events > 0;
     }
     if (world->active)
         hx_requests_progress(world);
@@ -117,18 +120,27 @@ static int inline_look(void *ctx)
     return HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
-/* The wait function: only a step that cannot go on comes here. */
-static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(void *))
+static struct hx_wait wait_of(struct hx_run *run, int (*look)(void *))
 {
-    struct hx_engine *engine = run->engine;
-    struct hx_world *world = engine->world;
-    hx_status_t status = hx_wait_until(&world->waiter, look, hx_stall_tell, run, world->env->timeout);
+    return (struct hx_wait){look, hx_stall_tell, run, run->engine->world->env->timeout, &run->engine->patience};
+}
 
+static int wait_ended(struct hx_run *run, hx_status_t status)
+{
     if (status == HX_SUCCESS)
-        atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed);
+        atomic_store_explicit(&run->engine->mine->waits_for, 0, memory_order_relaxed);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;
+}
+
+/* The wait function: only a step that cannot go on comes here, or a call that cannot begin (which naps). */
+static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(void *), int naps)
+{
+    const struct hx_wait wait = wait_of(run, look);
+
+    run->engine->patience = (struct hx_patience){.naps = naps};
+    return wait_ended(run, hx_wait_until(&run->engine->world->waiter, &wait));
 }
 
 static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
@@ -143,7 +155,7 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
             continue;
         }
         run->waits = step;
-        if (run->status != HX_SUCCESS || !run_wait(run, inline_look))
+        if (run->status != HX_SUCCESS || !run_wait(run, inline_look, 0))
             return;
     }
 }
@@ -222,7 +234,11 @@ static int progress_look(void *ctx)
     struct hx_run *run = ctx;
     int moved = world_progress(run);
 
-    return stages_advance(run) || moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
+    if (stages_advance(run)) {
+        hx_patience_renew(&run->engine->patience);
+        return 1;
+    }
+    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
 static int all_finished(const struct hx_bound *bound)
@@ -240,12 +256,19 @@ static void stages_begin(struct hx_run *run)
     run->waits = NULL;
 }
 
+/* What moves and ends a wait may be other calls' messages: the time goes on. */
 static void run_progress(struct hx_run *run)
 {
+    const struct hx_wait wait = wait_of(run, progress_look);
+    hx_status_t status;
+
+    run->engine->patience = (struct hx_patience){0};
     stages_begin(run);
-    while (run->status == HX_SUCCESS && !all_finished(run->bound))
-        if (!run_wait(run, progress_look))
+    while (run->status == HX_SUCCESS && !all_finished(run->bound)) {
+        status = hx_wait_until(&run->engine->world->waiter, &wait);
+        if (!wait_ended(run, status == HX_SUCCESS ? hx_wait_check(&wait) : status))
             return;
+    }
 }
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
@@ -378,7 +401,7 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     if (HX_TRACING)
         hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || run_wait(&run, slots_look)) {
+    if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || run_wait(&run, slots_look, 1)) {
         buffers_tell(&run);
         if (bound->walks)
             run_inline(&run);
@@ -401,7 +424,7 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
     if (!bound->quick)
         return run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
-    if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look))
+    if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look, 1))
         run_inline(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;
@@ -417,6 +440,7 @@ hx_status_t hx_run_end(struct hx_run *run)
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
+    engine->patience = (struct hx_patience){.naps = engine->running == HX_AWAITS_SLOTS};
     buffers_tell(&engine->run);
     stages_begin(&engine->run);
 }
@@ -424,15 +448,19 @@ void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *
 int hx_run_advance(struct hx_engine *engine)
 {
     struct hx_run *run = &engine->run;
+    uint64_t moves = engine->world->moves;
 
     if (engine->running == HX_AWAITS_SLOTS && slots_user(engine) >= 0 && run->status == HX_SUCCESS)
         return 0;
     engine->running = HX_RUNS;
+    engine->patience.naps = 0;
     do {
         if (all_finished(run->bound))
             return 1;
         if (engine->nactive)
             engine->world->moves += (uint64_t)hx_transfer_progress(engine);
     } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->world->moves);
+    if (engine->world->moves != moves)
+        hx_patience_renew(&engine->patience);
     return run->status != HX_SUCCESS;
 }

@@ -140,10 +140,27 @@ void hx_stall_end(const struct hx_run *run)
         pass_on(run);
 }
 
+/* Of messages under way, long ones perhaps. */
+static uint64_t bytes_moved(const struct hx_run *run)
+{
+    uint64_t bytes = 0;
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                bytes += bs->instances[w].transfers[i].net.completed_bytes;
+    return bytes;
+}
+
 void hx_stall_tell(void *ctx)
 {
     struct hx_run *run = ctx;
     const struct hx_node *node = &run->engine->node;
+    uint64_t bytes = bytes_moved(run);
+
+    if (bytes != run->engine->bytes_moved)
+        hx_patience_renew(&run->engine->patience);
+    run->engine->bytes_moved = bytes;
 
     if (run->status == HX_SUCCESS)
         run->status = failure(run);

@@ -11,6 +11,7 @@ hx_status_t hx_tuning_share(struct hx_world *world);
  * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
 hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
+const char *hx_world_ended(void); /* "Hierax ...": why there is no world any more; else NULL */
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
 struct hx_rank_head { /* what a node's leader tells of each of its ranks at fence 3; its address follows */

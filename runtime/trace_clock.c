@@ -41,7 +41,8 @@ static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direc
     t.op = (struct hx_net_op){.direction = direction, .peer = peer, .segments = &segment, .nsegments = 1,
                               .match = hx_match_id(0, 0, HX_MATCH_STAGES / 2, 0, round)};
     hx_registry.net->post(world->net, &t.op);
-    status = hx_wait_until(&world->waiter, transfer_look, NULL, &t, world->env->timeout);
+    status = hx_wait_until(&world->waiter, &(struct hx_wait){.look = transfer_look, .ctx = &t, .timeout_s = world->env->timeout,
+                                                             .patience = &(struct hx_patience){0}});
     if (status == HX_ERR_TIMEOUT)
         hx_fail(status, "HX_TRACE: no answer from rank %d within %g s (HX_TIMEOUT) while clocks are compared", peer,
                 world->env->timeout);

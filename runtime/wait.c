@@ -25,15 +25,23 @@
 #define SOON 64                 /* waits that ended by a yield in between */
 #define YIELD_PHASE_NS 200000   /* then block */
 #define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead and the time limit */
+#define SPIN_CLOCK 4096         /* looks of a long spin between looks at the clock */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
+#define NAP_NS 1000000          /* where nobody rings */
+#define UNSEEN_NS 1000000000    /* the most that counts of a time in which nobody looked */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 static int mate_of(const struct hx_shared *shared)
@@ -202,10 +210,22 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
     return found;
 }
 
+/* HX_SPIN may be large: but only asleep does a rank look for the dead and the time limit. */
+static int spun_for_long(uint64_t *start)
+{
+    uint64_t now = now_ns();
+
+    if (*start == 0)
+        *start = now;
+    return now - *start > YIELD_WALL_NS;
+}
+
 /* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning
  * them. Who has a mate knows better. */
 static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int looks)
 {
+    uint64_t start = 0;
+
     if (w->net)
         looks /= SPIN_PER_NET_LOOK;
     else if (w->awaited == HX_AWAITED_ELSEWHERE && looks < SPIN_ELSEWHERE)
@@ -215,6 +235,8 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int l
         if (look(ctx))
             return 1;
         give_way(w);
+        if (i % SPIN_CLOCK == SPIN_CLOCK - 1 && spun_for_long(&start))
+            break;
     }
     return 0;
 }
@@ -270,8 +292,10 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     return 0;
 }
 
-hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)
+hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
 {
+    int (*look)(void *) = wait->look;
+    void *ctx = wait->ctx;
     hx_status_t status = HX_SUCCESS;
     uint64_t since = 0;
 
@@ -286,29 +310,45 @@ hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)
     } else {
         w->blocks -= w->blocks > 0;
         w->blocked++;
-        status = hx_sleep_until(w, look, slow, ctx, timeout_s);
+        status = hx_sleep_until(w, wait);
     }
     HX_PROBE_WAIT_END(ctx, since, status);
     return status;
 }
 
-hx_status_t hx_sleep_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s)
+hx_status_t hx_wait_check(const struct hx_wait *wait)
 {
-    uint64_t start = now_ns(), limit = (uint64_t)(timeout_s * 1e9), step = POLL_STEP_MIN_NS, told = start;
-    int stepping = w->net && w->net_ops->wait_fd(w->net) < 0;
-    for (;;) {
-        uint64_t waited, ns = stepping ? step : SLEEP_STEP_NS;
-        if (limit && limit < ns)
-            ns = limit;
-        if (sleep_once(w, look, ctx, ns) || look(ctx))
+    struct hx_patience *patience = wait->patience;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE), gone = patience->last ? now - patience->last : 0;
+
+    patience->last = now;
+    patience->waited += gone < UNSEEN_NS ? gone : UNSEEN_NS;
+    if (wait->slow && patience->waited - patience->told >= SLEEP_STEP_NS) {
+        patience->told = patience->waited;
+        wait->slow(wait->ctx); /* which may see signs, and renew it */
+    }
+    return wait->timeout_s > 0 && (double)patience->waited >= wait->timeout_s * 1e9 ? HX_ERR_TIMEOUT : HX_SUCCESS;
+}
+
+/* How long to sleep at most. step: where there is nothing to sleep on. */
+static uint64_t sleep_ns(const struct hx_wait *wait, uint64_t step)
+{
+    uint64_t ns = step ? step : wait->patience->naps ? NAP_NS : SLEEP_STEP_NS;
+    double left = wait->timeout_s * 1e9 - (double)wait->patience->waited;
+
+    return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
+}
+
+hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait)
+{
+    uint64_t step = w->net && w->net_ops->wait_fd(w->net) < 0 ? POLL_STEP_MIN_NS : 0;
+    hx_status_t status = hx_wait_check(wait);
+
+    while (status == HX_SUCCESS) {
+        if (sleep_once(w, wait->look, wait->ctx, sleep_ns(wait, step)) || wait->look(wait->ctx))
             return HX_SUCCESS;
         step = 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
-        waited = now_ns() - start;
-        if (limit && waited >= limit)
-            return HX_ERR_TIMEOUT;
-        if (slow && start + waited - told >= SLEEP_STEP_NS) {
-            told = start + waited;
-            slow(ctx);
-        }
+        status = hx_wait_check(wait);
     }
+    return status;
 }

@@ -23,6 +23,14 @@
  * do, and else not before what both wait for has had time to come. */
 enum hx_awaited { HX_AWAITED_ANY, HX_AWAITED_MATE, HX_AWAITED_ELSEWHERE };
 
+/* How long something has been waited for without a sign of it, however often other things ended a wait or came between. */
+struct hx_patience {
+    uint64_t last;       /* ns: when it was looked at; 0: never */
+    uint64_t waited;     /* ns until then. Of a time in which nobody looked only a part counts: the program was doing something else */
+    uint64_t told;       /* of these, when slow was called last */
+    int naps;            /* nobody rings for it: look soon again */
+};
+
 struct hx_waiter {
     struct hx_shared *shared;
     const struct hx_net_ops *net_ops;
@@ -50,19 +58,33 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
 void hx_waiter_lock(struct hx_waiter *w);
 void hx_waiter_unlock(struct hx_waiter *w);
 
-/* Call look(ctx) until it returns nonzero. timeout_s 0: for ever. HX_ERR_TIMEOUT is returned without recording a
- * detail. slow(ctx) is called, if not NULL, about ten times a second while asleep. */
-hx_status_t hx_wait_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
+/* What is waited for, and how. */
+struct hx_wait {
+    int (*look)(void *ctx);  /* nonzero: the wait ends */
+    void (*slow)(void *ctx); /* called about ten times a second when it lasts long; or NULL */
+    void *ctx;
+    double timeout_s;        /* 0: for ever */
+    struct hx_patience *patience;
+};
 
+/* Call look until it returns nonzero. HX_ERR_TIMEOUT is returned without recording a detail. */
+hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait);
 /* The same without looking for long before it sleeps: for whoever must not take time from a thread that works. */
-hx_status_t hx_sleep_until(struct hx_waiter *w, int (*look)(void *), void (*slow)(void *), void *ctx, double timeout_s);
+hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait);
+/* The look that ended the wait, or the one in between, was in vain: has it lasted too long? HX_SUCCESS or HX_ERR_TIMEOUT. */
+hx_status_t hx_wait_check(const struct hx_wait *wait);
+/* There was a sign of it. */
+static inline void hx_patience_renew(struct hx_patience *patience)
+{
+    patience->waited = patience->told = 0;
+}
 
 /* The slow part of hx_wake. */
 void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell);
 
 static inline void hx_wake_fence(void)
 {
-    atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in hx_wait_until */
+    atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in sleep_once */
 }
 
 static inline int hx_sleeps(const struct hx_doorbell *bell)

@@ -96,9 +96,12 @@ void hx_watch_pass_on(const struct hx_world *world, int peer)
 void hx_watch_heard(void *arg, int peer, int dead)
 {
     const struct hx_world *world = arg;
+    const struct hx_shared *shared = world->shared;
 
     if (dead < 0)
         hx_watch_pass_on(world, peer);
+    else if (shared->table[dead].node == shared->table[world->rank].node && shared->doorbells[shared->me].pid_space != 0)
+        return; /* of its own ranks a node knows better: this one's endpoint may have closed */
     else if (!atomic_load_explicit(&world->shared->table[dead].dead, memory_order_relaxed))
         hx_watch_tell(world->shared, dead);
 }

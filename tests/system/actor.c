@@ -7,6 +7,9 @@
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
+ *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
+ *                         prints what it gets
+ *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
  *   maps                  print the memfds mapped, and counters of rings and network
@@ -165,6 +168,57 @@ static void play_dies(int dying, const char *how)
     printf("rank %d finalize status %d\n", rank, status);
     fflush(stdout);
     sleep(2); /* its end would be another death */
+}
+
+/* Other calls come every quarter of a second. */
+static void play_overdue(const char *how)
+{
+    enum { LONG = 1 << 20, OTHERS = 10 };
+    static int long_in[LONG], long_out[LONG], in[OTHERS], out[OTHERS];
+    hx_request_t *request = NULL, *others[OTHERS];
+    hx_comm_t *comm = NULL;
+    hx_status_t status;
+    double start;
+    int done = 0;
+
+    check(hx_comm_dup(world, &comm), "hx_comm_dup");
+    check(hx_barrier(world), "hx_barrier");
+    start = now();
+    if (rank == 0 && strcmp(how, "blocks"))
+        check(hx_ibarrier(world, &request), "hx_ibarrier");
+    for (int i = 0; i < OTHERS; i++) {
+        if (rank == 1)
+            usleep(250000);
+        check(hx_iallreduce(&in[i], &out[i], 1, HX_INT32, HX_SUM, comm, &others[i]), "hx_iallreduce");
+        if (rank == 1)
+            check(hx_wait(others[i]), "hx_wait");
+    }
+    if (rank == 1)
+        return;
+    if (!strcmp(how, "blocks"))
+        status = hx_allreduce(long_in, long_out, LONG, HX_INT32, HX_SUM, world);
+    else if (!strcmp(how, "waits"))
+        status = hx_wait(request);
+    else
+        for (status = HX_SUCCESS; !done; usleep(1000))
+            status = hx_test(request, &done);
+    printf("status %d after %.0f ms: %s\n", status, (now() - start) * 1e3, hx_error_detail(world));
+    fflush(stdout);
+    check(hx_waitall(OTHERS, others), "hx_waitall");
+}
+
+static void play_part(void)
+{
+    hx_comm_t *part = NULL;
+
+    check(hx_comm_split(world, rank / 2, rank, &part), "hx_comm_split");
+    if (rank == 0)
+        printf("part status %d\n", hx_barrier(part)); /* for which 1 does not come */
+    check(hx_barrier(world), "hx_barrier");
+    printf("finalize status %d\n", hx_finalize());
+    fflush(stdout);
+    if (rank == 0)
+        sleep(1); /* its end must not be what the others hear of */
 }
 
 static int play_given_up(int waits)
@@ -331,6 +385,12 @@ int main(int argc, char **argv)
         return play_absent(atoi(argv[2]));
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
+        return 0;
+    } else if (!strcmp(mode, "overdue") && argc > 2) {
+        play_overdue(argv[2]);
+        _exit(0); /* one of them has left the other alone */
+    } else if (!strcmp(mode, "part")) {
+        play_part();
         return 0;
     } else if (!strcmp(mode, "given_up"))
         return play_given_up(argc > 2);

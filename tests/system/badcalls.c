@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static hx_comm_t *world;
 static int failures;
@@ -502,6 +504,33 @@ static void still_works(void)
     }
 }
 
+/* A child has the parent's handles; what it does with them must not disturb the parent's calls. */
+static void forked(void)
+{
+    int one = 1, total = 0, done, status = 0, before = failures;
+    hx_request_t *request = NULL;
+    hx_comm_t *other = NULL;
+    pid_t child;
+
+    EXPECT(hx_iallreduce(&one, &total, 1, HX_INT32, HX_SUM, world, &request), HX_SUCCESS, NULL, "");
+    child = fork();
+    if (child == 0) {
+        EXPECT(hx_allreduce(&one, &total, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_barrier(world), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_comm_dup(world, &other), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_test(request, &done), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_wait(request), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "made by fork");
+        EXPECT(hx_init(&other), HX_ERR_STATE, NULL, "made by fork");
+        _exit(failures > before);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        fprintf(stderr, "badcalls: rank %d: a child ended with status %d\n", hx_rank(world), status);
+        failures++;
+    }
+    EXPECT(hx_wait(request), HX_SUCCESS, NULL, "");
+}
+
 int main(void)
 {
     hx_comm_t *again = NULL;
@@ -529,10 +558,11 @@ int main(void)
     plan_info();
     wrong_blocks();
     freed_handles();
+    forked();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     freed_world();
-    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "not started");
+    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "has been finalized");
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
     return failures > 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank that never calls: all others get HX_ERR_TIMEOUT in time, told which call it is and who is missing; the communicator stays
-# failed, and hx_finalize returns.
+# failed, and hx_finalize returns. The time is not prolonged by what else moves.
 . "$(dirname "$0")/common.sh"
 
 # absent N NODES RANK
@@ -53,4 +53,28 @@ absent 4 2 3
 names 2
 grep -Eq "(another node): .*[23]" <(grep '^rank [01] ' "$tmp/out") ||
     { fail "nobody on the other node names a rank of the node that is late"; cat "$tmp/out" >&2; }
+
+# overdue NODES HOW [SETTING]: 1 s, though calls of another communicator move for 2.5 s
+overdue() {
+    HX_TIMEOUT=1 "$run" -n 2 --nodes "$1" --timeout 30 ${3:+--env "$3"} -- "$here/actor" overdue "$2" >"$tmp/overdue.$1.$2.${3:-}" 2>&1 &
+}
+
+on_time() {
+    local file ms
+    for file in "$tmp"/overdue.*; do
+        ms=$(sed -n 's/^status 7 after \([0-9]*\) ms: .*waited 1 s (HX_TIMEOUT).*/\1/p' "$file")
+        [[ $ms -ge 900 && $ms -le 2200 ]] || { fail "${file##*/}: no time-out after 1 s"; cat "$file" >&2; }
+    done
+}
+
+for how in blocks waits tests; do
+    overdue 1 $how
+    overdue 2 $how
+done
+overdue 1 waits HX_SPIN=1000000000
+HX_TIMEOUT=1 "$run" -n 4 --timeout 30 -- "$here/actor" part >"$tmp/part" 2>&1 &
+wait
+on_time
+[[ $(grep -c '^part status 7$' "$tmp/part") = 1 && $(grep -c '^finalize status 0$' "$tmp/part") = 4 ]] ||
+    { fail "hx_finalize after a failure that not all ranks know of"; cat "$tmp/part" >&2; }
 finish
