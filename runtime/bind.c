@@ -432,7 +432,8 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bou
 {
     struct hx_bound **set = hx_bound_set(engine, kind), *found = NULL;
     hx_status_t status;
-    int first = engine->world->env->stats > 0, way = first; /* HX_STATS: hx_bound_find finds nothing, so that all calls are counted */
+    /* HX_STATS and HX_CHECK: hx_bound_find finds nothing, so that all calls are counted, and compared */
+    int first = engine->world->env->stats > 0 || engine->world->env->check, way = first;
 
     while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], kind))
         way++;

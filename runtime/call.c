@@ -218,6 +218,11 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     return HX_SUCCESS;
 }
 
+hx_status_t hx_call_run(const struct hx_call *call)
+{
+    return call_run(call, NULL);
+}
+
 static int idle_look(void *ctx)
 {
     const struct hx_engine *engine = ctx;
@@ -274,8 +279,12 @@ static hx_status_t call_block(const struct hx_call *call)
 
     if (bound)
         return call_proceed(call, bound);
-    if ((status = hx_call_check(call)) != HX_SUCCESS || call->kind.count == 0)
+    if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
+    if (call->comm->world->env->check && call->comm->size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
+        return status;
+    if (call->kind.count == 0)
+        return HX_SUCCESS;
     uint64_t start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
     if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
         status = call_proceed(call, NULL);

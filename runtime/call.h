@@ -98,6 +98,11 @@ static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
  * communicator has failed. */
 hx_status_t hx_engine_await(struct hx_engine *engine);
 
+/* HX_CHECK: do all ranks make this call? HX_ERR_MISMATCH, told to the communicator, which can be used on. */
+hx_status_t hx_call_agree(const struct hx_call *call);
+/* Run one that is right, as part of another, whose engine is free. */
+hx_status_t hx_call_run(const struct hx_call *call);
+
 /* Let calls move. Returns nonzero when something did, negative when the network has failed. */
 int hx_progress_all(struct hx_world *world);
 /* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */

@@ -48,6 +48,7 @@ const char *hx_strerror(hx_status_t status)
         [HX_ERR_TIMEOUT] = "HX_ERR_TIMEOUT: waited longer than HX_TIMEOUT",
         [HX_ERR_PEER_DEAD] = "HX_ERR_PEER_DEAD: a rank of the communicator has died",
         [HX_ERR_INTERNAL] = "HX_ERR_INTERNAL: a fault of Hierax itself",
+        [HX_ERR_MISMATCH] = "HX_ERR_MISMATCH: ranks make different calls, or with different arguments",
     };
     const size_t idx = (size_t)status;
 

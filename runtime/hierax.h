@@ -44,7 +44,9 @@ typedef enum hx_status {
     HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. It is found within tenths of a second on the same node
                            * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
                            * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */
-    HX_ERR_INTERNAL = 9   /* a fault of Hierax itself */
+    HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
+    HX_ERR_MISMATCH = 10  /* with HX_CHECK=1: ranks make different blocking calls, or one with different arguments; the detail tells both.
+                           * Nothing was done, and the communicator can be used on */
 } hx_status_t;
 
 /* Element types. Values are stable. */

@@ -9,6 +9,7 @@
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
  *                         prints what it gets
+ *   differ                HX_CHECK: the last rank makes other calls than the others; then all the same
  *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
@@ -207,6 +208,37 @@ static void play_overdue(const char *how)
     check(hx_waitall(OTHERS, others), "hx_waitall");
 }
 
+static hx_status_t call_other(int i, int other)
+{
+    int in[8] = {0}, out[8], all[64];
+
+    switch (i) {
+    case 0: return hx_allreduce(in, out, other ? 3 : 8, HX_INT32, HX_SUM, world);
+    case 1: return hx_allreduce(in, out, 8, HX_INT32, other ? HX_MAX : HX_SUM, world);
+    case 2: return hx_allreduce(in, out, 8, other ? HX_FLOAT32 : HX_INT32, HX_SUM, world);
+    case 3: return hx_bcast(in, 8, HX_INT32, other, world);
+    case 4: return other ? hx_bcast(in, 8, HX_INT32, 0, world) : hx_allreduce(in, out, 8, HX_INT32, HX_SUM, world);
+    case 5: return hx_allgather(in, all, other ? 0 : 1, HX_INT32, world);
+    default: return other ? hx_barrier(world) : hx_reduce(in, out, 8, HX_INT32, HX_SUM, 0, world);
+    }
+}
+
+static int play_differ(void)
+{
+    int failures = 0;
+
+    for (int i = 0; i < 7; i++)
+        for (int turn = 0; turn < 3; turn++) { /* again, once its like has been made */
+            hx_status_t want = turn == 1 ? HX_ERR_MISMATCH : HX_SUCCESS, got = call_other(i, turn == 1 && rank == size - 1);
+            if (got == want && (got == HX_SUCCESS || strstr(hx_error_detail(world), "ranks make different calls: rank 0 hx_")))
+                continue;
+            fprintf(stderr, "actor: rank %d: case %d, turn %d: status %d: %s\n", rank, i, turn, got, hx_error_detail(world));
+            failures++;
+        }
+    check(hx_finalize(), "hx_finalize");
+    return failures > 0;
+}
+
 static void play_part(void)
 {
     hx_comm_t *part = NULL;
@@ -389,6 +421,8 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "overdue") && argc > 2) {
         play_overdue(argv[2]);
         _exit(0); /* one of them has left the other alone */
+    } else if (!strcmp(mode, "differ")) {
+        return play_differ();
     } else if (!strcmp(mode, "part")) {
         play_part();
         return 0;

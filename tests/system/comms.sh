@@ -33,6 +33,7 @@ export HX_TURNS=4 # as ranks with a core each have them, and for short slots too
 draw 4 1 $((operations / 2))
 draw 6 3,1,2 $((operations / 2))
 unset HX_TURNS
+HX_CHECK=1 draw 6 3,1,2 $((operations / 20))
 export HX_PROGRESS_THREAD=1
 draw 3 1 $((operations / 10))
 draw 6 3,1,2 $((operations / 10))
