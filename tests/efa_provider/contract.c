@@ -28,7 +28,7 @@ static void shape_check(const struct efa_ep *ep, const struct efa_request *r)
     bytes = efa_request_bytes(r);
     if (bytes > EFA_MESSAGE_BYTES)
         efa_breach(RULE_size, "a message has %zu bytes", bytes);
-    if (r->inject && bytes > EFA_INJECT_BYTES)
+    if (r->inject && bytes > ep->inject_bytes)
         efa_breach(RULE_inject, "%zu bytes are injected", bytes);
     if (!(r->kind == EFA_RECV && r->addr == FI_ADDR_UNSPEC) && r->addr >= ep->av->count)
         efa_breach(RULE_address, "address %#llx is none", (unsigned long long)r->addr);

@@ -29,9 +29,9 @@
 #define EFA_TAG_FORMAT 0x0000aaaaaaaaaaaaULL /* 48 bits: less than the device has, all that a program may count on */
 #define EFA_TAG_BITS 48
 #define EFA_IOV_LIMIT 2
-#define EFA_INJECT_BYTES 32
+#define EFA_INJECT_BYTES 32 /* EFA_INJECT */
 #define EFA_TX_SIZE 256
-#define EFA_RX_SIZE 8192
+#define EFA_RX_SIZE 8192 /* EFA_RECEIVES */
 #define EFA_MESSAGE_BYTES ((size_t)1 << 30)
 
 #define container(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
@@ -143,7 +143,8 @@ struct efa_ep {
     int enabled, socket, rma;
     char name[EFA_NAME_BYTES];
     struct efa_list sends, recvs;
-    size_t tx_size, nsends, ninjects, nrecvs; /* under way */
+    size_t tx_size, rx_size, inject_bytes;
+    size_t nsends, ninjects, nrecvs; /* under way */
     uint64_t last_id, posts;
     uint64_t refused; /* receives from any peer: see efa_peer */
     struct efa_arrival *arrivals;
@@ -182,6 +183,7 @@ enum efa_rule {
 void efa_worst_start(void);                            /* read the environment, once */
 int efa_worst(enum efa_worst worst, unsigned percent); /* it is switched on, and the dice say so */
 unsigned efa_dice(unsigned n);                         /* 0 .. n - 1 */
+size_t efa_setting(const char *name, size_t otherwise); /* of the environment: a number, or what it is where it is not set */
 double efa_now(void);
 int efa_error_due(uint64_t sends); /* EFA_ERROR's code if it is due with this send, or 0; -1: event queue */
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));

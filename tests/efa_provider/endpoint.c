@@ -78,7 +78,7 @@ static int is_refused(struct efa_ep *ep, const struct efa_request *r)
     if (efa_worst(WORST_eagain, 30))
         return 1;
     if (r->kind == EFA_RECV)
-        return ep->nrecvs >= EFA_RX_SIZE;
+        return ep->nrecvs >= ep->rx_size;
     if (efa_worst(WORST_handshake, 100) && !ep->av->peers[r->addr]->welcome) {
         efa_wire_greet(ep, ep->av->peers[r->addr]);
         return 1;
@@ -382,6 +382,8 @@ int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
     ep->domain = container(domain, struct efa_domain, fid);
     ep->domain->users++;
     ep->tx_size = info->tx_attr->size;
+    ep->rx_size = info->rx_attr->size;
+    ep->inject_bytes = info->tx_attr->inject_size;
     ep->rma = (info->caps & FI_RMA) != 0;
     ep->socket = -1;
     *out = &ep->fid;

@@ -131,6 +131,8 @@ void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size
 
 /* ---- registrations */
 
+static size_t locked_bytes; /* what EFA_MEMLOCK=KIB limits, as ulimit -l does */
+
 static int mr_close(struct fid *fid)
 {
     struct efa_mr *mr = container(fid, struct efa_mr, fid.fid), **link = &mr->domain->mrs;
@@ -143,13 +145,12 @@ static int mr_close(struct fid *fid)
     *link = mr->next;
     if (mr->pages != NULL)
         pages_release(mr->pages);
+    locked_bytes -= mr->bytes;
     mr->domain->users--;
     efa_leave(mr->domain);
     free(mr);
     return 0;
 }
-
-static size_t locked_bytes; /* counted where EFA_MEMLOCK=KIB limits them, as ulimit -l does */
 
 static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t access, uint64_t offset, uint64_t key,
                   uint64_t flags, struct fid_mr **out, void *context)
@@ -164,8 +165,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
     (void)flags;
     if (mr == NULL)
         return -FI_ENOMEM;
-    if (getenv("EFA_MEMLOCK") != NULL && (locked_bytes += bytes) > (size_t)atoi(getenv("EFA_MEMLOCK")) << 10) {
-        locked_bytes -= bytes;
+    if (locked_bytes + bytes > efa_setting("EFA_MEMLOCK", SIZE_MAX >> 10) << 10) {
         free(mr);
         return -FI_ENOMEM;
     }
@@ -178,6 +178,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
         fprintf(stderr, "efa provider: pages cannot be pinned here: %s; stale registrations pass\n", strerror(errno));
     mr->fid = (struct fid_mr){.fid = {FI_CLASS_MR, context, &fid_ops}, .key = ++domain->last_serial};
     mr->fid.mem_desc = (void *)mr->fid.key;
+    locked_bytes += bytes;
     domain->mrs = mr;
     domain->users++;
     *out = &mr->fid;

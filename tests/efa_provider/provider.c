@@ -48,7 +48,8 @@ static int is_refused(uint32_t version, const struct fi_info *hints, const char 
     if (hints->fabric_attr != NULL &&
         (differs(hints->fabric_attr->prov_name, "efa") || differs(hints->fabric_attr->name, fabric_name)))
         return 1;
-    if ((hints->tx_attr != NULL && (hints->tx_attr->inject_size > EFA_INJECT_BYTES || hints->tx_attr->msg_order)) ||
+    if ((hints->tx_attr != NULL &&
+         (hints->tx_attr->inject_size > efa_setting("EFA_INJECT", EFA_INJECT_BYTES) || hints->tx_attr->msg_order)) ||
         (hints->rx_attr != NULL && hints->rx_attr->msg_order))
         return 1;
     return domain == NULL || (domain->mr_mode & MR_MODE) != MR_MODE || differs(domain->name, domain_name) ||
@@ -65,10 +66,12 @@ static struct fi_info *device_offer(const struct fi_info *hints, const char *dom
     info->caps = hints != NULL && hints->caps != 0 ? hints->caps : CAPS;
     info->mode = MODE;
     info->addr_format = FI_ADDR_EFA;
-    *info->tx_attr = (struct fi_tx_attr){.caps = info->caps, .mode = MODE, .inject_size = EFA_INJECT_BYTES,
+    *info->tx_attr = (struct fi_tx_attr){.caps = info->caps, .mode = MODE,
+                                         .inject_size = efa_setting("EFA_INJECT", EFA_INJECT_BYTES),
                                          .size = efa_worst(WORST_depth, 100) ? 4 : EFA_TX_SIZE,
                                          .iov_limit = EFA_IOV_LIMIT};
-    *info->rx_attr = (struct fi_rx_attr){.caps = info->caps, .mode = MODE, .size = EFA_RX_SIZE,
+    *info->rx_attr = (struct fi_rx_attr){.caps = info->caps, .mode = MODE,
+                                         .size = efa_setting("EFA_RECEIVES", EFA_RX_SIZE),
                                          .iov_limit = EFA_IOV_LIMIT};
     *info->ep_attr = (struct fi_ep_attr){.type = FI_EP_RDM, .protocol = FI_PROTO_EFA, .protocol_version = 4,
                                          .max_msg_size = EFA_MESSAGE_BYTES, .mem_tag_format = EFA_TAG_FORMAT,

@@ -428,6 +428,58 @@ static void asks_for_writes(void)
     need(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, 12345, emulated, &bytes) == -FI_ENOPROTOOPT);
 }
 
+/* ---- what it has little of */
+
+/* One more receive than it takes, until one has ended. */
+static void receives_are_few(void)
+{
+    both_start();
+    need(b.info->rx_attr->size == 3);
+    for (int i = 0; i < 3; i++)
+        need(recv_from(&b, FI_ADDR_UNSPEC, i, (uint64_t)i) == 0);
+    need(recv_from(&b, FI_ADDR_UNSPEC, 3, 3) == -FI_EAGAIN);
+    send_surely(0, 1);
+    while (completed(&b) != 1)
+        completed(&a);
+    need(recv_from(&b, FI_ADDR_UNSPEC, 3, 3) == 0);
+}
+
+static void nothing_is_injected(void)
+{
+    both_start();
+    need(a.info->tx_attr->inject_size == 0);
+    need(fi_tinject(a.ep, "", 0, a_to_b, 1) == 0);
+}
+
+/* Of 130 KiB each device has 64 registered. */
+static void little_is_locked(void)
+{
+    static uint8_t more[4096];
+    struct fid_mr *mr;
+
+    both_start();
+    need(fi_mr_reg(a.domain, more, sizeof(more), FI_SEND, 0, 0, 0, &mr, NULL) == -FI_ENOMEM);
+    need(fi_close(&b.mr->fid) == 0);
+    need(fi_mr_reg(a.domain, more, sizeof(more), FI_SEND, 0, 0, 0, &mr, NULL) == 0);
+}
+
+static void test_little(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        void (*body)(void);
+    } cases[] = {{"EFA_RECEIVES", "3", receives_are_few}, {"EFA_INJECT", "0", nothing_is_injected}, {"EFA_MEMLOCK", "130", little_is_locked}};
+    char said[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv(cases[i].name, cases[i].value, 1);
+        if (child_run(cases[i].body, "", said, sizeof(said)) != 0)
+            fail_msg("%s=%s: %s", cases[i].name, cases[i].value, said);
+        unsetenv(cases[i].name);
+    }
+}
+
 static void test_remote_writes(void **state)
 {
     char said[1024];
@@ -478,7 +530,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
                                        cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors),
                                        cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned),
-                                       cmocka_unit_test(test_remote_writes)};
+                                       cmocka_unit_test(test_remote_writes),  cmocka_unit_test(test_little)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

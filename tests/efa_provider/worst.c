@@ -82,6 +82,13 @@ int efa_worst(enum efa_worst worst, unsigned percent)
     return on[worst] && efa_dice(100) < percent;
 }
 
+size_t efa_setting(const char *name, size_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+}
+
 double efa_now(void)
 {
     struct timespec now;
