@@ -323,9 +323,11 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     if (own.write_bytes > 0 && blob->write_bytes > 0)
         edge->write_bytes = own.write_bytes > blob->write_bytes ? own.write_bytes : blob->write_bytes;
     status = paths_make(net, edge, blob);
-    if (status == HX_SUCCESS)
-        net->edges[peer] = edge;
-    else
+    if (status != HX_SUCCESS) {
         free(edge);
-    return status;
+        return status;
+    }
+    hx_listens_reserve(net, edge->write_bytes > 0 ? 2 : 1); /* for credits, and for invitations */
+    net->edges[peer] = edge;
+    return HX_SUCCESS;
 }

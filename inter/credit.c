@@ -43,7 +43,7 @@ void hx_flows_close(struct hx_edge *edge)
 static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = hx_path_is_refused(path) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
+    struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
     ssize_t rc;
 
     if (chunk == NULL)
@@ -53,7 +53,7 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow 
                   hx_descriptor(flow->credit_slot->registration), path->addr, hx_credit_tag(flow), 0, &chunk->context);
     if (rc != 0) {
         hx_chunk_release(net, chunk);
-        hx_path_refuse(path);
+        hx_path_refuse(path, HX_POST_RECV);
         return -FI_EAGAIN;
     }
     return 0;
@@ -88,11 +88,11 @@ int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flo
     struct hx_path *path = &edge->paths[0];
     ssize_t rc;
 
-    if (hx_path_is_refused(path))
+    if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
     rc = fi_tinject(path->rail->ep, &flow->received, sizeof(flow->received), path->addr, hx_credit_tag(flow));
     if (hx_is_refusal(rc)) {
-        hx_path_refuse(path);
+        hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;
     }
     flow->told = flow->received;

@@ -158,6 +158,15 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+void hx_listens_reserve(struct hx_net *net, size_t n)
+{
+    net->listens += n;
+    net->recv_limit = net->rx_size - net->listens; /* half of them at least, so that no job is too large: not all peers send long messages */
+    if (net->listens > net->rx_size / 2)
+        net->recv_limit = net->rx_size - net->rx_size / 2;
+    net->recv_limit = smaller(net->recv_limit, HX_RECV_LIMIT);
+}
+
 static void limits_set(struct hx_net *net, const struct hx_env *env)
 {
     net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local ||
@@ -168,11 +177,15 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
                                       : hx_profile_chunk_bytes(net->info);
     if (net->chunk_bytes < CHUNK_MIN_BYTES)
         net->chunk_bytes = CHUNK_MIN_BYTES;
+    net->rx_size = SIZE_MAX;
     for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
+        if (rail->info->rx_attr->size > 0) /* else it does not say */
+            net->rx_size = smaller(net->rx_size, rail->info->rx_attr->size);
         rail->slots[HX_SLOT_CONTROL].slot_bytes = 64;
         rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
         rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
     }
+    hx_listens_reserve(net, 1); /* for words */
 }
 
 /* A descriptor for all rails: that of the only one, or of those that have completions. */

@@ -34,7 +34,7 @@
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
-#define HX_RECV_LIMIT 4096  /* chunk receives posted at a time: what the completion queue of each rail holds of them */
+#define HX_RECV_LIMIT 4096  /* ceiling on chunk receives posted at a time: what the completion queue of each rail holds of them */
 #define HX_SEND_LIMIT 1024  /* ceiling on tx_attr->size */
 #define HX_NICS_MAX 64      /* interfaces of one provider that are looked at */
 #define HX_STRIPE_BYTES 16384 /* a message that has as much for each path is cut into chunks for all */
@@ -123,11 +123,13 @@ struct hx_rail {
 };
 
 /* ---- one peer */
+enum hx_post { HX_POST_SEND, HX_POST_RECV, HX_POSTS }; /* a write is a send */
+
 struct hx_path { /* over one rail */
     struct hx_rail *rail;
     fi_addr_t addr;
-    uint64_t refused_at; /* rail->reads when the provider last said to try again later */
-    int peeking;         /* a look for early messages is under way */
+    uint64_t refused_at[HX_POSTS]; /* rail->reads when the provider last said to try again later */
+    int peeking;                   /* a look for early messages is under way */
 };
 
 struct hx_flow { /* long messages of one communicator's calls, or of some of them; kept while the edge lives */
@@ -178,10 +180,13 @@ struct hx_net {
     hx_status_t broken, breaking; /* why all messages fail; why they shall, before anything else happens. HX_SUCCESS: they do not */
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
+    size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
+    size_t rx_size;    /* receives that the device takes on each rail */
+    size_t listens;    /* of these, what listens for words, credits and invitations, or is going to */
     size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
     int links;          /* interfaces over which the ranks of this node reach others together */
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
-    size_t recvs_in_flight; /* of messages: what listens for credits and invitations must not use up their limit */
+    size_t recvs_in_flight; /* of messages */
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
     int wait_fd;
@@ -244,6 +249,9 @@ void hx_address_profile(const struct hx_net *net, const void *address, size_t by
 size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
 int hx_provider_is_native_tcp(const struct fi_info *info);
 
+/* endpoint.c: of the receives that the device takes, n more are for what listens */
+void hx_listens_reserve(struct hx_net *net, size_t n);
+
 /* address.c */
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
@@ -292,12 +300,12 @@ void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
                                size_t bytes, void **buffer);
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
-/* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
 /* Not now: to be tried again once something has ended. Other errors are the message's. */
 static inline int hx_is_refusal(ssize_t rc)
 {
     return rc == -FI_EAGAIN || rc == -FI_ENOMEM || rc == -FI_ENOBUFS;
 }
+/* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
 
 /* write.c */
@@ -387,14 +395,21 @@ static inline void *hx_descriptor(const struct hx_registration *registration)
     return registration != NULL && registration->mr != NULL ? fi_mr_desc(registration->mr) : NULL;
 }
 
-/* Nothing that was refused can be taken before the completion queue has been read: only that makes progress. */
-static inline int hx_path_is_refused(const struct hx_path *path)
+/* What is posted for a chunk of it: to have one written, an invitation is sent. */
+static inline enum hx_post hx_op_post(const struct hx_net_op *op)
 {
-    return path->refused_at == path->rail->reads;
+    return op->direction == HX_NET_RECV && !op->written ? HX_POST_RECV : HX_POST_SEND;
 }
-static inline void hx_path_refuse(struct hx_path *path)
+
+/* Nothing that was refused can be taken before the completion queue has been read: only that makes progress. Sends and receives are
+ * refused apart: receives that fill the device may end by this peer's next send only. */
+static inline int hx_path_is_refused(const struct hx_path *path, enum hx_post post)
 {
-    path->refused_at = path->rail->reads;
+    return path->refused_at[post] == path->rail->reads;
+}
+static inline void hx_path_refuse(struct hx_path *path, enum hx_post post)
+{
+    path->refused_at[post] = path->rail->reads;
 }
 
 /* Half a grant has been received since the peer was last told. */

@@ -187,7 +187,7 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
 {
     if (hx_is_refusal(rc)) {
         net->count.again++;
-        hx_path_refuse(path);
+        hx_path_refuse(path, hx_op_post(op));
         return -FI_EAGAIN;
     }
     hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
@@ -246,7 +246,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes);
         ssize_t rc;
 
-        if (hx_path_is_refused(path))
+        if (hx_path_is_refused(path, HX_POST_SEND))
             return -FI_EAGAIN;
         if (flow != NULL) {
             if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
@@ -288,7 +288,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
                 return (int)rc;
             continue;
         }
-        if (net->recvs_in_flight >= HX_RECV_LIMIT || hx_path_is_refused(used))
+        if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(used, hx_op_post(op)))
             return -FI_EAGAIN;
         chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
         if (chunk == NULL)

@@ -56,7 +56,7 @@ static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
     struct hx_chunk *chunk = NULL;
     ssize_t rc = -FI_EAGAIN;
 
-    if (!hx_path_is_refused(path) && path->rail->sends_in_flight < net->send_limit)
+    if (!hx_path_is_refused(path, HX_POST_SEND) && path->rail->sends_in_flight < net->send_limit)
         chunk = hx_control_alloc(net, HX_CHUNK_WORD, edge, path);
     if (chunk == NULL)
         return -FI_EAGAIN;
@@ -73,7 +73,7 @@ static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
         }
         hx_slot_release(path->rail, chunk->slot, chunk->bytes);
         if (hx_is_refusal(rc))
-            hx_path_refuse(path);
+            hx_path_refuse(path, HX_POST_SEND);
     }
     hx_chunk_release(net, chunk);
     return hx_is_refusal(rc) ? -FI_EAGAIN : 0; /* a broken edge shows in its messages */

@@ -119,13 +119,13 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
 
     if (edge->invite_slot == NULL)
         edge->invite_slot = hx_slot_alloc(net, path->rail, sizeof(struct invite));
-    chunk = edge->invite_slot == NULL || hx_path_is_refused(path) ? NULL : hx_control_alloc(net, HX_CHUNK_LISTEN, edge, path);
+    chunk = edge->invite_slot == NULL || hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_LISTEN, edge, path);
     if (chunk == NULL)
         return -FI_EAGAIN;
     if (fi_trecv(path->rail->ep, edge->invite_slot->base, sizeof(struct invite),
                  hx_descriptor(edge->invite_slot->registration), path->addr, INVITE_TAG, 0, &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
-        hx_path_refuse(path);
+        hx_path_refuse(path, HX_POST_RECV);
         return -FI_EAGAIN;
     }
     path->rail->unread = 1;
@@ -141,7 +141,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     void *buffer;
     ssize_t rc;
 
-    if (hx_path_is_refused(path) || path->rail->sends_in_flight >= net->send_limit ||
+    if (hx_path_is_refused(path, HX_POST_SEND) || path->rail->sends_in_flight >= net->send_limit ||
         (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &buffer)) == NULL)
         return -FI_EAGAIN;
     rc = fi_writedata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,

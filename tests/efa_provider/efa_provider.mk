@@ -20,5 +20,6 @@ tests_efa_provider_remap_SOURCES = tests/efa_provider/remap.c
 tests_efa_provider_remap_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/efa_provider/endpoint.sh tests/efa_provider/mutants.sh tests/efa_provider/remap.sh \
-    tests/efa_provider/differential.sh tests/efa_provider/errors.sh tests/efa_provider/ahead.sh
+    tests/efa_provider/differential.sh tests/efa_provider/errors.sh tests/efa_provider/ahead.sh \
+    tests/efa_provider/scarce.sh
 EXTRA_DIST += tests/efa_provider/plant.sh

@@ -20,7 +20,7 @@ plant "$here/comms" "$top_srcdir/inter/message.c" && HX_TIMEOUT=20 draw || { fai
 
 caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
-caught "second try before the queue is read" message.c '/hx_path_refuse(path);/d' 'efa contract: again'
+caught "second try before the queue is read" message.c '/hx_path_refuse(path, /d' 'efa contract: again'
 caught "no descriptor when sending" message.c \
     '/fi_tsend/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "no descriptor when receiving" message.c \

@@ -13,6 +13,9 @@
  *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
+ *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
+ *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
+ *                         calls and never to this one; the world communicator goes on
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -402,6 +405,62 @@ static void play_bcasts(size_t bytes, int n)
     free(buf);
 }
 
+/* What rank a sends to rank b. */
+static int number_of(int a, int b, int call, size_t i)
+{
+    return (int)(((unsigned)(a * size + b) * 64u + (unsigned)call) * 1000003u + (unsigned)i);
+}
+
+static void alltoall_check(hx_comm_t *comm, int call, int *in, int *out, size_t count)
+{
+    for (size_t i = 0; i < count * (size_t)size; i++) {
+        in[i] = number_of(rank, (int)(i / count), call, i % count);
+        out[i] = -1;
+    }
+    check(hx_alltoall(in, out, count, HX_INT32, comm), "alltoall");
+    for (size_t i = 0; i < count * (size_t)size; i++)
+        if (out[i] != number_of((int)(i / count), rank, call, i % count)) {
+            fprintf(stderr, "actor: rank %d: alltoall %d: number %zu of rank %zu is %d\n", rank, call, i % count, i / count, out[i]);
+            exit(1);
+        }
+}
+
+static void play_alltoalls(size_t bytes, int n)
+{
+    size_t count = bytes / sizeof(int);
+    int *in = malloc((size_t)size * bytes), *out = malloc((size_t)size * bytes);
+
+    for (int call = 0; in && out && call < n; call++) {
+        hx_comm_t *comm = world;
+        if (call > 0)
+            check(hx_comm_dup(world, &comm), "hx_comm_dup");
+        alltoall_check(comm, call, in, out, count);
+    }
+    free(in);
+    free(out);
+}
+
+static void play_apart(int seconds)
+{
+    enum { COUNT = 250000 };
+    static int in[COUNT], out[COUNT];
+    hx_comm_t *second;
+    hx_status_t status;
+
+    check(hx_comm_dup(world, &second), "hx_comm_dup");
+    check(hx_barrier(world), "hx_barrier");
+    if (rank > 0)
+        sleep((unsigned)seconds);
+    else if ((status = hx_allreduce(in, out, COUNT, HX_INT32, HX_SUM, second)) != HX_ERR_TIMEOUT) {
+        fprintf(stderr, "actor: status %d instead of HX_ERR_TIMEOUT: %s\n", status, hx_error_detail(second));
+        exit(1);
+    }
+    for (int i = 0; i < 3; i++)
+        check(sum(COUNT), "allreduce");
+    check(hx_comm_free(second), "hx_comm_free");
+    check(sum(COUNT), "allreduce");
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -434,6 +493,10 @@ int main(int argc, char **argv)
         play_late(atoi(argv[2]), atof(argv[3]));
     else if (!strcmp(mode, "bcasts") && argc > 3)
         play_bcasts((size_t)atol(argv[2]), atoi(argv[3]));
+    else if (!strcmp(mode, "alltoalls") && argc > 3)
+        play_alltoalls((size_t)atol(argv[2]), atoi(argv[3]));
+    else if (!strcmp(mode, "apart") && argc > 2)
+        play_apart(atoi(argv[2]));
     else if (!strcmp(mode, "maps"))
         play_maps();
     else if (!strcmp(mode, "memory"))

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A device of which there is little: receives, memory that may be locked. Long messages both ways between all ranks still get through,
+# since what waits for a peer leaves room for what the peer waits for.
+. "$(dirname "$0")/../system/common.sh"
+unset "${!EFA_@}"
+export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_ALLTOALL=mesh HX_TIMEOUT=20
+
+# through RANKS BYTES COMMUNICATORS X=Y...
+through() {
+    local ranks=$1 bytes=$2 communicators=$3
+    shift 3
+    timeout 60 env "$@" "$run" -n "$ranks" --nodes "$ranks" -- "$here/actor" alltoalls "$bytes" "$communicators" >"$tmp/out" 2>"$tmp/err" ||
+        fail "$* $EFA_WORST, $ranks ranks, $bytes bytes for each, $communicators communicators: $(grep -v 'efa provider:' "$tmp/err" | head -n 3)"
+}
+
+for EFA_WORST in none all; do
+    export EFA_WORST
+    through 6 1000000 1 EFA_RECEIVES=16
+done
+finish
