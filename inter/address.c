@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 5
+#define ADDRESS_VERSION 6
 
 struct address_blob {
     uint32_t magic;
@@ -222,10 +222,10 @@ static int is_of_this_host(const struct hx_rail *rail, const struct rail_blob *p
  * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
 static void keep_moving(const struct hx_path *path, const struct rail_blob *peer)
 {
-    const uint64_t none = 0;
+    const struct hx_credit none = {0, 0};
 
     if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
-        fi_tinject(path->rail->ep, &none, sizeof(none), path->addr, HX_CREDIT_MATCH << HX_CHUNK_BITS);
+        fi_tinject(path->rail->ep, &none, sizeof(none), path->addr, HX_CREDIT_TAG);
 }
 
 /* ---- connecting */

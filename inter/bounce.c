@@ -197,6 +197,32 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     return chunk;
 }
 
+ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const void *data, size_t bytes, uint64_t tag)
+{
+    struct hx_path *path = &edge->paths[0];
+    struct hx_chunk *chunk;
+    ssize_t rc;
+
+    if (path->rail->sends_in_flight >= net->send_limit || (chunk = hx_control_alloc(net, kind, edge, path)) == NULL)
+        return -FI_EAGAIN;
+    chunk->bytes = bytes;
+    chunk->slot = hx_slot_alloc(net, path->rail, bytes);
+    if (chunk->slot == NULL) {
+        hx_chunk_release(net, chunk);
+        return -FI_EAGAIN;
+    }
+    memcpy(chunk->slot->base, data, bytes);
+    rc = fi_tsend(path->rail->ep, chunk->slot->base, bytes, hx_descriptor(chunk->slot->registration), path->addr, tag, &chunk->context);
+    if (rc != 0) {
+        hx_slot_release(path->rail, chunk->slot, bytes);
+        hx_chunk_release(net, chunk);
+        return rc;
+    }
+    path->rail->sends_in_flight++;
+    path->rail->unread = 1;
+    return 0;
+}
+
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
 {
     chunk->kind = HX_CHUNK_FREE;

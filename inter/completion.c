@@ -114,12 +114,13 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     case HX_CHUNK_RECV: recv_done(net, chunk, entry->len); break;
     case HX_CHUNK_LISTEN: hx_invite_arrived(net, chunk); break;
     case HX_CHUNK_INVITE:
+    case HX_CHUNK_TELL:
         chunk->path->rail->sends_in_flight--;
         chunk_end(net, chunk, &bytes);
         break;
     case HX_CHUNK_CREDIT:
         hx_chunk_release(net, chunk);
-        hx_credit_arrived(net, chunk->edge, chunk->flow);
+        hx_credit_arrived(net, chunk->edge);
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
@@ -195,19 +196,18 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_rail *rail = chunk->path->rail;
-    struct hx_flow *flow = chunk->flow;
     enum hx_chunk_kind kind = chunk->kind;
     struct hx_net_op *op;
     size_t bytes;
 
-    if (kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE)
+    if (kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE || kind == HX_CHUNK_TELL)
         rail->sends_in_flight--;
     if (kind == HX_CHUNK_RECV) {
         net->recvs_in_flight--;
         edge->recvs_in_flight--;
     }
     if (kind == HX_CHUNK_CREDIT)
-        flow->listening = 0;
+        edge->credit_listening = 0;
     if (kind == HX_CHUNK_LISTEN)
         edge->invite_listening = 0;
     op = chunk_end(net, chunk, &bytes);      /* first: hx_message_fail cancels what is still in flight */
@@ -217,8 +217,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_message_advance(net, op, bytes);
     if ((kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge))
         hx_writes_fail(net, edge, failure_tell(net, edge, rail, kind == HX_CHUNK_INVITE, error));
-    if (kind == HX_CHUNK_CREDIT && flow->large.head != NULL) /* which would wait for it for ever */
-        hx_flow_fail(net, flow, failure_tell(net, edge, rail, 0, error));
+    if (kind == HX_CHUNK_CREDIT && hx_flows_wait(edge)) /* which would be for ever */
+        hx_flows_fail(net, edge, failure_tell(net, edge, rail, 0, error));
 }
 
 /* Returns whether it was news: that there are no early messages is not. */

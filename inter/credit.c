@@ -2,8 +2,8 @@
 /*
  * Credits: how far a sender of long messages may run ahead of its receiver, in each flow, so that what nobody receives
  * yet in one holds up no other. Both ends count the flow's large chunks from the start; the receiver tells its count
- * when half a grant has gone by since it last did. Counts are sums, so the largest one heard is the truth, in whatever
- * order they come.
+ * when half a grant has gone by since it last did. Counts are sums, so the largest one heard of a flow is the truth, in
+ * whatever order they come. They name their flow: one receive for all of an edge's is posted, however many there are.
  */
 #include "fabric.h"
 #include <stdlib.h>
@@ -26,10 +26,22 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match)
     return edge->flows = flow;
 }
 
-void hx_flow_fail(struct hx_net *net, struct hx_flow *flow, hx_status_t status)
+int hx_flows_wait(const struct hx_edge *edge)
 {
-    while (flow->large.head != NULL)
-        hx_message_fail(net, flow->large.head, status);
+    const struct hx_flow *flow = edge->flows;
+
+    while (flow != NULL && flow->large.head == NULL)
+        flow = flow->next;
+    return flow != NULL;
+}
+
+void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
+{
+    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+        next = flow->next; /* failing moves it to the front of the list */
+        while (flow->large.head != NULL)
+            hx_message_fail(net, flow->large.head, status);
+    }
 }
 
 void hx_flows_close(struct hx_edge *edge)
@@ -40,47 +52,59 @@ void hx_flows_close(struct hx_edge *edge)
     }
 }
 
-static int listen_post(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+/* ---- the sender */
+
+static int listen_post(struct hx_net *net, struct hx_edge *edge)
 {
     struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
-    ssize_t rc;
+    struct hx_chunk *chunk =
+        hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
 
     if (chunk == NULL)
         return -FI_EAGAIN;
-    chunk->flow = flow;
-    rc = fi_trecv(path->rail->ep, flow->credit_slot->base, sizeof(uint64_t),
-                  hx_descriptor(flow->credit_slot->registration), path->addr, hx_credit_tag(flow), 0, &chunk->context);
-    if (rc != 0) {
+    if (fi_trecv(path->rail->ep, edge->credit_slot->base, sizeof(struct hx_credit),
+                 hx_descriptor(edge->credit_slot->registration), path->addr, HX_CREDIT_TAG, 0, &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
         hx_path_refuse(path, HX_POST_RECV);
         return -FI_EAGAIN;
     }
+    path->rail->unread = 1;
+    edge->credit_listening = 1;
     return 0;
 }
 
-int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
 {
-    if (flow->listening)
+    if (edge->credit_listening)
         return 0;
-    if (flow->credit_slot == NULL) {
-        flow->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(uint64_t));
-        if (flow->credit_slot == NULL)
-            return -FI_EAGAIN;
-    }
-    flow->listening = listen_post(net, edge, flow) == 0;
-    return flow->listening ? 0 : -FI_EAGAIN;
+    if (edge->credit_slot == NULL)
+        edge->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
+    return edge->credit_slot != NULL ? listen_post(net, edge) : -FI_EAGAIN;
 }
 
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge)
 {
-    uint64_t sum = *(const volatile uint64_t *)flow->credit_slot->base;
+    struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_slot->base;
+    struct hx_flow *flow = edge->flows;
 
-    if (sum > flow->acknowledged)
-        flow->acknowledged = sum;
-    flow->listening = 0;
-    if (hx_credit_listen(net, edge, flow) != 0 || flow->large.head != NULL)
+    while (flow != NULL && flow->number != credit.flow)
+        flow = flow->next;
+    if (flow != NULL && credit.sum > flow->acknowledged)
+        flow->acknowledged = credit.sum;
+    edge->credit_listening = 0;
+    if (hx_credit_listen(net, edge) != 0 || (flow != NULL && flow->large.head != NULL))
         hx_edge_activate(net, edge);
+}
+
+/* ---- the receiver */
+
+static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, const struct hx_credit *credit)
+{
+    const struct hx_path *path = &edge->paths[0];
+
+    if (sizeof(*credit) <= net->inject_bytes)
+        return fi_tinject(path->rail->ep, credit, sizeof(*credit), path->addr, HX_CREDIT_TAG);
+    return hx_control_send(net, HX_CHUNK_TELL, edge, credit, sizeof(*credit), HX_CREDIT_TAG);
 }
 
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
@@ -90,7 +114,7 @@ int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flo
 
     if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    rc = fi_tinject(path->rail->ep, &flow->received, sizeof(flow->received), path->addr, hx_credit_tag(flow));
+    rc = credit_send(net, edge, &(struct hx_credit){flow->number, flow->received});
     if (hx_is_refusal(rc)) {
         hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;

@@ -31,20 +31,11 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
         hx_chunk_release(net, chunk);
 }
 
-static int sends_wait(const struct hx_edge *edge)
-{
-    const struct hx_flow *flow = edge->flows;
-
-    while (flow != NULL && flow->large.head == NULL)
-        flow = flow->next;
-    return flow != NULL || edge->writes.head != NULL;
-}
-
 void hx_early_seek(struct hx_net *net)
 {
     for (int i = 0; net->seeks_early && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (edge == NULL || (edge->recvs_in_flight == 0 && !sends_wait(edge)))
+        if (edge == NULL || (edge->recvs_in_flight == 0 && edge->writes.head == NULL && !hx_flows_wait(edge)))
             continue;
         for (int k = 0; k < edge->npaths; k++)
             if (!edge->paths[k].peeking)

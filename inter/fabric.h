@@ -8,10 +8,10 @@
  *     `--has-->  rails, one per interface in use, each with an endpoint  <--over-- path
  *
  * A tag is match << 6 | chunk number modulo 64, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
- * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the sum of chunks of a
- * flow that it has received, under a tag of the flow's own, whenever half a grant has gone by; being a sum, it may be
- * lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is missing, so
- * that no two under way have the same number modulo 64.
+ * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the flow and the sum of
+ * its chunks that it has received, under one tag for all flows of an edge, whenever half a grant has gone by; being a
+ * sum, it may be lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is
+ * missing, so that no two under way have the same number modulo 64.
  *
  * Where devices write into each other's memory by themselves, long messages go that way instead: write.c.
  */
@@ -32,6 +32,7 @@
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
 #define HX_IN_FLOW_BITS (HX_MATCH_BITS - HX_FLOW_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
+#define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)       /* the next ones are those of invitations and words */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
 #define HX_RECV_LIMIT 4096  /* ceiling on chunk receives posted at a time: what the completion queue of each rail holds of them */
@@ -71,7 +72,8 @@ enum hx_chunk_kind {
     HX_CHUNK_WINDOW, /* a receive that the peer writes: it is invited to, nothing is posted */
     HX_CHUNK_INVITE, /* that invitation */
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
-    HX_CHUNK_CREDIT,
+    HX_CHUNK_CREDIT, /* a receive of the peer's next credit */
+    HX_CHUNK_TELL,   /* one that is sent, where it cannot be injected */
     HX_CHUNK_PEEK,
     HX_CHUNK_EARLY,
     HX_CHUNK_WORD, /* one that is sent */
@@ -85,7 +87,6 @@ struct hx_chunk {
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
     struct hx_path *path;   /* of the edge */
-    struct hx_flow *flow;   /* CREDIT: of which */
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
     const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
@@ -138,8 +139,10 @@ struct hx_flow { /* long messages of one communicator's calls, or of some of the
     struct hx_op_queue large;    /* sends not yet wholly posted, the first under way */
     uint64_t sent, acknowledged; /* chunks sent, and told by the peer to have been received */
     uint64_t received, told;     /* chunks received, and told to the peer */
-    struct hx_slot *credit_slot; /* where the peer's sum arrives; NULL until the first send */
-    int listening;               /* a receive is posted on it */
+};
+
+struct hx_credit { /* as it is sent */
+    uint64_t flow, sum; /* sum: of the flow's chunks received */
 };
 
 struct hx_edge {
@@ -149,6 +152,8 @@ struct hx_edge {
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
+    struct hx_slot *credit_slot; /* where the peer's next credit arrives; NULL until the first long send */
+    int credit_listening;        /* a receive is posted on it */
     size_t write_bytes;          /* messages of as many and more are written; 0: none */
     struct hx_op_queue writes;   /* sends of which not all is written */
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
@@ -266,6 +271,8 @@ void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request of no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
+/* One that sends a copy of data. 0, or what libfabric says. */
+ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const void *data, size_t bytes, uint64_t tag);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
@@ -350,16 +357,13 @@ void hx_late_close(struct hx_net *net);
 
 /* credit.c */
 struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /* of a match id; NULL: no memory */
-int hx_credit_listen(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* before a large send: 0, or -FI_EAGAIN */
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow);
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge);               /* before a large send: 0, or -FI_EAGAIN */
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
-void hx_flow_fail(struct hx_net *net, struct hx_flow *flow, hx_status_t status); /* what waits for a credit */
+int hx_flows_wait(const struct hx_edge *edge); /* does anything wait for a credit? */
+void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status); /* all that does */
 void hx_flows_close(struct hx_edge *edge);
 
-static inline uint64_t hx_credit_tag(const struct hx_flow *flow)
-{
-    return ((uint64_t)flow->number << HX_IN_FLOW_BITS | HX_CREDIT_MATCH) << HX_CHUNK_BITS;
-}
 static inline int hx_match_is_credit(uint64_t match)
 {
     return (match & HX_CREDIT_MATCH) == HX_CREDIT_MATCH;

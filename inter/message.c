@@ -251,7 +251,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         if (flow != NULL) {
             if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
                 return WAIT_CREDIT;
-            if (hx_credit_listen(net, edge, flow) != 0)
+            if (hx_credit_listen(net, edge) != 0)
                 return -FI_EAGAIN;
         }
         rc = bytes <= net->inject_bytes ? chunk_inject(net, path, op, bytes) : chunk_send(net, edge, path, op, bytes);
@@ -383,12 +383,11 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
     struct hx_net_op *op;
     int refused = 0;
 
-    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next) {
-        if (flow->credit_slot != NULL)
-            refused |= hx_credit_listen(net, edge, flow) != 0;
+    if (edge->credit_slot != NULL)
+        refused |= hx_credit_listen(net, edge) != 0;
+    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
         if (hx_credit_is_due(edge, flow))
             refused |= hx_credit_tell(net, edge, flow) != 0;
-    }
     refused |= hx_writes_continue(net, edge) != 0;
     refused |= hx_words_continue(net, edge) != 0;
     while ((op = edge->recvs.head) != NULL) {

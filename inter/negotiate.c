@@ -138,8 +138,6 @@ const char *hx_offer_defect(const struct fi_info *info)
         return "no interface has an address";
     if (tag_bits(info->ep_attr->mem_tag_format) < HX_TAG_BITS)
         return "fewer than 48 tag bits";
-    if (info->tx_attr->inject_size < sizeof(uint64_t))
-        return "cannot inject 8 bytes";
     if (info->ep_attr->max_msg_size < HX_EAGER_BYTES)
         return "messages shorter than 8 KiB only";
     return NULL;

@@ -6,7 +6,7 @@
  */
 #include "fabric.h"
 
-#define WORD_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS | 2) /* 0 is a credit's, 1 an invitation's */
+#define WORD_TAG (HX_CREDIT_TAG | 2) /* 0 is a credit's, 1 an invitation's */
 
 #define WORDS_MAX 4 /* on their way to one peer: one that does not answer must not be flooded */
 
@@ -53,30 +53,17 @@ void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
 static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
 {
     struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = NULL;
-    ssize_t rc = -FI_EAGAIN;
+    ssize_t rc;
 
-    if (!hx_path_is_refused(path, HX_POST_SEND) && path->rail->sends_in_flight < net->send_limit)
-        chunk = hx_control_alloc(net, HX_CHUNK_WORD, edge, path);
-    if (chunk == NULL)
+    if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    chunk->bytes = sizeof(struct word);
-    if ((chunk->slot = hx_slot_alloc(net, path->rail, chunk->bytes)) != NULL) {
-        *(struct word *)chunk->slot->base = (struct word){net->rank, dead};
-        rc = fi_tsend(path->rail->ep, chunk->slot->base, chunk->bytes, hx_descriptor(chunk->slot->registration), path->addr,
-                      WORD_TAG, &chunk->context);
-        if (rc == 0) {
-            path->rail->sends_in_flight++;
-            path->rail->unread = 1;
-            edge->words++;
-            return 0;
-        }
-        hx_slot_release(path->rail, chunk->slot, chunk->bytes);
-        if (hx_is_refusal(rc))
-            hx_path_refuse(path, HX_POST_SEND);
+    rc = hx_control_send(net, HX_CHUNK_WORD, edge, &(struct word){net->rank, dead}, sizeof(struct word), WORD_TAG);
+    if (hx_is_refusal(rc)) {
+        hx_path_refuse(path, HX_POST_SEND);
+        return -FI_EAGAIN;
     }
-    hx_chunk_release(net, chunk);
-    return hx_is_refusal(rc) ? -FI_EAGAIN : 0; /* a broken edge shows in its messages */
+    edge->words += rc == 0; /* a broken edge shows in its messages */
+    return 0;
 }
 
 void hx_word_tell(struct hx_net *net, int peer, int dead)

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INVITE_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS | 1) /* 0 is a credit's */
+#define INVITE_TAG (HX_CREDIT_TAG | 1) /* 0 is a credit's */
 
 struct invite { /* as it is sent */
     uint64_t match, total_bytes, chunk; /* chunk: which of the message */
@@ -79,35 +79,14 @@ int hx_writes_are_native(const struct hx_rail *rail)
 
 ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
 {
-    struct hx_path *path = &edge->paths[0];
     const struct hx_registration *to = chunk->registration;
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
-    struct hx_chunk *request;
-    struct invite *invite;
-    ssize_t rc;
+    struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
+                            .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
+                            .number = chunk->number};
 
-    if (path->rail->sends_in_flight >= net->send_limit || (request = hx_control_alloc(net, HX_CHUNK_INVITE, edge, path)) == NULL)
-        return -FI_EAGAIN;
-    request->slot = hx_slot_alloc(net, path->rail, sizeof(*invite));
-    if (request->slot == NULL) {
-        hx_chunk_release(net, request);
-        return -FI_EAGAIN;
-    }
-    invite = request->slot->base;
-    *invite = (struct invite){.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
-                              .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
-                              .number = chunk->number};
-    invite->address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    request->bytes = sizeof(*invite);
-    rc = fi_tsend(path->rail->ep, invite, sizeof(*invite), hx_descriptor(request->slot->registration), path->addr,
-                  INVITE_TAG, &request->context);
-    if (rc != 0) {
-        hx_slot_release(path->rail, request->slot, sizeof(*invite));
-        hx_chunk_release(net, request);
-        return rc;
-    }
-    path->rail->sends_in_flight++;
-    return 0;
+    invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
+    return hx_control_send(net, HX_CHUNK_INVITE, edge, &invite, sizeof(invite), INVITE_TAG);
 }
 
 /* ---- the sender */

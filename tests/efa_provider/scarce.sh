@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A device of which there is little: receives, memory that may be locked. Long messages both ways between all ranks still get through,
-# since what waits for a peer leaves room for what the peer waits for.
+# A device that has little of something: receives, what it injects, memory that may be locked. Long messages both ways between all
+# ranks still get through, since what waits for a peer leaves room for what the peer waits for.
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}"
 export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa HX_ALLTOALL=mesh HX_TIMEOUT=20
@@ -17,5 +17,7 @@ through() {
 for EFA_WORST in none all; do
     export EFA_WORST
     through 6 1000000 1 EFA_RECEIVES=16
+    through 2 300000 30 EFA_RECEIVES=24 # one for each peer listens for credits, not one for each communicator
+    through 2 1000000 1 EFA_INJECT=0    # then credits are sent
 done
 finish
