@@ -6,7 +6,9 @@
  */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
 #include "runtime/memcpy.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,18 +31,22 @@ struct hx_chunk_block {
     struct hx_chunk chunks[CHUNKS_PER_BLOCK];
 };
 
-static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
+static void memlock_text(char *text, size_t capacity)
 {
-    const char *provider = rail->info->fabric_attr->prov_name;
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-        hx_fail(HX_ERR_NOMEM,
-                "registering %zu bytes with %s: %s; locked memory is limited to %llu KiB: set ulimit -l unlimited",
-                bytes, provider, fi_strerror(-rc), (unsigned long long)limit.rlim_cur >> 10);
+        snprintf(text, capacity, "locked memory is limited to %llu KiB: set ulimit -l unlimited", (unsigned long long)limit.rlim_cur >> 10);
     else
-        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s (ulimit -l is unlimited)", bytes, provider,
-                fi_strerror(-rc));
+        snprintf(text, capacity, "ulimit -l is unlimited");
+}
+
+static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
+{
+    char limit[96];
+
+    memlock_text(limit, sizeof(limit));
+    hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; %s", bytes, rail->info->fabric_attr->prov_name, fi_strerror(-rc), limit);
 }
 
 int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out)
@@ -89,11 +95,13 @@ static void *block_map(size_t bytes)
     return base;
 }
 
+/* 0, or what libfabric says. */
 static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int registered)
 {
     size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES;
     size_t count = bytes / pool->slot_bytes;
     struct hx_slot_block *block;
+    int rc;
 
     if (pool->slot_bytes < 4096) { /* control: a page or two */
         bytes = 8192;
@@ -102,14 +110,15 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
     bytes = (bytes + 4095) & ~(size_t)4095;
     block = calloc(1, sizeof(*block) + count * sizeof(block->slots[0]));
     if (block == NULL)
-        return -1;
+        return -FI_ENOMEM;
     block->bytes = bytes;
     block->base = block_map(bytes);
-    if (block->base == NULL || (registered && block_register(rail, block, pool->blocks == NULL) != 0)) {
+    rc = block->base == NULL ? -FI_ENOMEM : registered ? block_register(rail, block, pool->blocks == NULL) : 0;
+    if (rc != 0) {
         if (block->base != NULL)
             munmap(block->base, bytes);
         free(block);
-        return -1;
+        return rc;
     }
     for (size_t i = count; i-- > 0;) {
         block->slots[i].base = (uint8_t *)block->base + i * pool->slot_bytes;
@@ -119,6 +128,8 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
     }
     block->next = pool->blocks;
     pool->blocks = block;
+    pool->block_slots = count;
+    pool->slots += count;
     return 0;
 }
 
@@ -140,15 +151,62 @@ static struct hx_slot_pool *pool_for(struct hx_rail *rail, size_t bytes)
     return pool;
 }
 
+static int is_first_full(const struct hx_net *net)
+{
+    for (int i = 0; i < net->nrails * HX_SLOT_KINDS; i++)
+        if (net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS].is_full)
+            return 0;
+    return 1;
+}
+
+/* Once a pool could not grow it stays as it is: to try for each message would cost more than it might gain. */
+static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, struct hx_slot_pool *pool)
+{
+    int rc = pool->is_full ? -FI_ENOMEM : pool_grow(rail, pool, net->register_local);
+    char limit[96];
+
+    if (rc == 0 || pool->is_full || pool->slots == 0)
+        return rc;
+    if (is_first_full(net)) {
+        memlock_text(limit, sizeof(limit));
+        hx_warn("%s registers no more bounce buffers (%s): long messages wait for each other; %s", rail->info->fabric_attr->prov_name,
+                fi_strerror(-rc), limit);
+    }
+    pool->is_full = 1;
+    return rc;
+}
+
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
 {
     struct hx_slot_pool *pool = pool_for(rail, bytes);
     struct hx_slot *slot;
 
-    if (pool->free == NULL && pool_grow(rail, pool, net->register_local) != 0)
+    if (pool->free == NULL && pool_grow_or_stay(net, rail, pool) != 0)
         return NULL;
     slot = pool->free;
     pool->free = slot->next;
+    return slot;
+}
+
+/* Receives that hold all slots would end by the peers' sends only, and these, by the same, have no slot. So some are left to sends as
+ * long as the pool grows, since it is seen to be full too late; and then half. */
+static size_t receives_max(const struct hx_slot_pool *pool)
+{
+    return pool->is_full ? pool->slots / 2 : pool->slots - pool->block_slots / 2;
+}
+
+struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
+{
+    struct hx_slot_pool *pool = pool_for(rail, bytes);
+    struct hx_slot *slot;
+
+    if (pool->receives >= receives_max(pool) && pool_grow_or_stay(net, rail, pool) != 0)
+        return NULL;
+    slot = hx_slot_alloc(net, rail, bytes);
+    if (slot != NULL) {
+        slot->receives = 1;
+        pool->receives++;
+    }
     return slot;
 }
 
@@ -156,6 +214,8 @@ void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
 {
     struct hx_slot_pool *pool = pool_for(rail, bytes);
 
+    pool->receives -= (size_t)slot->receives;
+    slot->receives = 0;
     slot->next = pool->free;
     pool->free = slot;
 }

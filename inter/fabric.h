@@ -52,12 +52,15 @@ struct hx_slot {
     void *base;
     const struct hx_registration *registration;
     struct hx_slot *next;
+    int receives; /* 1: counted in its pool's, else 0 */
 };
 
 struct hx_slot_block;
 
 struct hx_slot_pool {
-    size_t slot_bytes;
+    size_t slot_bytes, block_slots;
+    size_t slots, receives; /* all; those of receives that are posted */
+    int is_full;            /* it could not grow */
     struct hx_slot *free;
     struct hx_slot_block *blocks;
 };
@@ -267,6 +270,7 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
  * -1 after hx_fail. */
 int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
+struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request of no message. */

@@ -153,7 +153,8 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
     chunk->slot = NULL;
     chunk->registration = NULL;
     if (bounces(net, path->rail, op, *buffer, bytes, &chunk->registration)) {
-        chunk->slot = hx_slot_alloc(net, path->rail, bytes);
+        chunk->slot =
+            op->direction == HX_NET_RECV ? hx_slot_alloc_receive(net, path->rail, bytes) : hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;

@@ -19,5 +19,8 @@ for EFA_WORST in none all; do
     through 6 1000000 1 EFA_RECEIVES=16
     through 2 300000 30 EFA_RECEIVES=24 # one for each peer listens for credits, not one for each communicator
     through 2 1000000 1 EFA_INJECT=0    # then credits are sent
+    through 6 3000000 1 EFA_MEMLOCK=4200 # beside what a rank starts with
+    grep -c "warn: efa registers no more bounce buffers .*ulimit -l" "$tmp/err" >"$tmp/out"
+    [ "$(cat "$tmp/out")" -ge 1 ] && [ "$(cat "$tmp/out")" -le 6 ] || fail "EFA_MEMLOCK $EFA_WORST: told $(cat "$tmp/out") times"
 done
 finish
