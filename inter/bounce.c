@@ -254,6 +254,7 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     chunk->path = path;
     chunk->op = NULL;
     chunk->slot = NULL;
+    chunk->registration = NULL;
     return chunk;
 }
 

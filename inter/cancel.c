@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking messages back: afterwards the provider never touches their memory again. Where it does not let go of them, the
- * endpoints are closed. */
+/* Taking messages back: afterwards the provider never touches their memory again. Receives can be, and what is sent from a bounce buffer
+ * is left to end by itself; what is sent from the caller's memory a provider hardly ever gives back: then the endpoints are closed. */
 #include "fabric.h"
 #include "runtime/error.h"
 #include <time.h>
@@ -68,6 +68,41 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         if (op->done == 0 && seconds_now() > give_up) {
             hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_net_break(net, HX_ERR_TRANSPORT);
+        }
+    }
+}
+
+struct users {
+    const struct hx_registration *first, *end;
+    int count;
+};
+
+static void user_count(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    struct users *users = arg;
+
+    (void)net;
+    users->count += chunk->registration >= users->first && chunk->registration < users->end;
+}
+
+static int users_of(struct hx_net *net, const struct hx_registration *first, size_t n)
+{
+    struct users users = {first, first + n, 0};
+
+    hx_chunks_visit(net, user_count, &users);
+    return users.count;
+}
+
+void hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n)
+{
+    double give_up = seconds_now() + CANCEL_SECONDS;
+
+    while (!net->broken && users_of(net, first, n) > 0) {
+        hx_progress(net);
+        if (seconds_now() > give_up) {
+            hx_fail(HX_ERR_TRANSPORT, "%s still uses memory that rank %d frees: endpoint closed", net->info->fabric_attr->prov_name,
+                    net->rank);
             hx_net_break(net, HX_ERR_TRANSPORT);
         }
     }

@@ -29,7 +29,8 @@ static void send_done(struct hx_net *net, struct hx_chunk *chunk)
     struct hx_net_op *op = chunk_end(net, chunk, &bytes);
 
     rail->sends_in_flight--;
-    hx_message_advance(net, op, bytes);
+    if (op != NULL) /* else it was cancelled */
+        hx_message_advance(net, op, bytes);
 }
 
 /* Returns how many more chunks of the message are there without a gap. A window holds at most 64. */

@@ -295,12 +295,17 @@ void hx_regions_close(struct hx_net *net);
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
 
+/* Does nobody read or write the memory registered so, once its call has failed and until it is removed? */
+int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration);
+
 /* message.c */
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
+/* Have what is under way end that still uses one of n registrations; close the endpoints if it does not. */
+void hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */

@@ -79,15 +79,23 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
     }
 }
 
+/* May it end when it likes? Devices take back no sends and no writes. From a bounce buffer one may go on to a peer that comes late, which
+ * gets what was sent, and a peer may still write to one, where nobody looks; so it is with memory that a failed call leaves alone. */
+static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
+{
+    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
+           (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
+}
+
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
     if (chunk->op != op)
         return;
-    if (chunk->kind != HX_CHUNK_WINDOW) {
-        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
-    } else if (chunk->slot != NULL) { /* the peer may yet write into it: nobody will look there */
+    if (may_be_left(net, chunk)) {
         chunk->op = NULL;
         hx_message_advance(net, op, chunk->bytes);
+    } else if (chunk->kind != HX_CHUNK_WINDOW) {
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     } else {
         if (!net->breaking)
             hx_warn("rank %d may write into memory that rank %d takes back: the endpoint is closed", chunk->edge->peer, net->rank);

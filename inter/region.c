@@ -70,6 +70,7 @@ void hx_region_remove(struct hx_net *net, const void *base)
         if (region->base != base)
             continue;
         *at = region->next;
+        hx_registrations_leave(net, region->registrations, (size_t)net->nrails * region->nblocks);
         region_close(net, region);
         return;
     }
@@ -113,6 +114,18 @@ static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
         return region;
     }
     return NULL;
+}
+
+/* What is not shared is the work memory of calls of one communicator: when one fails there are no more. What is shared may be what
+ * hx_alloc gave, where the program writes as soon as its call has returned. */
+int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration)
+{
+    const struct hx_region *region = net->regions;
+
+    while (region != NULL && (registration < region->registrations ||
+                              registration >= region->registrations + (size_t)net->nrails * region->nblocks))
+        region = region->next;
+    return region != NULL && !region->shared;
 }
 
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes)

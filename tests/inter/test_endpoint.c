@@ -269,7 +269,8 @@ static void case_cancel(struct world *w)
     }
 }
 
-/* The same with memory that the peer has been invited to write to: the endpoint is closed before the caller has it back. */
+/* The same with memory of the program's that the peer has been invited to write to: the endpoint is closed before the caller has it
+ * back. */
 static void case_cancel_region(struct world *w)
 {
     enum { BYTES = 65536 };
@@ -277,7 +278,7 @@ static void case_cancel_region(struct world *w)
     uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct hx_segment part = {memory, BYTES};
 
-    ops->memory_add(w->net, memory, BYTES, 0);
+    ops->memory_add(w->net, memory, BYTES, 1);
     if (w->net->write_bytes == 0)
         return;
     memset(memory, w->me ? 0x77 : 0x11, BYTES);
@@ -301,11 +302,13 @@ static void case_cancel_region(struct world *w)
         ops->cancel(w->net, &op);
 }
 
-/* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but soon. */
+/* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but soon. From bounce buffers it is at once,
+ * and others go on. */
 static void case_cancel_send(struct world *w)
 {
     size_t bytes = 30 * MB;
-    struct hx_segment part = {fill(bytes, 1), bytes};
+    uint8_t byte = (uint8_t)w->me;
+    struct hx_segment part = {fill(bytes, 1), bytes}, small = {&byte, 1};
     struct hx_net_op op;
 
     if (w->me == 0) {
@@ -317,10 +320,58 @@ static void case_cancel_send(struct world *w)
         begin = now();
         ops->cancel(w->net, &op);
         check(op.done < 0 && now() - begin < 3);
+        check(!w->net->register_local || !w->net->broken);
     }
     atomic_fetch_add(&w->meet->arrived, 1);
     while (atomic_load(&w->meet->arrived) < 4)
         usleep(1000);
+    if (w->net->register_local)
+        check(finish(w, post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 2, &small, 1)) == 1 && byte == 0);
+}
+
+/* A short send that is under way is cancelled and its memory written to: what comes is what was sent. */
+static void case_cancel_bounced(struct world *w)
+{
+    enum { BYTES = 5000 };
+    uint8_t *buffer = fill(BYTES, 1);
+    struct hx_segment part = {buffer, BYTES};
+    struct hx_net_op op;
+
+    if (!w->net->register_local || w->net->write_bytes > 0)
+        return;
+    if (w->me == 0) {
+        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        while (op.posted_bytes < BYTES)
+            turn(w);
+        ops->cancel(w->net, &op);
+        check(op.done != 0);
+        memset(buffer, 0, BYTES);
+    } else {
+        memset(buffer, 0, BYTES);
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, 1, &part, 1)) == 1 && holds(buffer, BYTES, 1));
+    }
+}
+
+/* Work memory of a call that has failed: what is sent from it goes on, but not once the memory is removed. */
+static void case_cancel_work(struct world *w)
+{
+    enum { BYTES = 65536 };
+    uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct hx_segment part = {memory, BYTES};
+    struct hx_net_op op;
+
+    if (!w->net->register_local || w->net->write_bytes > 0)
+        return;
+    if (w->me == 0) {
+        ops->memory_add(w->net, memory, BYTES, 0);
+        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        while (op.posted_bytes < BYTES)
+            turn(w);
+        ops->cancel(w->net, &op);
+        check(op.done != 0 && !w->net->broken);
+        ops->memory_remove(w->net, memory);
+    }
+    meet(w, &w->meet->arrived, 2);
 }
 
 /* Who writes finds out that the other expects another length; that one waits, until its receive is cancelled. */
@@ -474,6 +525,8 @@ EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_region, 2)
 EVERYWHERE(cancel_send, 2)
+EVERYWHERE(cancel_bounced, 2)
+EVERYWHERE(cancel_work, 2)
 EVERYWHERE(mismatch, 2)
 EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
@@ -507,7 +560,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_reverse),     cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_early_short),
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_slow_receiver),
-        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send), cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
+        cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_work), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
     };
 
