@@ -313,15 +313,16 @@ hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request
                          : call->spreads                      ? hx_spread_check(call)
                                                               : HX_SUCCESS;
 
+    if (request)
+        *request = NULL;
     if (status != HX_SUCCESS)
         return status;
     if (mode == HX_BLOCKING)
         return HX_TRACING ? call_traced(call) : call_block(call);
-    if (!request)
-        return hx_fail(HX_ERR_ARG, "%s: request is NULL", call->name);
-    *request = NULL;
     if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
+    if (!request)
+        return hx_comm_fail(call->comm, hx_fail(HX_ERR_ARG, "%s: request is NULL", call->name));
     return hx_request_new(call, mode == HX_PERSISTENT, request);
 }
 

@@ -201,11 +201,12 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
 {
     hx_status_t status;
 
-    if (!out)
-        return hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL");
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
         return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL"));
     if (color < 0 && color != HX_UNDEFINED)
         return hx_comm_fail(comm,
                             hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED",
@@ -222,11 +223,12 @@ static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
 {
     hx_status_t status;
 
-    if (!out)
-        return hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL");
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
         return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
     return comm_split("hx_comm_dup", comm, 0, comm->rank, out);
 }
 
@@ -322,11 +324,12 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     hx_status_t status;
     int *members;
 
-    if (!out)
-        return hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL");
-    *out = NULL;
+    if (out)
+        *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
         return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL"));
     if (!ranks || n < 1 || n > comm->size)
         return hx_comm_fail(comm,
                             !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")

@@ -135,11 +135,12 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
 {
     hx_status_t status;
 
-    if (!memory)
-        return hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL");
-    *memory = NULL;
+    if (memory)
+        *memory = NULL;
     if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS)
         return status;
+    if (!memory)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL"));
     if (bytes > PTRDIFF_MAX / 2)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
     status = all_have(comm, bytes ? window_open(comm->world, bytes, memory) : HX_SUCCESS);

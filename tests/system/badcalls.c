@@ -306,7 +306,10 @@ static void wrong_communicators(void)
     hx_comm_t *comm = NULL;
 
     EXPECT(hx_comm_split(NULL, 0, 0, &comm), HX_ERR_ARG, NULL, "hx_comm_split: the communicator is NULL");
-    EXPECT(hx_comm_split(world, 0, 0, NULL), HX_ERR_ARG, NULL, "hx_comm_split: out is NULL");
+    EXPECT(hx_comm_split(world, 0, 0, NULL), HX_ERR_ARG, world, "hx_comm_split: out is NULL");
+    EXPECT(hx_comm_dup(world, NULL), HX_ERR_ARG, world, "hx_comm_dup: out is NULL");
+    EXPECT(hx_comm_group(world, &me, 1, NULL), HX_ERR_ARG, world, "hx_comm_group: out is NULL");
+    EXPECT(hx_alloc(world, 1, NULL), HX_ERR_ARG, world, "hx_alloc: memory is NULL");
     EXPECT(hx_comm_split(world, -5, 0, &comm), HX_ERR_ARG, world, "color -5 is none; choose 0 or more, or HX_UNDEFINED");
     EXPECT(hx_comm_dup(NULL, &comm), HX_ERR_ARG, NULL, "hx_comm_dup: the communicator is NULL");
     EXPECT(hx_comm_group(world, NULL, 1, &comm), HX_ERR_ARG, world, "ranks is NULL");
@@ -328,6 +331,7 @@ static void wrong_communicators(void)
 static void wrong_requests(void)
 {
     hx_request_t *request = (hx_request_t *)&failures, *none = NULL;
+    const size_t ones[4] = {1, 1, 1, 1};
     int in = 1, out = 0, done;
     hx_comm_t *comm;
 
@@ -338,8 +342,14 @@ static void wrong_requests(void)
     EXPECT(hx_waitall(-1, &request), HX_ERR_ARG, NULL, "hx_waitall: -1 requests; choose 0 or more");
     EXPECT(hx_waitall(1, NULL), HX_ERR_ARG, NULL, "the list is NULL");
     EXPECT(hx_waitall(1, &none), HX_SUCCESS, NULL, "");
-    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, NULL), HX_ERR_ARG, NULL, "hx_iallreduce: request is NULL");
+    EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, NULL), HX_ERR_ARG, world, "hx_iallreduce: request is NULL");
     EXPECT(hx_iallreduce(&in, NULL, 1, HX_INT32, HX_SUM, world, &request), HX_ERR_ARG, world, "hx_iallreduce: out is NULL");
+    failures += request != NULL;
+    request = (hx_request_t *)&failures;
+    EXPECT(hx_ialltoallv(&in, NULL, NULL, &out, NULL, NULL, HX_INT32, world, &request), HX_ERR_ARG, world, "hx_ialltoallv: scounts is NULL");
+    failures += request != NULL;
+    request = (hx_request_t *)&failures;
+    EXPECT(hx_igatherv(NULL, 1, &out, ones, NULL, HX_INT32, 0, world, &request), HX_ERR_ARG, world, "hx_igatherv: in is NULL");
     failures += request != NULL;
     EXPECT(hx_bcast_init(&in, 1, HX_INT32, -1, world, &request), HX_ERR_ARG, world, "hx_bcast_init: root -1");
     EXPECT(hx_comm_dup(world, &comm), HX_SUCCESS, world, "");
