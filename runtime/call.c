@@ -128,9 +128,11 @@ uint64_t hx_call_amount(const struct hx_call *call)
 
 static void traffic_alone(const struct hx_traffic *traffic, size_t elem_bytes, const void *in, void *out)
 {
-    if (traffic->sent[0])
-        memcpy((char *)out + traffic->received_at[0] * elem_bytes, (const char *)in + traffic->sent_at[0] * elem_bytes,
-               traffic->sent[0] * elem_bytes);
+    const unsigned char *from = (const unsigned char *)in + traffic->sent_at[0] * elem_bytes;
+    unsigned char *to = (unsigned char *)out + traffic->received_at[0] * elem_bytes;
+
+    if (traffic->sent[0] && from != to)
+        memcpy(to, from, traffic->sent[0] * elem_bytes);
 }
 
 void hx_call_alone(const struct hx_call *call, const void *in, void *out)
@@ -154,12 +156,39 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out)
         memcpy(out, in, kind->count * hx_dtype_bytes(kind->dtype));
 }
 
+/* One block after the other. */
+static const void *blocks_aside(const struct hx_call *call, void *memory)
+{
+    const struct hx_traffic *traffic = &call->traffic;
+    size_t elem_bytes = hx_dtype_bytes(call->kind.dtype), *at = memory, end = 0;
+    unsigned char *blocks = (unsigned char *)memory + hx_aside_head_bytes(call->comm->size);
+
+    for (int r = 0; r < call->comm->size; end += traffic->sent[r++]) {
+        at[r] = end;
+        if (traffic->sent[r])
+            hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + traffic->sent_at[r] * elem_bytes,
+                      traffic->sent[r] * elem_bytes);
+    }
+    return blocks;
+}
+
 void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out)
 {
     if (call->aside == HX_ASIDE_IN)
-        *in = (const void *)((uintptr_t)memcpy(memory, call->aside_from, call->aside_bytes) - call->aside_at);
+        *in = memcpy(memory, call->aside_from, call->aside_bytes);
+    else if (call->aside == HX_ASIDE_BLOCKS)
+        *in = blocks_aside(call, memory);
     else if (call->aside == HX_ASIDE_OUT)
         *out = memory;
+}
+
+struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory)
+{
+    struct hx_traffic traffic = call->traffic;
+
+    if (call->aside == HX_ASIDE_BLOCKS)
+        traffic.sent_at = memory;
+    return traffic;
 }
 
 void hx_call_settle(const struct hx_call *call, const void *memory)
@@ -209,8 +238,10 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     } else {
         if (!bound && (status = hx_bind(&comm->engine, hx_kind_on(comm, call->kind), &bound)) != HX_SUCCESS)
             return hx_comm_break(comm, status);
-        if (hx_coll_has_traffic(call->kind.coll))
-            hx_bound_set_traffic(&comm->engine, bound, &call->traffic);
+        if (hx_coll_has_traffic(call->kind.coll)) {
+            struct hx_traffic traffic = hx_call_traffic(call, comm->aside);
+            hx_bound_set_traffic(&comm->engine, bound, &traffic);
+        }
         if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
             return status;
     }

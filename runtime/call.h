@@ -22,10 +22,10 @@ struct hx_call {
     int says_count;        /* its own count, as well as that of all ranks: they must agree */
     size_t said_count;
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
-     * that later slices still read; the smaller side is put aside. (An all-reduce needs none: the checker proves its
-     * plans with one buffer.) */
-    enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_OUT } aside;
-    size_t aside_bytes, aside_at; /* HX_ASIDE_IN: where in IN it stands */
+     * that later slices still read; the smaller side is put aside, of an all-to-all with counts the blocks, for what lies
+     * between them is not ours. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+    enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_BLOCKS, HX_ASIDE_OUT } aside;
+    size_t aside_bytes;
     const void *aside_from; /* HX_ASIDE_IN: what is put there before */
     void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
     struct hx_traffic traffic; /* the caller's arrays, of a collective that has it */
@@ -135,6 +135,13 @@ void hx_call_alone(const struct hx_call *call, const void *in, void *out);
 void *hx_call_aside_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
 void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);
 void hx_call_settle(const struct hx_call *call, const void *memory);
+/* HX_ASIDE_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
+static inline size_t hx_aside_head_bytes(int ranks)
+{
+    return ((size_t)ranks * sizeof(size_t) + 63) & ~(size_t)63; /* aligned as the memory */
+}
+/* The traffic of a call that has it, when hx_call_aside has been called. */
+struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory);
 
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */

@@ -131,24 +131,18 @@ SEEN_THROUGH struct hx_call alltoall_call(const char *name, const void *in, void
     return call;
 }
 
-/* In place, what is sent stands where what comes goes: from the first to the last of it is put aside. */
+/* In place, what is sent stands where what comes goes. Counts that are too many for memory are refused. */
 static void traffic_aside(struct hx_call *call, int n, size_t elem_bytes)
 {
-    const struct hx_traffic *traffic = &call->traffic;
-    size_t low = SIZE_MAX, high = 0;
+    size_t elements = 0;
 
-    for (int r = 0; r < n; r++) {
-        size_t at = traffic->sent_at[r], end = at + traffic->sent[r];
-        low = at < end && at < low ? at : low;
-        high = at < end && end > high ? end : high;
-    }
+    for (int r = 0; r < n; r++)
+        elements += call->traffic.sent[r];
     call->in = call->out;
-    if (high == 0) /* nothing; what displacements overflow is refused */
+    if (elements == 0 || n == 1) /* the only rank's block stays where it is */
         return;
-    call->aside = HX_ASIDE_IN;
-    call->aside_at = low * elem_bytes;
-    call->aside_bytes = (high - low) * elem_bytes;
-    call->aside_from = (const char *)call->out + call->aside_at;
+    call->aside = HX_ASIDE_BLOCKS;
+    call->aside_bytes = hx_aside_head_bytes(n) + elements * elem_bytes;
 }
 
 /* A buffer of which nothing is used need not be there. */

@@ -59,8 +59,10 @@ static hx_status_t engine_begin(struct hx_engine *engine)
         in = out = &engine->token;
     else if (engine->part == HX_PART_CALL)
         hx_call_aside(&first->call, first->aside, &in, &out);
-    if (hx_coll_has_traffic(kind.coll))
-        hx_bound_set_traffic(engine, bound, &first->call.traffic);
+    if (hx_coll_has_traffic(kind.coll)) {
+        struct hx_traffic traffic = hx_call_traffic(&first->call, first->aside);
+        hx_bound_set_traffic(engine, bound, &traffic);
+    }
     hx_run_begin(engine, bound, first->call.name, in, out);
     return HX_SUCCESS;
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -468,10 +469,79 @@ static const struct {
     hx_op_t op;
 } kinds[] = {{HX_INT32, HX_SUM}, {HX_COMPLEX128, HX_PROD}, {HX_UINT8, HX_BXOR}, {HX_BFLOAT16, HX_MAX}, {HX_FLOAT64, HX_SUM}};
 
+/* Blocks to and from all ranks, each on a page of its own; the pages between them must not be touched. */
+struct islands {
+    unsigned char *base;
+    size_t counts[ELEMENTS_RANKS], displs[ELEMENTS_RANKS];
+    int number;
+};
+
+static void islands_make(struct islands *a, int number)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    a->number = number;
+    a->base = mmap(NULL, 2 * (size_t)size * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int r = 0; r < size; r++) {
+        size_t at = 2 * (size_t)(number % 2 ? size - 1 - r : r) * page;
+        if (a->base == MAP_FAILED || mprotect(a->base + at, page, PROT_READ | PROT_WRITE))
+            die("mmap");
+        a->counts[r] = (size_t)((rank + r + number) % 3);
+        a->displs[r] = at / sizeof(int32_t);
+    }
+}
+
+static int32_t island_value(const struct islands *a, int from, int to)
+{
+    return 10000 * a->number + 100 * from + to;
+}
+
+static void islands_visit(const struct islands *a, int arrived)
+{
+    for (int r = 0; r < size; r++)
+        for (size_t i = 0; i < a->counts[r]; i++) {
+            int32_t *x = (int32_t *)(void *)a->base + a->displs[r] + i;
+            if (arrived && *x != island_value(a, r, rank))
+                die("an island holds something else");
+            *x = island_value(a, rank, r);
+        }
+}
+
+/* In place, several calls at once: what each puts aside is its own, and only the blocks. */
+static void run_islands(void)
+{
+    enum { CALLS = 4 };
+    struct islands all[CALLS];
+    hx_request_t *requests[CALLS];
+
+    for (int i = 0; i < CALLS; i++) {
+        islands_make(&all[i], i);
+        islands_visit(&all[i], 0);
+    }
+    for (int i = 0; i < 2; i++)
+        if (hx_alltoallv_init(HX_IN_PLACE, NULL, NULL, all[i].base, all[i].counts, all[i].displs, HX_INT32, world, &requests[i]))
+            die("hx_alltoallv_init");
+    for (int round = 0; round < 2; round++) {
+        const struct islands *now = &all[2], *blocking = &all[3];
+        if (hx_start(requests[0]) || hx_start(requests[1]) ||
+            hx_ialltoallv(HX_IN_PLACE, NULL, NULL, now->base, now->counts, now->displs, HX_INT32, world, &requests[2]) ||
+            hx_alltoallv(HX_IN_PLACE, NULL, NULL, blocking->base, blocking->counts, blocking->displs, HX_INT32, world) ||
+            hx_waitall(3, requests))
+            die("alltoallv of islands");
+        for (int i = 0; i < CALLS; i++)
+            islands_visit(&all[i], 1);
+    }
+    if (hx_request_free(requests[0]) || hx_request_free(requests[1]))
+        die("hx_request_free");
+    for (int i = 0; i < CALLS; i++)
+        munmap(all[i].base, 2 * (size_t)size * (size_t)sysconf(_SC_PAGESIZE));
+}
+
 static void run_counts(void)
 {
     size_t p = (size_t)size, counts[] = {0, 1, 2, 3, 7, 8, p - 1, p, p + 1, 1000, 4096 + 3, 100003};
 
+    run_islands();
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
