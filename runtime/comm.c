@@ -25,7 +25,7 @@ hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
 
 hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
 {
-    if (comm->failed)
+    if (comm->failed || comm->engine.pairs) /* of groups: group_agree keeps who is out of step with whom */
         return status;
     comm->failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */

@@ -5,7 +5,9 @@
  *
  * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them
  * in a context kept for that, where each pair of ranks counts its messages, because these ranks have no calls in
- * common.
+ * common. When that fails members may count differently from then on, and are not trusted again: one that did not come
+ * may yet take what was sent to it for another group's. It cannot complete that one: of the three times that members
+ * agree, who refuses takes part in none.
  */
 #include "call.h"
 #include "lock.h"
@@ -14,6 +16,7 @@
 
 #define FIRST_CONTEXT (2 * HX_COMM_CONTEXTS) /* those before are the world's, and of the creation of groups */
 #define AGREE_TRIES 100
+#define OUT_OF_STEP UINT64_MAX /* a pair's count */
 #define WORDS (HX_CONTEXTS / 64)
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
@@ -268,6 +271,22 @@ static hx_status_t groups_open(struct hx_world *world)
                          hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
 }
 
+/* Does every other member count its messages with this rank as this one does? */
+static hx_status_t pairs_check(const struct group *group, const uint64_t *pairs)
+{
+    for (int i = 0; i < group->n; i++)
+        if (pairs[2 * group->ranks[i]] == OUT_OF_STEP)
+            return hx_fail(HX_ERR_STATE, "hx_comm_group: an earlier group with rank %d of the job could not be created", group->ranks[i]);
+    return HX_SUCCESS;
+}
+
+static void pairs_lose(const struct group *group, uint64_t *pairs)
+{
+    for (int i = 0; i < group->n; i++)
+        if (i != group->me)
+            pairs[2 * group->ranks[i]] = OUT_OF_STEP;
+}
+
 /* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
 static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
 {
@@ -280,7 +299,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 
     if (group->n == 1)
         return HX_SUCCESS;
-    if ((status = hx_engine_await(engine)) != HX_SUCCESS)
+    if ((status = hx_engine_await(engine)) != HX_SUCCESS || (status = pairs_check(group, engine->pairs)) != HX_SUCCESS)
         return status;
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
                                         group->me, &choice.plan);
@@ -288,6 +307,8 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         status = hx_bind_plan(engine, kind, &choice, &bound);
     if (status == HX_SUCCESS)
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
+    if (status != HX_SUCCESS)
+        pairs_lose(group, engine->pairs);
     hx_bound_release(bound);
     return status;
 }

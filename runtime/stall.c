@@ -89,19 +89,34 @@ int hx_stall_awaited(const struct hx_run *run)
     return -1;
 }
 
+/* The first that has died of those that take part, as a rank of the communicator; or -1. A group is created by its members alone. */
+static int dead_member(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_shared *shared = engine->world->shared;
+    const struct hx_stage *stage = run->bound->stages[0].stage;
+    int member;
+
+    if (!engine->pairs)
+        return hx_watch_dead(shared, engine->comm->ranks, engine->comm->size);
+    member = hx_watch_dead(shared, stage->members, stage->n); /* who are the same as ranks of the job */
+    return member < 0 ? -1 : stage->members[member];
+}
+
 /* Nobody can end a call in which a rank has died: it may be one that others wait for before this one can go on. */
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_comm *comm = engine->comm;
-    const struct hx_world *world = comm->world;
+    const struct hx_world *world = engine->world;
     int far = world->net ? far_awaited(run) : -1, dead;
 
     hx_watch_look(world->shared);
     if (far >= 0 && hx_registry.net->ask(world->net, far))
         hx_watch_tell(world->shared, far);
-    if ((dead = hx_watch_dead(world->shared, comm->ranks, comm->size)) < 0)
+    if ((dead = dead_member(run)) < 0)
         return HX_SUCCESS;
+    if (engine->pairs)
+        return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job has died", run->name, dead);
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d has died", run->name,
                    (unsigned long long)(engine->call - engine->first_call), dead);
 }
@@ -178,6 +193,9 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
     const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
     int awaited = remote_awaited(run);
 
+    if (engine->pairs) /* ranks count their calls there each for itself: only whom this one waits for can be named */
+        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->world->env->timeout,
+                       hx_stall_awaited(run));
     for (int i = 0; i < node->n; i++) {
         struct hx_control *control = hx_node_control(node, i);
         int remote = i == node->me ? awaited : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;

@@ -5,7 +5,8 @@
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
  *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
- *                         what they get, and what a call among them gets
+ *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
+ *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
  *                         prints what it gets
@@ -148,10 +149,10 @@ static hx_status_t sum_later(int tests)
 
 static void play_dies(int dying, const char *how)
 {
-    hx_comm_t *others = NULL, *all = NULL;
+    hx_comm_t *others = NULL, *all = NULL, *group;
     hx_request_t *request;
     hx_status_t status;
-    int one = 1, got = 0, done = 0;
+    int one = 1, got = 0, done = 0, list[64];
     double start;
 
     check(hx_comm_split(world, rank == dying, rank, &others), "hx_comm_split");
@@ -168,6 +169,12 @@ static void play_dies(int dying, const char *how)
     printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
     status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, others);
     printf("rank %d others status %d, %d of them\n", rank, status, got);
+    for (int i = 0; i < size; i++)
+        list[i] = i;
+    if (hx_rank(others) == hx_size(others) - 1)
+        sleep(1);
+    status = hx_comm_group(others, list, hx_size(others), &group);
+    printf("rank %d group status %d: %s\n", rank, status, hx_error_detail(others));
     status = hx_finalize();
     printf("rank %d finalize status %d\n", rank, status);
     fflush(stdout);
@@ -254,6 +261,31 @@ static void play_part(void)
     fflush(stdout);
     if (rank == 0)
         sleep(1); /* its end must not be what the others hear of */
+}
+
+static int play_groups(void)
+{
+    static const int late[] = {0, 1}, well[] = {0, 2}, busy[] = {1, 2};
+    hx_comm_t *group = NULL;
+    hx_status_t status;
+
+    for (int i = 0; i < 2 && (rank == 1 || rank == 2); i++) /* they count more calls than the others do */
+        check(hx_comm_group(world, busy, 2, &group), "hx_comm_group");
+    check(hx_barrier(world), "hx_barrier");
+    for (int i = 0; i < 2 && rank == 0; i++) {
+        status = hx_comm_group(world, late, 2, &group);
+        printf("rank 0 status %d: %s\n", status, hx_error_detail(world));
+        fflush(stdout);
+    }
+    if (rank != 0)
+        sleep(3);
+    if (rank == 0 || rank == 2) {
+        check(hx_comm_group(world, well, 2, &group), "hx_comm_group of those who come");
+        check(hx_barrier(group), "its barrier");
+    }
+    check(hx_barrier(world), "hx_barrier");
+    check(hx_finalize(), "hx_finalize");
+    return 0;
 }
 
 static int play_given_up(int waits)
@@ -483,7 +515,9 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "part")) {
         play_part();
         return 0;
-    } else if (!strcmp(mode, "given_up"))
+    } else if (!strcmp(mode, "groups"))
+        return play_groups();
+    else if (!strcmp(mode, "given_up"))
         return play_given_up(argc > 2);
     else if (!strcmp(mode, "calls") && argc > 3)
         return play_calls(argv[2], atoi(argv[3]));

@@ -83,6 +83,8 @@ died() {
     done < <(grep 'status 8 after' "$out")
     [ "$(grep -c "^rank [0-9]* others status 0, $((n - 1)) of them" "$out")" = $((n - 1)) ] ||
         { fail "$what: a communicator without it does not live on"; cat "$out" "$out.err" >&2; }
+    [ "$(grep -c "^rank [0-9]* group status 0" "$out")" = $((n - 1)) ] ||
+        { fail "$what: the others cannot create a group"; cat "$out" "$out.err" >&2; }
     [ "$(grep -c 'finalize status' "$out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
 }
 

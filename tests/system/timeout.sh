@@ -77,4 +77,12 @@ wait
 on_time
 [[ $(grep -c '^part status 7$' "$tmp/part") = 1 && $(grep -c '^finalize status 0$' "$tmp/part") = 4 ]] ||
     { fail "hx_finalize after a failure that not all ranks know of"; cat "$tmp/part" >&2; }
+
+# a group that cannot be created
+for nodes in 1 2 4; do
+    HX_TIMEOUT=2 timeout 30 "$run" -n 4 --nodes $nodes -- "$here/actor" groups >"$tmp/out" 2>"$tmp/err" ||
+        { fail "groups on $nodes nodes: status $?"; cat "$tmp/err" >&2; }
+    has "$tmp/out" 'status 7: hx_comm_group: waited 2 s (HX_TIMEOUT) for rank 1 of the job' "groups on $nodes nodes"
+    has "$tmp/out" 'status 2: hx_comm_group: an earlier group with rank 1 of the job could not be created' "groups on $nodes nodes"
+done
 finish
