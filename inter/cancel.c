@@ -66,7 +66,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
     while (op->done == 0 && !net->broken) {
         hx_progress(net);
         if (op->done == 0 && seconds_now() > give_up) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d: endpoint closed",
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
             hx_net_break(net, HX_ERR_TRANSPORT);
         }

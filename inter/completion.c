@@ -60,7 +60,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     if (data != NULL && hx_op_status(op) == 0)
         hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
     if (came != bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d sent %zu bytes where rank %d expects %zu (match id %#llx)", edge->peer, came,
+        hx_fail(HX_ERR_TRANSPORT, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_TRANSPORT);
     }
@@ -174,7 +174,7 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
     int gone;
     const char *meaning = error_meaning(net, error, &gone);
 
-    return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d over %s failed: %s; provider code %d, %s%s",
+    return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d of the job over %s failed: %s; provider code %d, %s%s",
                    sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
                    fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
 }
@@ -265,7 +265,7 @@ static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
     memset(&error, 0, sizeof(error));
     if (fi_eq_readerr(rail->eq, &error, 0) < 0)
         return 0;
-    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d on %s failed: %s (provider code %d)",
+    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d of the job on %s failed: %s (provider code %d)",
             rail->info->fabric_attr->prov_name, net->rank, rail->info->domain_attr->name, fi_strerror(error.err),
             error.prov_errno);
     hx_net_break(net, HX_ERR_TRANSPORT);

@@ -98,7 +98,8 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     } else {
         if (!net->breaking)
-            hx_warn("rank %d may write into memory that rank %d takes back: the endpoint is closed", chunk->edge->peer, net->rank);
+            hx_warn("rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed",
+                    chunk->edge->peer, net->rank);
         net->breaking = (hx_status_t)hx_op_status(op);
     }
 }
@@ -199,7 +200,7 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
         hx_path_refuse(path, hx_op_post(op));
         return -FI_EAGAIN;
     }
-    hx_fail(HX_ERR_TRANSPORT, "%s rank %d over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
+    hx_fail(HX_ERR_TRANSPORT, "%s rank %d of the job over %s: %s", op->direction == HX_NET_SEND ? "sending to" : "receiving from",
             op->peer, net->info->fabric_attr->prov_name, fi_strerror((int)-rc));
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     return 0;
@@ -337,13 +338,13 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         hx_match_is_credit(op->match)) {
         op->done =
             -(int)(net->broken ? net->broken
-                               : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d",
+                               : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job",
                                          op->total_bytes, (unsigned long long)op->match, op->peer));
         return;
     }
     op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
     if (hx_op_pays_credits(op) && hx_flow_of(edge, op->match) == NULL) {
-        op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", op->peer);
+        op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer);
         return;
     }
     op->chunk_bytes = hx_chunk_bytes(net, edge, op->total_bytes);

@@ -152,7 +152,7 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
     if (op == NULL)
         return 0;
     if (invite->total_bytes != op->total_bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d sends %zu bytes where rank %d expects %llu (match id %#llx)", net->rank,
+        hx_fail(HX_ERR_TRANSPORT, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
                 op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_TRANSPORT);
         return FOLLOWED;
@@ -166,7 +166,7 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
     struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
 
     if (kept == NULL) {
-        hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d", edge->peer);
+        hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
         net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
         return;
     }

@@ -59,12 +59,12 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
     if (run->status != HX_SUCCESS || (!reads && !p->viewed))
         ;
     else if (got < 0 && error == ESRCH)
-        run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d, process %d, has ended", run->name, rank, theirs->pid);
+        run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job, process %d, has ended", run->name, rank, theirs->pid);
     else if (given_up(theirs, step->src.space == HX_OUT))
-        run->status = hx_fail(HX_ERR_STATE, "%s: rank %d has left the call with an error", run->name, rank);
+        run->status = hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
     else if (reads && got != (ssize_t)p->bytes)
-        run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d, process %d: %s", run->name, p->bytes, rank, theirs->pid,
-                              got < 0 ? strerror(error) : "its buffer is shorter than this call's");
+        run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d of the job, process %d: %s", run->name, p->bytes,
+                              rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than this call's");
     p->n = 0;
     p->bytes = p->viewed = 0;
 }

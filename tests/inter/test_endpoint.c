@@ -426,7 +426,7 @@ static void case_mismatch(struct world *w)
         check(finish(w, post(w, &op, HX_NET_RECV, 0, i, &from, 1)) == -HX_ERR_TRANSPORT);
         snprintf(sent, sizeof(sent), " %zu ", to.bytes);
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
-        check(strstr(hx_last_detail(), sent) != NULL);
+        check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job") != NULL);
         cut = from.bytes > ops->chunk_bytes(w->net) || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
         check(cut || strstr(hx_last_detail(), expected) != NULL); /* else it tells of a chunk */
     }
