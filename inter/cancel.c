@@ -20,6 +20,7 @@ static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
     for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
         next = op->next;
         op->done = -(int)why;
+        hx_detail_keep(op->why);
     }
     queue->head = NULL;
 }
@@ -27,8 +28,10 @@ static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
 static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     (void)arg;
-    if (chunk->op != NULL)
+    if (chunk->op != NULL) {
         chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)net->broken);
+        hx_detail_keep(chunk->op->why);
+    }
     chunk->op = NULL;
 }
 
@@ -37,6 +40,8 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
     if (net->broken)
         return;
     net->broken = why;
+    hx_detail_keep(net->why);
+    hx_recall(net->why);
     for (int i = 0; i < net->nrails; i++) {
         fi_close(&net->rails[i].ep->fid);
         net->rails[i].ep = NULL;

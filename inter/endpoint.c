@@ -389,6 +389,11 @@ static const char *net_describe(const struct hx_net *net)
     return net->text;
 }
 
+static const char *net_why(const struct hx_net *net)
+{
+    return net->why;
+}
+
 static void net_nic(const struct hx_net *net, struct hx_nic *nic)
 {
     hx_nic_locate(net->info, nic);
@@ -407,6 +412,7 @@ const struct hx_net_ops hx_net_fabric = {
     .agree = hx_address_agree,
     .post = hx_message_post,
     .progress = hx_progress,
+    .why = net_why,
     .wait_fd = net_wait_fd,
     .arm = net_arm,
     .cancel = hx_message_cancel,

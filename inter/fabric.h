@@ -17,6 +17,7 @@
  */
 #ifndef HX_FABRIC_H
 #define HX_FABRIC_H
+#include "runtime/error.h"
 #include "runtime/transport.h"
 #include "topo/nic.h"
 #include <rdma/fabric.h>
@@ -210,6 +211,7 @@ struct hx_net {
     struct hx_late late[HX_LATE_MAX];
     struct hx_net_counters count;
     char text[256];
+    char why[HX_DETAIL_BYTES]; /* what it broke of, or breaks; "": it does not */
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
 };
 

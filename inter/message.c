@@ -9,6 +9,7 @@
 #include "runtime/log.h"
 #include "runtime/probe.h"
 #include "stripe.h"
+#include <stdio.h>
 
 #define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
 
@@ -97,9 +98,12 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
     } else if (chunk->kind != HX_CHUNK_WINDOW) {
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     } else {
-        if (!net->breaking)
-            hx_warn("rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed",
-                    chunk->edge->peer, net->rank);
+        if (!net->breaking) {
+            snprintf(net->why, sizeof(net->why),
+                     "rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed", chunk->edge->peer,
+                     net->rank);
+            hx_warn("%s", net->why);
+        }
         net->breaking = (hx_status_t)hx_op_status(op);
     }
 }
@@ -122,6 +126,7 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
         return;
     hx_op_queue_remove(queue_of(edge, op), op);
     op->state = (void *)(uintptr_t)status;
+    hx_detail_keep(op->why);
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
     else
@@ -323,6 +328,12 @@ void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
     hx_edge_activate(net, edge);
 }
 
+static void message_refuse(struct hx_net_op *op, hx_status_t status)
+{
+    op->done = -(int)status;
+    hx_detail_keep(op->why);
+}
+
 void hx_message_post(struct hx_net *net, struct hx_net_op *op)
 {
     struct hx_edge *edge = net->edges[op->peer];
@@ -334,17 +345,19 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
-    if (net->broken || edge == NULL || op->total_bytes == 0 || op->match >> HX_MATCH_BITS ||
-        hx_match_is_credit(op->match)) {
-        op->done =
-            -(int)(net->broken ? net->broken
-                               : hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job",
-                                         op->total_bytes, (unsigned long long)op->match, op->peer));
+    if (net->broken) {
+        hx_recall(net->why);
+        message_refuse(op, net->broken);
+        return;
+    }
+    if (edge == NULL || op->total_bytes == 0 || op->match >> HX_MATCH_BITS || hx_match_is_credit(op->match)) {
+        message_refuse(op, hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
+                                   (unsigned long long)op->match, op->peer));
         return;
     }
     op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
     if (hx_op_pays_credits(op) && hx_flow_of(edge, op->match) == NULL) {
-        op->done = -(int)hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer);
+        message_refuse(op, hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer));
         return;
     }
     op->chunk_bytes = hx_chunk_bytes(net, edge, op->total_bytes);

@@ -167,6 +167,7 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
 
     if (kept == NULL) {
         hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
+        hx_detail_keep(net->why);
         net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
         return;
     }

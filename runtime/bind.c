@@ -130,6 +130,8 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         bs->instances[w].transfers = calloc(stage->ntransfers + 1, sizeof(struct hx_transfer));
         if (!bs->instances[w].transfers)
             return HX_ERR_NOMEM;
+        for (uint32_t i = 0; i < stage->ntransfers; i++)
+            bs->instances[w].transfers[i].net.why = engine->comm->why;
     }
     bs->nsteps = bs->streams_from = stage->nsteps;
     return HX_SUCCESS;

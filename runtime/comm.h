@@ -121,6 +121,7 @@ struct hx_comm {
     size_t aside_bytes;
     hx_status_t failed; /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
+    char why[HX_DETAIL_BYTES]; /* what its calls fail of, from when any thread finds it to when they do; "": they go on */
 };
 
 /* What the network is taken for, as rank 0 has it; of one node a provider NULL. */

@@ -307,8 +307,10 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         status = hx_bind_plan(engine, kind, &choice, &bound);
     if (status == HX_SUCCESS)
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
-    if (status != HX_SUCCESS)
+    if (status != HX_SUCCESS) {
         pairs_lose(group, engine->pairs);
+        engine->comm->why[0] = '\0'; /* it is not what the next ones fail of */
+    }
     hx_bound_release(bound);
     return status;
 }

@@ -30,6 +30,12 @@ void hx_recall(const char *detail)
     snprintf(last_detail, sizeof last_detail, "%s", detail);
 }
 
+void hx_detail_keep(char *text)
+{
+    if (text && !text[0])
+        snprintf(text, HX_DETAIL_BYTES, "%s", last_detail);
+}
+
 const char *hx_last_detail(void)
 {
     return last_detail;

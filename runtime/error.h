@@ -13,6 +13,10 @@ hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((
 /* Make a text that has been logged already this thread's last one again. */
 void hx_recall(const char *detail);
 
+/* Keep this thread's last detail in text, HX_DETAIL_BYTES long, unless something stands there; NULL: nowhere. Where one thread finds
+ * what another one's call fails of. */
+void hx_detail_keep(char *text);
+
 /* This thread's last detail text; never NULL. */
 const char *hx_last_detail(void);
 

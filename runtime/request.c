@@ -306,8 +306,10 @@ int hx_progress_all(struct hx_world *world)
 /* The network has failed under comm's calls, if they need it. */
 static void network_failed(struct hx_comm *comm, int events)
 {
-    if (comm->failed == HX_SUCCESS && comm->local_n < comm->size)
-        hx_comm_break(comm, (hx_status_t)-events);
+    if (comm->failed || comm->local_n == comm->size)
+        return;
+    hx_recall(hx_registry.net->why(comm->world->net));
+    hx_comm_break(comm, (hx_status_t)-events);
 }
 
 /* The run that the request waits for: its engine's first. */

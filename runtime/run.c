@@ -93,8 +93,10 @@ static int world_progress(struct hx_run *run)
 
     if (world->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
         int events = hx_registry.net->progress(world->net);
-        if (events < 0 && engine->comm->local_n < engine->comm->size)
+        if (events < 0 && engine->comm->local_n < engine->comm->size) {
+            hx_recall(hx_registry.net->why(world->net));
             run->status = (hx_status_t)-events;
+        }
         moved |= events > 0;
     }
     if (world->active)
@@ -351,6 +353,8 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
 
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
 {
+    if (run->engine->comm->why[0])
+        hx_recall(run->engine->comm->why);
     hx_comm_break(run->engine->comm, run->status);
     hx_stall_end(run);
     hx_transfer_cancel_all(run);

@@ -179,8 +179,8 @@ void hx_stall_tell(void *ctx)
 
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
-    if (run->status == HX_SUCCESS)
-        run->status = death(run);
+    if (run->status == HX_SUCCESS && (run->status = death(run)) != HX_SUCCESS) /* another thread may end the call */
+        hx_detail_keep(run->engine->comm->why);
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 

@@ -27,6 +27,7 @@ struct hx_net_op {
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
+    char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
     /* the transport's own state */
@@ -92,6 +93,8 @@ struct hx_net_ops {
     /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an error of
      * the endpoint as a whole. */
     int (*progress)(struct hx_net *net);
+    /* That error's text, whichever thread has met it first. */
+    const char *(*why)(const struct hx_net *net);
 
     /* Descriptor to poll for readability when idle, or -1. arm() must be called just before poll: 0 means it may block, else there is
      * something to progress at once. */

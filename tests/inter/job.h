@@ -40,6 +40,7 @@ struct world {
     int me, n;
     struct meeting *meet;
     int departures; /* meetings at the second counter that the case has held itself */
+    char why[HX_DETAIL_BYTES]; /* what the message posted last has failed of */
 };
 
 #define check(condition)                                                                                               \
@@ -77,7 +78,8 @@ static struct hx_net_op *post(struct world *w, struct hx_net_op *op, enum hx_net
                               uint64_t match, const struct hx_segment *segments, int nsegments)
 {
     *op = (struct hx_net_op){
-        .direction = direction, .peer = peer, .match = match, .segments = segments, .nsegments = nsegments};
+        .direction = direction, .peer = peer, .match = match, .segments = segments, .nsegments = nsegments, .why = w->why};
+    w->why[0] = '\0';
     ops->post(w->net, op);
     return op;
 }

@@ -274,7 +274,7 @@ static void case_cancel(struct world *w)
 static void case_cancel_region(struct world *w)
 {
     enum { BYTES = 65536 };
-    static struct hx_net_op op;
+    static struct hx_net_op op, next;
     uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct hx_segment part = {memory, BYTES};
 
@@ -288,6 +288,8 @@ static void case_cancel_region(struct world *w)
             turn(w);
         ops->cancel(w->net, &op);
         check(op.done < 0 && ops->progress(w->net) < 0);
+        check(strstr(ops->why(w->net), "rank 0 of the job may write into memory") != NULL);
+        check(post(w, &next, HX_NET_RECV, 0, 2, &part, 1)->done < 0 && strcmp(w->why, ops->why(w->net)) == 0);
     }
     meet(w, &w->meet->arrived, 2);
     if (w->me == 0) {
@@ -427,6 +429,7 @@ static void case_mismatch(struct world *w)
         snprintf(sent, sizeof(sent), " %zu ", to.bytes);
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
         check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job") != NULL);
+        check(strcmp(w->why, hx_last_detail()) == 0);
         cut = from.bytes > ops->chunk_bytes(w->net) || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
         check(cut || strstr(hx_last_detail(), expected) != NULL); /* else it tells of a chunk */
     }

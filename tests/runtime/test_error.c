@@ -74,12 +74,18 @@ static void test_fail(void **state)
                                   "hierax error: second: root is 9, expected 0 to 3\n");
 }
 
+static char kept[HX_DETAIL_BYTES];
+
 static void *thread_main(void *arg)
 {
     (void)arg;
     if (hx_last_detail()[0] != '\0')
         return "a new thread's detail is not empty";
     hx_fail(HX_ERR_NOMEM, "of the other thread");
+    hx_detail_keep(kept);
+    hx_fail(HX_ERR_NOMEM, "the next");
+    hx_detail_keep(kept);
+    hx_recall(kept);
     return strcmp(hx_last_detail(), "of the other thread") == 0 ? NULL : "the thread's own detail is lost";
 }
 
@@ -99,6 +105,8 @@ static void test_fail_is_thread_local(void **state)
     if (complaint)
         fail_msg("%s", (char *)complaint);
     assert_string_equal(hx_last_detail(), "of the main thread");
+    hx_recall(kept); /* the first that was kept */
+    assert_string_equal(hx_last_detail(), "of the other thread");
 }
 
 static void test_long_texts(void **state)

@@ -46,6 +46,7 @@ for shape in "1 1" "3 1" "4 2"; do
             grep "no difference" "$tmp/out" || fail "threads, $1 ranks on $2 nodes: $(tail -n 3 "$tmp/err")"
     done
 done
+timeout 60 "$run" -n 2 --nodes 2 -- "$here/threads" detail 2>"$tmp/err" || fail "threads detail: $(tail -n 3 "$tmp/err")"
 wakes() { # [thread]: three times, if it seems late
     local try status
     for try in 1 2 3; do

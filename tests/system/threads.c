@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of a job whose threads each drive a communicator of their own, and all together one that they share, whose calls are alike
- * and so may come in any order. usage: threads ROUNDS */
+ * and so may come in any order. usage: threads ROUNDS
+ * threads detail: two ranks on two nodes, whose call has another length on each, while a thread is in Hierax that finds it out. */
 #include <hierax.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 3, MOST = 5000 };
 
@@ -82,11 +85,56 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+static atomic_int ended;
+
+static void *tester_main(void *arg)
+{
+    hx_request_t *request;
+    int done = 0;
+
+    if (hx_ibarrier(arg, &request) == HX_SUCCESS) /* for which nobody comes */
+        while (!done && !atomic_load(&ended))
+            hx_test(request, &done);
+    return NULL;
+}
+
+/* Who waits tells what the other thread has found; the communicator's ranks are others than the job's. */
+static int detail_run(void)
+{
+    static int in[1000], out[1000];
+    const int sent[] = {4000, 2000};
+    hx_comm_t *own, *turned;
+    pthread_t tester;
+    char wanted[128];
+
+    if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &own) != HX_SUCCESS ||
+        hx_comm_split(world, 0, -hx_rank(world), &turned) != HX_SUCCESS)
+        return 1;
+    int rank = hx_rank(world), tests = rank == 0 && pthread_create(&tester, NULL, tester_main, own) == 0;
+    if (rank == 1)
+        usleep(300000); /* the other one waits by then */
+    hx_status_t status = hx_allreduce(in, out, (size_t)sent[rank] / sizeof(int), HX_INT32, HX_SUM, turned);
+    snprintf(wanted, sizeof(wanted), rank == 0 ? "rank 1 of the job sent %d bytes where rank 0 of the job expects %d" : "rank 0 of the job",
+             sent[1], sent[0]);
+    int failed = status != HX_ERR_TRANSPORT || !strstr(hx_error_detail(turned), wanted) || !strstr(hx_error_detail(NULL), wanted);
+    if (failed)
+        fprintf(stderr, "rank %d: status %d: \"%s\", thread \"%s\", not \"%s\"\n", rank, status, hx_error_detail(turned),
+                hx_error_detail(NULL), wanted);
+    atomic_store(&ended, 1);
+    if (tests)
+        pthread_join(tester, NULL);
+    else
+        sleep(1); /* its end would be another reason */
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     static struct thread threads[THREADS];
     int failed = 0;
 
+    if (argc == 2 && !strcmp(argv[1], "detail"))
+        return detail_run();
     rounds = argc == 2 ? atol(argv[1]) : 0;
     if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
         return 1;
