@@ -267,7 +267,6 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         net_close(net, 0);
         return status;
     }
-    hx_words_hear(net);
     net->wait_fd = common_fd(net);
     text_make(net);
     hx_info("%s", net->text);
