@@ -28,6 +28,9 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+/* libfabric's handlers of signals go: signals.c. A constructor; a call does no harm. */
+void hx_signals_restore(void);
+
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
 #define HX_CHUNK_BITS 6
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)

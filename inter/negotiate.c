@@ -227,11 +227,13 @@ static const char *other_name_of_tcp(const char *provider)
     return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
 }
 
-/* Before libfabric first looks: user programs fork; libinfinipath, loaded by Debian's libfabric, would install signal
- * handlers; short early messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive
- * buffers of sockets must hold several of TCP's longest segments (address.c: keep_moving). */
+/* Before libfabric first looks: user programs fork; libinfinipath, where it comes only now with a provider that is a
+ * plug-in, would install signal handlers (signals.c, which is named here for a static link to take it in); short early
+ * messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive buffers of sockets must hold
+ * several of TCP's longest segments (address.c: keep_moving). */
 static void libfabric_prepare(void)
 {
+    hx_signals_restore();
     setenv("FI_EFA_FORK_SAFE", "1", 0);
     setenv("IPATH_NO_BACKTRACE", "1", 0);
     setenv("FI_NET_MAX_SAVED", "1024", 0);

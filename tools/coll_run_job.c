@@ -160,6 +160,7 @@ static void child_environment(const struct job *job, int rank)
     set_number("HX_SIZE", job->options->ranks);
     setenv("HX_SECRET", job->secret, 1);
     setenv("HX_BOOTSTRAP", "tcp", 1);
+    setenv("IPATH_NO_BACKTRACE", "1", 0); /* a library of libfabric's would catch signals while it is loaded */
 }
 
 /* A group of its own cannot read the terminal, and one input cannot go to many: rank 0 gets a file or pipe, else

@@ -104,4 +104,30 @@ for i in "${!cases[@]}"; do
     read -ra case <<<"${cases[i]}"
     died "$tmp/dies.$i" "${case[@]}"
 done
+
+# A crash is a crash, whoever has started the process: libfabric's libinfinipath would end it with status 1 and leave a *.btr file.
+# crashes WHAT SIGNAL COMMAND...: a process under way that gets SIGNAL has died by it
+crashes() {
+    local signal=$2 pid status
+    rm -f "$tmp/crash/out"
+    (cd "$tmp/crash" && ulimit -c 0 && exec "${@:3}" >out 2>err) &
+    await_file "$tmp/crash/out" 1
+    pid=$(sed 's/.*pid //' "$tmp/crash/out")
+    kill -s "$signal" "$pid"
+    wait $! 2>/dev/null
+    status=$?
+    [ $status = $((128 + $(kill -l "$signal"))) ] || { fail "$1: SIG$signal: exit status $status"; cat "$tmp/crash/err" >&2; }
+    [ -z "$(find "$tmp/crash" -name '*.btr')" ] || fail "$1: SIG$signal leaves a trace of libinfinipath's"
+}
+if [ -z "${TEST_SANITIZER:-}" ]; then # sanitizers tell of a crash themselves
+    here=$(realpath "$here") run=$(realpath "$run")
+    mkdir "$tmp/crash"
+    unset IPATH_NO_BACKTRACE
+    crashes "under coll_run" SEGV "$run" -n 1 -- "$here/actor" loop
+    has "$tmp/crash/err" "was killed by signal 11 (Segmentation fault)" "under coll_run"
+    crashes "under coll_run, without its variable" SEGV "$run" -n 1 -- env -u IPATH_NO_BACKTRACE "$here/actor" loop
+    for signal in SEGV ABRT BUS ILL INT TERM; do # a shell makes what is in the background ignore SIGINT
+        crashes "alone" $signal env --default-signal=INT "$here/actor" loop
+    done
+fi
 finish
