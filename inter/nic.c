@@ -56,6 +56,19 @@ static int is_down(const char *name, size_t length, const struct ifaddrs *interf
     return 0;
 }
 
+/* The first name that stands there again later, or NULL. */
+static const char *named_twice(const char *nics, size_t *length)
+{
+    const char *at = nics, *rest, *name, *other;
+    size_t other_length;
+
+    while ((name = next_name(&at, length)) != NULL)
+        for (rest = at; (other = next_name(&rest, &other_length)) != NULL;)
+            if (other_length == *length && strncmp(other, name, *length) == 0)
+                return name;
+    return NULL;
+}
+
 hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
                            const struct ifaddrs *interfaces)
 {
@@ -73,6 +86,9 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
         if (i == NULL)
             break;
     }
+    if (name == NULL && (name = named_twice(nics, &length)) != NULL)
+        return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %.*s is named twice; libfabric%s%s has: %s", nics, (int)length, name,
+                       provider ? " provider " : "", provider ? provider : "", names);
     if (name == NULL)
         name = nics, length = strlen(nics);
     int down = is_down(name, length, interfaces);

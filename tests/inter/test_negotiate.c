@@ -33,6 +33,7 @@ static void test_bad_names(void **state)
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo, eth77,eth78: no such network interface as eth77; "));
     env = (struct hx_env){.nic = "lo,lo"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo,lo: lo is named twice; libfabric"));
     env = (struct hx_env){.nic = " ,"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC= ,: no such"));
