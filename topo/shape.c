@@ -273,9 +273,9 @@ struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TO
         return NULL;
     }
     if (nnodes < 1 || nnodes > nranks) {
-        snprintf(error, HX_TOPO_ERROR_BYTES,
-                 "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all", nranks, nranks,
-                 nranks);
+        snprintf(error, HX_TOPO_ERROR_BYTES, nnodes < 1 ? "%d nodes; choose 1 to %d, or the ranks of each, %d in all"
+                 : "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all",
+                 nnodes < 1 ? nnodes : nranks, nranks, nranks);
         return NULL;
     }
     if ((node_id = malloc((size_t)nranks * sizeof *node_id))) {

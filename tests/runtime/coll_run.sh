@@ -71,7 +71,7 @@ expect 2 '--nodes 3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --nodes 3
 expect 2 'HX_NODES=3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --env HX_NODES=3 true
 expect 2 '--nodes 3,1,2: nodes of 6 ranks in all, but there are 5; choose sizes whose sum is 5' -n 5 --nodes 3,1,2 true
 expect 2 'HX_NODES=3,1: nodes of 4 ranks in all, but there are 5' -n 5 --env HX_NODES=3,1 true
-expect 2 '--nodes 0: there are only 2 ranks; choose 1 to 2' -n 2 --nodes 0 true
+expect 2 '--nodes 0: 0 nodes; choose 1 to 2, or the ranks of each, 2 in all' -n 2 --nodes 0 true
 expect 2 '--nodes -1: shape "-1": expected ranks per node such as' -n 2 --nodes=-1 true
 expect 2 '--nodes 2,: shape "2,": expected' -n 2 --nodes 2, true
 expect 2 '--nodes 2,0: shape "2,0": expected' -n 2 --nodes 2,0 true
