@@ -242,7 +242,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_LLC: o->llc_bytes = number_parse("llc", arg, 1, (uint64_t)1 << 40); return 0;
     case KEY_CPUS: o->cpus = cpus_parse(arg); return 0;
     case KEY_MODEL: model_set(o, arg); return 0;
-    case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 0, 512); return 0;
+    case KEY_MAX_RANKS: o->max_ranks = number_parse("max-ranks", arg, 1, 512); return 0;
     case KEY_ALGORITHM: algorithm_add(o, arg); return 0;
     case KEY_RING_ORDER: o->ring_order = arg; return 0;
     case KEY_ALL: o->all = 1; return 0;

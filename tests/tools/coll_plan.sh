@@ -96,6 +96,7 @@ says '--ring-order 0,1 needs the --shape' 2 verify --ring-order 0,1
 for algorithm in ring kangaring scatter_ring chain; do
     says ' 0 failed' 0 verify --algorithm $algorithm --shape 3,1,2,4:cyclic --ring-order 2,0,3,1
 done
+says '--max-ranks=0: expected a whole number from 1 to 512' 2 verify allreduce --max-ranks 0
 says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
 says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
 for bytes in 64 4K 256K 16M; do # 16-bit floats on one node
