@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct argp_option option_table[] = {{"help", 'h', NULL, 0, "show this text", 1},
@@ -156,9 +157,12 @@ static void rank_take(struct trace_set *set, struct json_object *trace, const ch
 void trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events)
 {
     struct json_object *head, *traces;
+    struct stat there;
 
-    if (access(file, R_OK) != 0)
+    if (access(file, R_OK) != 0 || stat(file, &there) != 0)
         trace_refuse(1, "%s: %s", file, strerror(errno));
+    if (S_ISREG(there.st_mode) && there.st_size == 0) /* a rank makes its file when it starts, so as to find out whether it can */
+        trace_refuse(1, "%s: it is empty: its rank ended without hx_finalize", file);
     if (!(*root = json_object_from_file(file)))
         trace_refuse(1, "%s: this is no JSON: %.*s", file, (int)strcspn(json_util_get_last_err(), "\n"),
                      json_util_get_last_err());
