@@ -42,6 +42,8 @@ static int told_anywhere(const struct info_options *o, hx_status_t started)
         return 2;
     } else if (o->table && !o->files && started == HX_ERR_ENV) {
         return 2; /* which table is a setting, and hx_init has told what is wrong with those */
+    } else if (o->algorithms && !o->json) {
+        return info_algorithms_print(o) ? 1 : 0;
     } else {
         struct json_object *document = o->table ? tables_tell(o->files) : info_algorithms(o);
         if (!document)

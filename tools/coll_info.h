@@ -27,6 +27,8 @@ void info_text(struct json_object *object, const char *key, const char *value); 
 
 /* The registered algorithms, each with what its plans do on so many ranks. NULL after an error, which has been told. */
 struct json_object *info_algorithms(const struct info_options *options);
+/* The same as text, collective by collective as they are ready: many ranks take a while. 0, or -1 after an error. */
+int info_algorithms_print(const struct info_options *options);
 
 /* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
 struct json_object *info_table(const char *paths);

@@ -143,25 +143,71 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
     return row;
 }
 
-struct json_object *info_algorithms(const struct info_options *options)
+/* Those of one collective; NULL after an error. */
+static struct json_object *collective_rows(enum hx_coll coll, int p)
 {
-    struct json_object *all = json_object_new_object(), *rows = json_object_new_array();
+    struct json_object *rows = json_object_new_array();
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
+        struct json_object *row = algorithm_row(a, p);
+        if (!row) {
+            json_object_put(rows);
+            return NULL;
+        }
+        json_object_array_add(rows, row);
+    }
+    return rows;
+}
+
+/* ---- telling ---- */
+
+static struct json_object *head(const struct info_options *options)
+{
+    struct json_object *all = json_object_new_object();
 
     info_int(all, "ranks", (int64_t)options->ranks);
     info_text(all, "units",
               "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
-    json_object_object_add(all, "algorithms", rows);
+    return all;
+}
+
+struct json_object *info_algorithms(const struct info_options *options)
+{
+    struct json_object *all = head(options), *list = json_object_new_array();
+
+    json_object_object_add(all, "algorithms", list);
     for (int c = 0; c < options->ncolls; c++) {
-        const struct hx_algorithm *a;
-        int idx = 0;
-        while ((a = hx_algorithm_next(options->colls[c], HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
-            struct json_object *row = algorithm_row(a, (int)options->ranks);
-            if (!row) {
-                json_object_put(all);
-                return NULL;
-            }
-            json_object_array_add(rows, row);
+        struct json_object *rows = collective_rows(options->colls[c], (int)options->ranks);
+        if (!rows) {
+            json_object_put(all);
+            return NULL;
         }
+        for (size_t i = 0; i < json_object_array_length(rows); i++)
+            json_object_array_add(list, json_object_get(json_object_array_get_idx(rows, i)));
+        json_object_put(rows);
     }
     return all;
+}
+
+int info_algorithms_print(const struct info_options *options)
+{
+    struct json_object *part = head(options);
+
+    for (int c = -1; c < options->ncolls; c++) { /* first the head */
+        if (c >= 0) {
+            struct json_object *rows = collective_rows(options->colls[c], (int)options->ranks);
+            if (!rows)
+                return -1;
+            part = json_object_new_object();
+            json_object_object_add(part, hx_coll_name(options->colls[c]), rows);
+            putchar('\n');
+        }
+        info_print(part, 0, stdout);
+        json_object_put(part);
+        if (fflush(stdout)) /* the caller tells it; nobody waits for the rest */
+            break;
+    }
+    return 0;
 }

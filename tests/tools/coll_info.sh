@@ -48,6 +48,17 @@ says 'arXiv 2410.14234' 0 --algorithms reduce_scatter_block allgather
 says 'shared memory' 0 --algorithms barrier
 [ "$("$info" --algorithms scan gather scan | grep -c nary)" = 2 ] || fault "a collective named twice is listed twice"
 
+# ---- each collective is told as soon as it is counted
+"$info" --algorithms -p 1024 >"$tmp/out" &
+slow=$!
+for ((i = 0; i < 300; i++)); do
+    [ -s "$tmp/out" ] && grep -q '^  allreduce  *ring ' "$tmp/out" && break
+    sleep 0.1
+done
+kill $slow 2>/dev/null || fault "nothing is told before all algorithms are counted"
+wait $slow
+grep -q '^  allreduce  *ring ' "$tmp/out" || fault "no allreduce within 30 s: $(head -c 400 "$tmp/out")"
+
 # ---- the state of things
 says "hierax                    $("$info" --version | sed 's/coll_info //')" 0
 says 'with --algorithms: count what they do on N ranks' 0 --help
