@@ -81,6 +81,51 @@ for option in html gnuplot svg; do
 done
 [ ! -e "$tmp/order" ] || fail "launched before --html was looked at"
 
+# interrupted in the fourth round: the three complete ones are reported everywhere, and the exit status tells the signal
+side a 1 2 3 4 5
+side b 2 8 4 4 5
+sed "2a [ \$(cat '$tmp/order' 2>/dev/null | wc -l) -lt 7 ] || { : >'$tmp/waits'; exec sleep 60; }" -i "$tmp/b" # of abbaaba: the next
+for signal in INT TERM; do
+    rm -f "$tmp/order" "$tmp/waits" "$tmp/csv" "$tmp/page.html"
+    env --default-signal=INT $compare --ours "$tmp/a" --theirs "$tmp/b" --rounds 50 --max 64 --csv "$tmp/csv" --html "$tmp/page.html" >"$tmp/out" 2>"$tmp/err" &
+    pid=$!
+    for ((i = 0; i < 300; i++)); do [ ! -e "$tmp/waits" ] || break; sleep 0.1; done
+    kill -s $signal $pid
+    wait $pid
+    status=$?
+    [ $status = $((128 + $(kill -l $signal))) ] || { fail "SIG$signal: exit $status"; cat "$tmp/err" >&2; }
+    grep -q 'interrupted after 3 of 50 rounds' "$tmp/err" || { fail "SIG$signal is not told"; cat "$tmp/err" >&2; }
+    grep -q ' 3 launches each' "$tmp/out" && grep -q ',0.7500,3,lib a,lib b' "$tmp/csv" && grep -q '3 of each, in turn' "$tmp/page.html" ||
+        { fail "SIG$signal: not 3 launches"; cat "$tmp/out" "$tmp/csv" >&2; }
+done
+
+# an installed copy, which has no coll_bench_mpi beside it
+mkdir "$tmp/bin" "$tmp/empty"
+cp "$top_srcdir/tools/coll_compare" "$tmp/bin"
+printf '#!/bin/sh\n' >"$tmp/bin/mpirun"
+chmod +x "$tmp/bin/mpirun"
+says() { # PATH TEXT: it refuses to run
+    local status=0
+    (cd "$tmp/empty" && PATH=$1 "$python" "$tmp/bin/coll_compare") >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ $status = 2 ] && grep -qF "$2" "$tmp/err" || { fail "no \"$2\": exit $status"; cat "$tmp/err" >&2; }
+}
+python=$(python3 -c 'import sys; print(sys.executable)')
+says "$tmp/empty" "mpirun is missing (looked for it in PATH)"
+says "$tmp/bin" "coll_bench_mpi is missing (looked for it in $tmp/bin, tools, build/tools and PATH)"
+
+run 2 --gnuplot ""
+grep -q -- '--gnuplot=: expected the prefix' "$tmp/err" || fail "an empty prefix is accepted"
+if [ -w /dev/full ]; then
+    side a 1
+    side b 2
+    for option in "--rounds 1 --max 64" --help; do
+        status=0
+        # shellcheck disable=SC2086
+        $compare --ours "$tmp/a" --theirs "$tmp/b" $option >/dev/full 2>"$tmp/err" || status=$?
+        [ "$status $(cat "$tmp/err")" = "1 coll_compare: standard output: No space left on device" ] || { fail "$option on a full disk: exit $status"; cat "$tmp/err" >&2; }
+    done
+fi
+
 printf '#!/bin/sh\necho broken >&2\nexit 3\n' >"$tmp/b"
 run 1 --rounds 1
 grep -q 'exit status 3 of' "$tmp/err" || fail "a failed launch is not named"
