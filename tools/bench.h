@@ -161,7 +161,8 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
-int bench_report_close(const struct bench_options *o, int complete); /* 0, or -1: a file could not be written in full */
+/* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
+int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
 
 /* bench_here.c */
 /* The machine's kind: processor, processing units, kernel. */

@@ -153,6 +153,9 @@ static const struct argp argp = {options, parse_one, "COLLECTIVE...", doc, NULL,
 
 void bench_options_help(void)
 {
+    static char text[1 << 16];
+
+    setvbuf(stdout, text, _IOFBF, sizeof(text)); /* in one piece: argp does not keep the errno of a part that cannot be written */
     argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)bench_backend_tool);
 }
 

@@ -2,6 +2,7 @@
 /* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "bench_backend.h"
 #include "report_bench.h"
+#include <errno.h>
 #include <json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 static FILE *csv; /* rows as they come: to csv_file, or for a regular file, which is written as a whole, to memory */
 static struct whole_file csv_file;
+static int csv_direct; /* to csv_file */
 static char *csv_kept;
 static size_t csv_bytes;
 static struct json_object *document;
@@ -50,7 +52,7 @@ static void print_row(const struct bench_row *row, double percent)
     if (bench_backend_tells_plans)
         printf(" %6llu %11llu  %s", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes, row->plan);
     printf("\n");
-    fflush(stdout);
+    standard_output_flush();
 }
 
 static const char *text_of(const char *key)
@@ -92,7 +94,8 @@ static void csv_row(const struct bench_options *o, const struct bench_job *job, 
         fprintf(csv, ",%llu,%llu", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes);
     }
     fputc('\n', csv);
-    fflush(csv);
+    if (csv_direct)
+        whole_file_flush(&csv_file);
 }
 
 static void add_int(struct json_object *object, const char *key, int64_t value)
@@ -176,7 +179,7 @@ static struct json_object *document_new(const struct bench_options *o, const str
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-static int json_write(const char *path)
+static int json_write(const char *path, char error[OPTION_TEXT_BYTES])
 {
     struct whole_file file;
     FILE *out = whole_file_open(&file, path);
@@ -184,40 +187,43 @@ static int json_write(const char *path)
     if (out)
         fprintf(out, "%s\n",
                 json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
-    return whole_file_close(&file);
+    return whole_file_end(&file, "json", path, error);
 }
 
-static int csv_write(const char *path)
+static int csv_write(const char *path, char error[OPTION_TEXT_BYTES])
 {
     struct whole_file file;
-    FILE *out = csv && fflush(csv) == 0 ? whole_file_open(&file, path) : NULL;
 
-    if (!out)
-        return -1;
-    fwrite(csv_kept, 1, csv_bytes, out);
-    return whole_file_close(&file);
+    if (whole_file_open(&file, path)) {
+        if (csv && fflush(csv) == 0)
+            fwrite(csv_kept, 1, csv_bytes, file.out);
+        else
+            file.error = ENOMEM;
+    }
+    return whole_file_end(&file, "csv", path, error);
 }
 
-/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. */
-static int files_write(const struct bench_options *o, int at_end)
+/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. 0, or -1 and error. */
+static int files_write(const struct bench_options *o, int at_end, char error[OPTION_TEXT_BYTES])
 {
     int failed = 0;
 
+    error[0] = '\0';
     if (o->json && (at_end || whole_file_is_regular(o->json)))
-        failed |= json_write(o->json) != 0;
-    if (o->csv && !csv_file.out)
-        failed |= csv_write(o->csv) != 0;
+        failed |= json_write(o->json, error) != 0;
+    if (o->csv && !csv_direct)
+        failed |= csv_write(o->csv, error) != 0;
     if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
-        failed |= report_bench_write(&o->report, &document, 1) != 0;
+        failed |= report_bench_write(&o->report, &document, 1, error) != 0;
     written_ns = bench_now_ns();
     return failed ? -1 : 0;
 }
 
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
 {
+    csv_direct = o->csv && !whole_file_is_regular(o->csv);
     if (o->csv)
-        csv =
-            whole_file_is_regular(o->csv) ? open_memstream(&csv_kept, &csv_bytes) : whole_file_open(&csv_file, o->csv);
+        csv = csv_direct ? whole_file_open(&csv_file, o->csv) : open_memstream(&csv_kept, &csv_bytes);
     if (csv)
         fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
@@ -240,28 +246,30 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
            "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
            bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
-    fflush(stdout);
+    standard_output_flush();
 }
 
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
 {
     double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
+    char unread[OPTION_TEXT_BYTES];
+
     if (table)
         print_row(row, percent);
     if (csv)
         csv_row(o, job, row, percent);
     json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
     if (bench_now_ns() - written_ns > BETWEEN_NS)
-        files_write(o, 0);
+        files_write(o, 0, unread); /* what fails now may do at the end */
 }
 
-int bench_report_close(const struct bench_options *o, int complete)
+int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])
 {
     json_object_object_add(document, "complete", json_object_new_boolean(complete));
-    int failed = files_write(o, 1);
+    int failed = files_write(o, 1, error);
     json_object_put(document);
-    if (csv_file.out) {
-        failed |= whole_file_close(&csv_file) != 0;
+    if (csv_direct) {
+        failed |= whole_file_end(&csv_file, "csv", o->csv, error) != 0;
     } else if (csv) {
         fclose(csv);
         free(csv_kept);

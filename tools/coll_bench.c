@@ -64,19 +64,26 @@ static int run(const struct bench_options *o, struct bench_job *job)
     int status = 0;
     for (int i = 0; i < o->ncollectives && status == 0; i++)
         status = run_collective(o, job, o->collectives[i]);
-    if (job->rank == 0 && bench_report_close(o, status == 0) && status == 0) {
-        fprintf(stderr, "%s: a file could not be written in full\n", bench_backend_tool);
-        status = 1;
+    if (job->rank == 0) {
+        char error[OPTION_TEXT_BYTES];
+        int failed = bench_report_close(o, status == 0, error);
+        if (failed)
+            fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
+        else
+            failed = standard_output_check(bench_backend_tool);
+        status = failed && status == 0 ? 1 : status;
     }
     return status;
 }
 
-static void tell(const struct bench_options *o)
+/* The exit status. */
+static int tell(const struct bench_options *o)
 {
     if (o->help)
         bench_options_help();
     else
         printf("%s, %s\n", bench_backend_tool, bench_backend_name());
+    return standard_output_check(bench_backend_tool) ? 1 : 0;
 }
 
 int main(int argc, char **argv)
@@ -86,10 +93,8 @@ int main(int argc, char **argv)
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job tells it once, but where none can start it is told all the same */
-    if (status && (o.help || o.version) && !o.error[0]) {
-        tell(&o);
-        return 0;
-    }
+    if (status && (o.help || o.version) && !o.error[0])
+        return tell(&o);
     if (status)
         return status;
     if (!o.help && !o.version)
@@ -102,10 +107,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", bench_backend_tool, o.error[0] ? o.error : "another rank's arguments are bad");
         return finish(2);
     }
-    if (o.help || o.version) {
-        if (job.rank == 0)
-            tell(&o);
-        return finish(0);
-    }
+    if (o.help || o.version)
+        return finish(job.rank == 0 ? tell(&o) : 0);
     return finish(run(&o, &job));
 }

@@ -96,8 +96,8 @@ static int run(struct request *q)
     if (q->error[0]) {
         fprintf(stderr, "coll_report: %s\n", q->error);
         status = 2;
-    } else if (report_bench_write(&q->files, documents, q->n)) {
-        fprintf(stderr, "coll_report: a file could not be written in full\n");
+    } else if (report_bench_write(&q->files, documents, q->n, q->error)) {
+        fprintf(stderr, "coll_report: %s\n", q->error);
         status = 1;
     }
     for (int i = 0; i < q->n; i++)
@@ -116,5 +116,5 @@ int main(int argc, char **argv)
         argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_report");
     else
         printf("coll_report " PACKAGE_VERSION "\n");
-    return fflush(stdout) || ferror(stdout) ? 1 : 0;
+    return standard_output_check("coll_report") ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include "coll_run.h"
 #include "options.h"
 #include "topo/shape.h"
+#include "whole_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -152,10 +153,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         break;
     case KEY_HELP:
         argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, (char *)"coll_run");
-        exit(0);
+        exit(standard_output_check("coll_run") ? 1 : 0);
     case KEY_VERSION:
         printf("coll_run " PACKAGE_VERSION "\n");
-        exit(0);
+        exit(standard_output_check("coll_run") ? 1 : 0);
     case ARGP_KEY_ARG: /* the program; what follows is its own */
         options->program = state->argv + state->next - 1;
         state->next = state->argc;

@@ -47,5 +47,6 @@ struct stream {
 };
 void stream_pass(struct stream *stream);  /* read what is there and pass on whole lines; closes at the end of file */
 void stream_close(struct stream *stream); /* pass on the rest */
+int output_is_lost(void);                 /* could a line not be written, although somebody listens? That has been told */
 
 #endif

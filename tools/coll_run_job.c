@@ -425,7 +425,7 @@ static int run(struct job *job)
         say("no memory");
         return 1;
     }
-    return job->status;
+    return job->status == 0 && output_is_lost() ? 1 : job->status;
 }
 
 int job_run(const struct options *options)

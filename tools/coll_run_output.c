@@ -8,13 +8,30 @@
 #include <string.h>
 #include <unistd.h>
 
+static int lost;
+
+int output_is_lost(void)
+{
+    return lost;
+}
+
+/* The job goes on: what its ranks do matters more than what they say. EPIPE: nobody listens any more. */
+static void loss_tell(int fd)
+{
+    if (!lost && errno != EPIPE)
+        say("%s: %m; lines of the ranks are lost", fd == STDOUT_FILENO ? "standard output" : "standard error");
+    lost |= errno != EPIPE;
+}
+
 static void write_all(int fd, const char *bytes, size_t count)
 {
     while (count > 0) {
         const ssize_t n = write(fd, bytes, count);
 
-        if (n < 0 && errno != EINTR)
-            return; /* nobody listens any more */
+        if (n < 0 && errno != EINTR) {
+            loss_tell(fd);
+            return;
+        }
         bytes += n > 0 ? n : 0;
         count -= n > 0 ? (size_t)n : 0;
     }

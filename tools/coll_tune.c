@@ -143,6 +143,7 @@ static int points_left(const struct tune_run *run, int from)
 static int html_write(struct tune_run *run, int at_end)
 {
     const struct report_files *files = &run->o->bench.report;
+    char error[OPTION_TEXT_BYTES] = "";
     struct tune_book book = {.o = run->o, .job = &run->job, .output = run->output, .begun = run->begun, .points = run->points,
                              .stories = run->stories, .n = run->npoints, .elapsed_s = (bench_now_ns() - run->begin_ns) / 1e9,
                              .complete = at_end && points_left(run, 0) == 0};
@@ -150,9 +151,9 @@ static int html_write(struct tune_run *run, int at_end)
     if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || bench_now_ns() - run->told_ns < 1e9)))
         return 0;
     run->told_ns = bench_now_ns();
-    if (tune_html_write(&book) == 0)
+    if (tune_html_write(&book, error) == 0)
         return 0;
-    fprintf(stderr, "coll_tune: the report could not be written in full\n");
+    fprintf(stderr, "coll_tune: %s\n", error);
     return -1;
 }
 

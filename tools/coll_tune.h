@@ -183,6 +183,7 @@ struct tune_book {
     double elapsed_s;
     int complete; /* the run is over, and no point is missing */
 };
-int tune_html_write(const struct tune_book *book); /* 0, or -1: not written in full */
+/* 0, or -1 with "--option=path: reason" in error: not written in full. */
+int tune_html_write(const struct tune_book *book, char error[OPTION_TEXT_BYTES]);
 
 #endif

@@ -42,10 +42,21 @@ int report_is_repeatable(const struct report_files *files)
     return !files->html || whole_file_is_regular(files->html);
 }
 
+/* "" would make files like .dat, which ls does not show. */
+static int prefix_check(const char *option, const char *prefix, char error[OPTION_TEXT_BYTES])
+{
+    if (!prefix || prefix[0])
+        return 0;
+    snprintf(error, OPTION_TEXT_BYTES, "--%s=: expected the prefix of the files to write, as in --%s=run", option, option);
+    return -1;
+}
+
 int report_check(const struct report_files *files, char error[OPTION_TEXT_BYTES])
 {
     char path[PATH_MAX];
 
+    if (prefix_check("gnuplot", files->gnuplot, error) || prefix_check("svg", files->svg, error))
+        return -1;
     if (files->html && whole_file_check("html", files->html, error))
         return -1;
     if (files->gnuplot && (whole_file_check("gnuplot", report_path(path, files->gnuplot, ".dat"), error) ||
@@ -183,7 +194,7 @@ static void svg_file(struct report *r, const char *stem, const struct svg_plot *
     snprintf(end, sizeof(end), "-%s.svg", stem);
     if (whole_file_open(&file, report_path(path, r->files->svg, end)))
         svg_plot_write(file.out, &alone);
-    r->failed |= whole_file_close(&file) != 0;
+    whole_file_end(&file, "svg", path, r->error);
 }
 
 void report_plot(struct report *r, const char *stem, const struct svg_plot *plot)
@@ -257,12 +268,18 @@ void report_begin(struct report *r, const struct report_files *files, const char
         report_gnuplot_begin(r, title);
 }
 
-int report_end(struct report *r)
+int report_end(struct report *r, char error[OPTION_TEXT_BYTES])
 {
+    char path[PATH_MAX];
+
     put(r, "</body>\n</html>\n");
     if (r->files->html)
-        r->failed |= whole_file_close(&r->page) != 0;
-    if (r->files->gnuplot)
-        r->failed |= (whole_file_close(&r->data) != 0) | (whole_file_close(&r->script) != 0);
-    return r->failed ? -1 : 0;
+        whole_file_end(&r->page, "html", r->files->html, r->error);
+    if (r->files->gnuplot) {
+        whole_file_end(&r->data, "gnuplot", report_path(path, r->files->gnuplot, ".dat"), r->error);
+        whole_file_end(&r->script, "gnuplot", report_path(path, r->files->gnuplot, ".gp"), r->error);
+    }
+    if (r->error[0])
+        memcpy(error, r->error, OPTION_TEXT_BYTES);
+    return r->error[0] ? -1 : 0;
 }

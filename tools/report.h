@@ -19,7 +19,8 @@ struct report_files { /* as on the command line; NULL: not wanted */
 struct report {
     const struct report_files *files;
     struct whole_file page, data, script;
-    int nplots, nblocks, column, failed;
+    int nplots, nblocks, column;
+    char error[OPTION_TEXT_BYTES]; /* the first file that could not be written; "": none */
     const char *alignment; /* of the table under way */
 };
 
@@ -39,7 +40,8 @@ int report_is_repeatable(const struct report_files *files);
 int report_check(const struct report_files *files, char error[OPTION_TEXT_BYTES]);
 
 void report_begin(struct report *r, const struct report_files *files, const char *title);
-int report_end(struct report *r); /* 0, or -1: a file could not be written in full */
+/* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
+int report_end(struct report *r, char error[OPTION_TEXT_BYTES]);
 
 #define REPORT_PRINTF __attribute__((format(printf, 2, 3)))
 

@@ -405,15 +405,17 @@ static void page_write(struct report *r, struct json_object *const *documents, i
         }
 }
 
-int report_bench_write(const struct report_files *files, struct json_object *const *documents, int n)
+int report_bench_write(const struct report_files *files, struct json_object *const *documents, int n, char error[OPTION_TEXT_BYTES])
 {
     struct chapter *ch = malloc(sizeof(*ch));
     struct json_object *d = documents[0];
     struct report r;
     char title[NAME_BYTES];
 
-    if (!ch)
+    if (!ch) {
+        snprintf(error, OPTION_TEXT_BYTES, "no memory for a report");
         return -1;
+    }
     if (n == 1)
         snprintf(title, sizeof(title), "%.100s: %lld ranks on %lld node%s", text_of(d, "library"), int_of(d, "ranks"), int_of(d, "nodes"),
                  int_of(d, "nodes") == 1 ? "" : "s");
@@ -424,5 +426,5 @@ int report_bench_write(const struct report_files *files, struct json_object *con
     report_begin(&r, files, title);
     page_write(&r, documents, n, ch);
     free(ch);
-    return report_end(&r);
+    return report_end(&r, error);
 }

@@ -285,15 +285,17 @@ static void facts(struct report *r, const struct tune_book *b, int done)
     report_facts_end(r);
 }
 
-int tune_html_write(const struct tune_book *b)
+int tune_html_write(const struct tune_book *b, char error[OPTION_TEXT_BYTES])
 {
     struct chapter *ch = malloc(sizeof(*ch));
     struct report r;
     char title[128];
     int done = 0;
 
-    if (!ch)
+    if (!ch) {
+        snprintf(error, OPTION_TEXT_BYTES, "no memory for a report");
         return -1;
+    }
     for (int i = 0; i < b->n; i++)
         done += is_there(&b->points[i]);
     snprintf(title, sizeof(title), "coll_tune: %d ranks on %d node%s", b->job->size, b->job->nodes, b->job->nodes == 1 ? "" : "s");
@@ -309,5 +311,5 @@ int tune_html_write(const struct tune_book *b)
         if (i == 0 || b->points[i].collective != b->points[i - 1].collective)
             chapter_write(&r, b, i, ch);
     free(ch);
-    return report_end(&r);
+    return report_end(&r, error);
 }

@@ -127,14 +127,15 @@ void tune_judge_point(struct json_object *doc, const struct tune_point *point, c
 
 static int judgement_write(struct json_object *doc, const char *path)
 {
+    char error[OPTION_TEXT_BYTES] = "";
     struct whole_file file;
     FILE *out = whole_file_open(&file, path);
 
     if (out)
         fprintf(out, "%s\n", json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
-    if (whole_file_close(&file) == 0)
+    if (whole_file_end(&file, "output", path, error) == 0)
         return 0;
-    fprintf(stderr, "coll_tune: %s: cannot write\n", path);
+    fprintf(stderr, "coll_tune: %s\n", error);
     return -1;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that appear as a whole: see whole_file.h. */
+/* Files that appear as a whole, and standard output: see whole_file.h. */
 #include "whole_file.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,38 +13,92 @@ int whole_file_is_regular(const char *path)
 
     if (!strcmp(path, "-"))
         return 0;
-    return lstat(path, &there) < 0 || S_ISREG(there.st_mode);
+    if (lstat(path, &there) < 0)
+        return 1;
+    return S_ISREG(there.st_mode) || (S_ISLNK(there.st_mode) && stat(path, &there) == 0 && S_ISREG(there.st_mode));
+}
+
+/* The name of the file itself, whatever links lead to it, and that beside it. */
+static int names_find(struct whole_file *file, const char *path)
+{
+    char *found = realpath(path, NULL);
+    int fits = snprintf(file->path, sizeof(file->path), "%s", found ? found : path) < (int)sizeof(file->path) &&
+               snprintf(file->beside, sizeof(file->beside), "%s.new", file->path) < (int)sizeof(file->beside);
+
+    free(found);
+    return fits ? 0 : ENAMETOOLONG;
 }
 
 FILE *whole_file_open(struct whole_file *file, const char *path)
 {
-    file->out = NULL;
-    file->beside[0] = '\0';
+    struct stat there;
+
+    *file = (struct whole_file){.out = NULL};
     if (!strcmp(path, "-"))
         return file->out = stdout;
-    if (!whole_file_is_regular(path))
-        return file->out = fopen(path, "we");
-    if (snprintf(file->path, sizeof(file->path), "%s", path) >= (int)sizeof(file->path) ||
-        snprintf(file->beside, sizeof(file->beside), "%s.new", path) >= (int)sizeof(file->beside)) {
-        errno = ENAMETOOLONG;
+    if (whole_file_is_regular(path) && (file->error = names_find(file, path)) != 0) {
+        errno = file->error;
         return NULL;
     }
-    return file->out = fopen(file->beside, "we");
+    if (!(file->out = fopen(file->beside[0] ? file->beside : path, "we")))
+        file->error = errno;
+    else if (file->beside[0] && stat(file->path, &there) == 0)
+        fchmod(fileno(file->out), there.st_mode & 07777);
+    return file->out;
+}
+
+/* *error: the first one, an errno. What could not be flushed is gone: the next flush may succeed. */
+static void stream_flush(FILE *out, int *error)
+{
+    errno = 0;
+    if ((fflush(out) != 0 || ferror(out)) && !*error)
+        *error = errno ? errno : EIO;
+}
+
+void whole_file_flush(struct whole_file *file)
+{
+    stream_flush(file->out, &file->error);
 }
 
 int whole_file_close(struct whole_file *file)
 {
-    int good = file->out && fflush(file->out) == 0 && !ferror(file->out);
-
-    if (file->out && file->out != stdout)
-        good = fclose(file->out) == 0 && good;
+    if (file->out)
+        whole_file_flush(file);
+    if (file->out && file->out != stdout && fclose(file->out) != 0 && !file->error)
+        file->error = errno;
     if (file->out && file->beside[0]) {
-        good = good && rename(file->beside, file->path) == 0;
-        if (!good)
+        if (!file->error && rename(file->beside, file->path) != 0)
+            file->error = errno;
+        if (file->error)
             unlink(file->beside);
     }
     file->out = NULL;
-    return good ? 0 : -1;
+    errno = file->error;
+    return file->error ? -1 : 0;
+}
+
+int whole_file_end(struct whole_file *file, const char *option, const char *path, char error[OPTION_TEXT_BYTES])
+{
+    if (whole_file_close(file) == 0)
+        return 0;
+    if (!error[0])
+        snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: %s", option, path, strerror(errno));
+    return -1;
+}
+
+static int output_error;
+
+void standard_output_flush(void)
+{
+    stream_flush(stdout, &output_error);
+}
+
+int standard_output_check(const char *tool)
+{
+    standard_output_flush();
+    if (output_error && output_error != EPIPE)
+        fprintf(stderr, "%s: standard output: %s\n", tool, strerror(output_error));
+    return output_error ? -1 : 0;
 }
 
 int whole_file_check(const char *option, const char *path, char error[OPTION_TEXT_BYTES])

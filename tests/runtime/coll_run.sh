@@ -91,6 +91,8 @@ expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
 expect 126 'Is a directory' -n 2 /
 
 # ---- environment, options of the program, output
+expect 0 '^1$' -n 1 -- env -u IPATH_NO_BACKTRACE "$run" -n 1 -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
+expect 0 '^no$' -n 1 --env IPATH_NO_BACKTRACE=no -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
 expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
     sh -c 'echo "$HX_RANK/$HX_SIZE/$HX_NODES/$HX_BOOTSTRAP/$A"'
 expect 0 '^\[5\] 3,1,2$' -n 6 --nodes 3,1,2 --prefix -- sh -c 'echo "$HX_NODES"'
@@ -107,6 +109,18 @@ if [ "$one" -ge 2 ]; then
     [ "$("$run" -n 2 --bind none -- nproc | sort -u)" = "$one" ] || fail "--bind none binds"
     [ "$("$run" -n $((2 * one)) -- sh -c 'taskset -p $$ | sed "s/.*: //"' | sort | uniq -c | awk '{print $1}' | sort -u)" = 2 ] ||
         fail "two ranks per core are not spread evenly"
+fi
+
+if [ -w /dev/full ]; then # what is lost is told once, and the job goes on
+    for options in "-n 3 --prefix seq 3" --help --version; do
+        "$run" $options >/dev/full 2>"$work/err" </dev/null
+        got=$?
+        [ "$got $(grep -c 'coll_run: standard output: No space left on device' "$work/err")" = "1 1" ] ||
+            fail "$options on a full disk: status $got: $(cat "$work/err")"
+    done
+    "$run" -n 1 --prefix -- sh -c 'echo lost; exit 5' >/dev/full 2>"$work/err" </dev/null
+    got=$?
+    [ $got = 5 ] || fail "--prefix on a full disk: the rank's status is lost: $got"
 fi
 
 # ---- signals, and nothing left behind

@@ -85,6 +85,8 @@ case_bad_input() {
     refuses "--html=$tmp: cannot write: Is a directory" allreduce --html "$tmp"
     refuses '--gnuplot=/no/such/folder/x.dat: cannot write' allreduce --gnuplot /no/such/folder/x
     refuses '--svg=/no/such/folder/x-plot.svg: cannot write' allreduce --svg /no/such/folder/x
+    refuses '--gnuplot=: expected the prefix of the files to write' allreduce --gnuplot ''
+    refuses '--svg=: expected the prefix of the files to write' allreduce --svg ''
     refuses 'does not define --op=band for --dtype=float32' allreduce --op band
 }
 
@@ -109,6 +111,13 @@ assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]),
     echo before >"$tmp/c"
     ! launch 2 timeout 2 "$bench" allreduce --min 1M --iterations 1000000 --repetitions 1000 --csv "$tmp/c" >"$tmp/out" 2>&1 || fail "not interrupted"
     [ "$(cat "$tmp/c")" = before ] || fail "--csv: a run without a row has changed its file"
+    if [ -w /dev/full ]; then
+        ln -s /dev/full "$tmp/full"
+        for option in csv json html; do
+            ! launch 2 "$bench" allreduce --max 8 --$option "$tmp/full" >"$tmp/out" 2>"$tmp/err" || fail "--$option on a full disk: exit 0"
+            grep -q "^coll_bench[a-z_]*: --$option=$tmp/full: No space left on device" "$tmp/err" || { fail "--$option: no file and reason"; cat "$tmp/err" >&2; }
+        done
+    fi
     launch 2 "$bench" --help >"$tmp/out" || fail "--help: exit $?"
     [ "$(grep -c '^ *--repetitions' "$tmp/out")" = 1 ] || fail "--help: not exactly once"
 }

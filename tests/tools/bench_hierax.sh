@@ -36,6 +36,13 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t n, hx_dtype_t t, hx_o
 }'
 run_cases
 [ -n "$(HX_LANES=many "$bench" --version 2>/dev/null)" ] && HX_LANES=many "$bench" --help >"$tmp/out" 2>&1 || fail "no --help where a setting is bad"
+if [ -w /dev/full ]; then
+    for options in "barrier" "--help" "--version"; do
+        status=0
+        launch 2 "$bench" $options >/dev/full 2>"$tmp/err" || status=$?
+        [ $status = 1 ] && grep -qx 'coll_bench: standard output: No space left on device' "$tmp/err" || { fail "$options on a full disk: exit $status"; cat "$tmp/err" >&2; }
+    done
+fi
 passes 2 allreduce reduce_scatter_block allgather --dtype byte --op bxor --max 4K --factor 16 # no sums of bytes
 for nodes in 2 3; do
     for n in 2 3 5; do

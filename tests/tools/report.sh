@@ -170,5 +170,10 @@ refuses 'nothing to write' bench.json
 refuses 'no document given' --html x.html
 refuses '--html=/no/such/folder/x: cannot write' bench.json --html /no/such/folder/x
 [ ! -e x.html ] || fail "a refused report is written"
+if [ -w /dev/full ]; then
+    ln -s /dev/full full
+    ! "$report" bench.json --html full 2>err || fail "a full disk: exit 0"
+    has err 'coll_report: --html=full: No space left on device' "a full disk"
+fi
 "$report" bench.json --html - >stdout.html && cmp stdout.html bench.html || fail "--html -"
 [ $failures = 0 ]
