@@ -75,8 +75,9 @@ static void csv_row(const struct bench_options *o, const struct bench_job *job, 
                     double percent)
 {
     csv_text(bench_backend_name());
-    fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
-            bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->check, (unsigned long long)o->warmup);
+    fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
+            bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->alloc, o->check,
+            (unsigned long long)o->warmup);
     fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,",
             bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
             (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
@@ -165,6 +166,7 @@ static struct json_object *document_new(const struct bench_options *o, const str
     add_text(j, "dtype", bench_dtype_names[o->dtype]);
     add_text(j, "op", bench_op_names[o->op]);
     json_object_object_add(j, "in_place", json_object_new_boolean(o->in_place));
+    json_object_object_add(j, "alloc", json_object_new_boolean(o->alloc));
     json_object_object_add(j, "check", json_object_new_boolean(o->check));
     add_int(j, "warmup", (int64_t)o->warmup);
     add_real(j, "clock_ns", job->clock_ns);
@@ -225,17 +227,18 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     if (o->csv)
         csv = csv_direct ? whole_file_open(&csv_file, o->csv) : open_memstream(&csv_kept, &csv_bytes);
     if (csv)
-        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,check,warmup,collective,"
+        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,alloc,check,warmup,collective,"
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
                      "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,host,machine%s\n",
                 bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
     document = document_new(o, job);
     if (!table)
         return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s\n",
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s%s\n",
            bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
            job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
-           bench_op_names[o->op], o->in_place ? "   in place" : "", o->check ? "   checked" : "");
+           bench_op_names[o->op], o->in_place ? "   in place" : "",
+           o->alloc ? "   memory of the library" : "", o->check ? "   checked" : "");
     if (job->network[0])
         printf("# %s\n", job->network);
     printf("# clock %.0f ns", job->clock_ns);

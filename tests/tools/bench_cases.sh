@@ -111,6 +111,9 @@ assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]),
     echo before >"$tmp/c"
     ! launch 2 timeout 2 "$bench" allreduce --min 1M --iterations 1000000 --repetitions 1000 --csv "$tmp/c" >"$tmp/out" 2>&1 || fail "not interrupted"
     [ "$(cat "$tmp/c")" = before ] || fail "--csv: a run without a row has changed its file"
+    launch 2 "$bench" allreduce --max 8 --alloc --json "$tmp/j" --csv "$tmp/c" --html "$tmp/h" >"$tmp/out" || fail "--alloc: exit $?"
+    grep -q "^# .*   memory of the library" "$tmp/out" && grep -q '"alloc": *true' "$tmp/j" && grep -q "memory of the library" "$tmp/h" &&
+        [ "$(cut -d, -f10 "$tmp/c" | tr '\n' ' ')" = "alloc 1 " ] || { fail "--alloc is not told"; cat "$tmp/out" "$tmp/c" >&2; }
     if [ -w /dev/full ]; then
         ln -s /dev/full "$tmp/full"
         for option in csv json html; do
