@@ -14,8 +14,11 @@ static int told(const char *call, hx_status_t status, const hx_comm_t *of)
 {
     if (status == HX_SUCCESS)
         return 0;
-    fprintf(stderr, "%s: rank %d: %s: %s: %s\n", bench_backend_tool, hx_rank(world), call, hx_strerror(status),
-            hx_error_detail(of));
+    char rank[32] = "";
+
+    if (world) /* before that it is not known */
+        snprintf(rank, sizeof(rank), "rank %d: ", hx_rank(world));
+    fprintf(stderr, "%s: %s%s: %s: %s\n", bench_backend_tool, rank, call, hx_strerror(status), hx_error_detail(of));
     return -1;
 }
 
