@@ -79,7 +79,8 @@ struct hx_table *hx_table_new(void);
 void hx_table_free(struct hx_table *table);
 
 /* Read a file; its entries come in the order of hx_table_sort. HX_ERR_ENV with "file:line:column: reason" in the detail: it is no table, is
- * of a later version, a member is wrong or stands twice, or two entries hold for the same; "file: reason": it cannot be read. */
+ * of a later version, a member is wrong or stands twice, or two entries hold for the same; "file: reason": it cannot be read. The
+ * detail is not logged: whether a job goes on without that file is for the caller to know, and to tell. */
 hx_status_t hx_table_read(const char *path, struct hx_table **table);
 /* The same of a text, which a NUL follows. path: for messages. */
 hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, struct hx_table **table);
@@ -89,9 +90,6 @@ const struct hx_table_entry *hx_table_sort(struct hx_table *table);
 
 /* As a file holds it. */
 void hx_table_print(FILE *out, const struct hx_table *table);
-
-/* Write it: the file is there as a whole, or as it was before. HX_ERR_ENV with a detail. */
-hx_status_t hx_table_write(const struct hx_table *table, const char *path);
 
 /* NULL, or why a table of that machine does not hold for this one ("it was made on ..., this is ..."); text holds it. */
 const char *hx_table_foreign(const struct hx_table *table, char text[256]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tuning table as a JSON file: read with every value checked, written so that no reader ever sees half of it. */
+/* The tuning table as JSON: read with every value checked, and written. */
 #include "runtime/error.h"
 #include "table.h"
 #include "table_place.h"
@@ -7,11 +7,24 @@
 #include <json-c/json.h>
 #include <limits.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+/* As hx_fail, but silent: see table.h. */
+__attribute__((format(printf, 2, 3))) static hx_status_t decline(hx_status_t status, const char *format, ...)
+{
+    char text[HX_DETAIL_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    hx_recall(text);
+    return status;
+}
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
@@ -29,7 +42,7 @@ static void refuse(struct reader *r, size_t at, const char *what, const char *re
 
     hx_place_line(r->text, 0, at, &line, &column);
     if (r->status == HX_SUCCESS)
-        r->status = hx_fail(HX_ERR_ENV, "%s:%d:%d: %s%s", r->path, line, column, what, reason);
+        r->status = decline(HX_ERR_ENV, "%s:%d:%d: %s%s", r->path, line, column, what, reason);
 }
 
 static void bad(struct reader *r, const char *reason, const char *name)
@@ -228,7 +241,7 @@ static struct hx_table_entry *room_make(struct reader *r, struct hx_table *table
     struct hx_table_entry *entries = table->entries;
 
     if ((n & (n - 1)) == 0 && !(entries = realloc(entries, (n ? 2 * n : 1) * sizeof(*entries)))) {
-        r->status = hx_fail(HX_ERR_NOMEM, "%s: no memory for a table of %zu entries", r->path, 2 * n);
+        r->status = decline(HX_ERR_NOMEM, "%s: no memory for a table of %zu entries", r->path, 2 * n);
         return NULL;
     }
     table->entries = entries;
@@ -275,7 +288,7 @@ static void read_root(struct reader *r, struct json_object *root, struct hx_tabl
     if (r->status == HX_SUCCESS)
         read_entries(r, entries, table);
     if (r->status == HX_SUCCESS && (twice = hx_table_sort(table)))
-        r->status = hx_fail(HX_ERR_ENV, "%s:%d: bytes overlap those of the entry for the same in line %d", r->path, twice[1].line, twice->line);
+        r->status = decline(HX_ERR_ENV, "%s:%d: bytes overlap those of the entry for the same in line %d", r->path, twice[1].line, twice->line);
 }
 
 static void parse(struct reader *r, struct hx_table *table)
@@ -287,7 +300,7 @@ static void parse(struct reader *r, struct hx_table *table)
     size_t at;
 
     if (!tokener) {
-        r->status = hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", r->path);
+        r->status = decline(HX_ERR_NOMEM, "%s: no memory to read it", r->path);
         return;
     }
     json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
@@ -313,7 +326,7 @@ hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, str
     struct reader r = {.path = path, .text = text, .bytes = bytes};
 
     if (!(*table = hx_table_new()))
-        return hx_fail(HX_ERR_NOMEM, "%s: no memory to read it", path);
+        return decline(HX_ERR_NOMEM, "%s: no memory to read it", path);
     parse(&r, *table);
     if (r.status != HX_SUCCESS) {
         hx_table_free(*table);
@@ -325,24 +338,22 @@ hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, str
 /* The file's bytes and a NUL behind them. */
 static hx_status_t load(const char *path, char **text, size_t *bytes)
 {
-    FILE *in = fopen(path, "re");
     struct stat info;
     size_t capacity;
+    FILE *in;
 
-    if (!in || fstat(fileno(in), &info) != 0) {
-        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", path, strerror(errno));
-        if (in)
-            fclose(in);
-        return status;
-    }
-    capacity = info.st_size >= 0 && info.st_size <= HX_TABLE_MAX_BYTES && S_ISREG(info.st_mode) ? (size_t)info.st_size + 1 : 0;
-    *text = capacity ? malloc(capacity) : NULL;
+    if (stat(path, &info) != 0)
+        return decline(HX_ERR_ENV, "%s: %s", path, strerror(errno));
+    if (info.st_size < 0 || info.st_size > HX_TABLE_MAX_BYTES || !S_ISREG(info.st_mode)) /* before it is opened: a pipe would wait for a writer */
+        return decline(HX_ERR_ENV, "%s: no file of at most %d MiB", path, HX_TABLE_MAX_BYTES >> 20);
+    if (!(in = fopen(path, "re")))
+        return decline(HX_ERR_ENV, "%s: %s", path, strerror(errno));
+    capacity = (size_t)info.st_size + 1;
+    *text = malloc(capacity);
     *bytes = *text ? fread(*text, 1, capacity - 1, in) : 0;
     fclose(in);
-    if (!capacity)
-        return hx_fail(HX_ERR_ENV, "%s: no file of at most %d MiB", path, HX_TABLE_MAX_BYTES >> 20);
     if (!*text)
-        return hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes", path, capacity);
+        return decline(HX_ERR_NOMEM, "%s: no memory for %zu bytes", path, capacity);
     (*text)[*bytes] = '\0';
     return HX_SUCCESS;
 }
@@ -426,25 +437,4 @@ void hx_table_print(FILE *out, const struct hx_table *table)
         write_entry(out, &table->entries[i]);
     }
     fprintf(out, "\n  ]\n}\n");
-}
-
-hx_status_t hx_table_write(const struct hx_table *table, const char *path)
-{
-    char beside[PATH_MAX];
-    int written;
-    FILE *out;
-
-    if (snprintf(beside, sizeof(beside), "%s.new", path) >= (int)sizeof(beside))
-        return hx_fail(HX_ERR_ENV, "%s: this name is too long", path);
-    if (!(out = fopen(beside, "we")))
-        return hx_fail(HX_ERR_ENV, "%s: %s", beside, strerror(errno));
-    hx_table_print(out, table);
-    written = fflush(out) == 0 && fsync(fileno(out)) == 0 && !ferror(out);
-    written = fclose(out) == 0 && written && rename(beside, path) == 0;
-    if (!written) {
-        hx_status_t status = hx_fail(HX_ERR_ENV, "%s: %s", path, strerror(errno));
-        unlink(beside);
-        return status;
-    }
-    return HX_SUCCESS;
 }

@@ -4,8 +4,19 @@
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include "table.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The caller tells it, as what hx_table_read refuses. */
+static hx_status_t refuse(const char *path, int line, const char *why)
+{
+    char text[HX_DETAIL_BYTES];
+
+    snprintf(text, sizeof(text), "%s:%d: %s", path, line, why);
+    hx_recall(text);
+    return HX_ERR_ENV;
+}
 
 /* Add what of a file serves here. A table of another machine is passed over, unless strict. */
 static hx_status_t file_take(struct hx_table *all, const char *path, const char *provider, int strict)
@@ -19,7 +30,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         return status;
     if (hx_table_foreign(table, why)) {
         if (strict)
-            status = hx_fail(HX_ERR_ENV, "%s:%d: %s", path, table->line, why);
+            status = refuse(path, table->line, why);
         else
             hx_warn("HX_TABLE: %s:%d: it is not used: %s", path, table->line, why);
         table->n = table->nmodels = 0;
@@ -39,16 +50,20 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
     return status;
 }
 
+/* The last first, so that the first has the last word. Empty parts are no files: a.json: is a.json. */
 static hx_status_t files_take(struct hx_table *all, char *paths, const char *provider, int strict)
 {
     hx_status_t status = HX_SUCCESS;
-    char *colon;
+    char *colon = paths;
 
-    while (status == HX_SUCCESS && (colon = strrchr(paths, ':'))) { /* the last first, so that the first has the last word */
-        status = file_take(all, colon + 1, provider, strict);
-        *colon = '\0';
+    while (status == HX_SUCCESS && colon) {
+        char *path = (colon = strrchr(paths, ':')) ? colon + 1 : paths;
+        if (*path)
+            status = file_take(all, path, provider, strict);
+        if (colon)
+            *colon = '\0';
     }
-    return status == HX_SUCCESS ? file_take(all, paths, provider, strict) : status;
+    return status;
 }
 
 static hx_status_t tuning_pack(const struct hx_table *all, const char *provider, void **tuning, size_t *bytes)

@@ -10,7 +10,7 @@
  * lower case and holds exact values and, for a bad choice, the choices. */
 hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Make a text that has been logged already this thread's last one again. */
+/* Make a text this thread's last one without logging it: that has been done, or is for the caller to decide. */
 void hx_recall(const char *detail);
 
 /* Keep this thread's last detail in text, HX_DETAIL_BYTES long, unless something stands there; NULL: nowhere. Where one thread finds

@@ -102,7 +102,7 @@ static int table_open(struct tune_run *run)
     char text[256];
     int there = access(run->output, F_OK) == 0;
 
-    if (there && hx_table_read(run->output, &run->table) != HX_SUCCESS) {
+    if (there && !(run->table = tune_table_read(run->output))) {
         fprintf(stderr, "coll_tune: --output=%s: there is something else than a table\n", run->output);
         return 2;
     }
@@ -124,10 +124,7 @@ static int table_open(struct tune_run *run)
         run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)points_most(run));
     if (run->npoints < 0)
         return 1;
-    if (hx_table_write(run->table, run->output) == HX_SUCCESS)
-        return 0;
-    fprintf(stderr, "coll_tune: --output=%s: cannot write\n", run->output);
-    return 2;
+    return tune_table_write(run->table, run->output) ? 2 : 0;
 }
 
 static int points_left(const struct tune_run *run, int from)
@@ -159,7 +156,7 @@ static int html_write(struct tune_run *run, int at_end)
 
 static void point_tell(struct tune_run *run, int at)
 {
-    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || hx_table_write(run->table, run->output) != HX_SUCCESS)
+    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || tune_table_write(run->table, run->output))
         bench_backend_abort(1); /* they have told why */
     tune_told(run->points, run->npoints, at);
     html_write(run, 0);
@@ -334,7 +331,7 @@ static int model_end(struct tune_run *run)
     if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
                          page && !strcmp(page, "-") ? stderr : stdout))
         return -1;
-    return hx_table_write(run->table, run->output) == HX_SUCCESS ? 0 : -1;
+    return tune_table_write(run->table, run->output);
 }
 
 /* On rank 0. 0, or -1: the report is not there. */

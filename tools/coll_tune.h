@@ -172,6 +172,10 @@ void tune_confirm_summary(const char *output, const struct tune_point *points, i
 const char *tune_choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32]);
 int tune_is_default(const struct hx_table_entry *entry);
 
+/* tune_table.c: NULL, or not 0, after printing why */
+struct hx_table *tune_table_read(const char *path);
+int tune_table_write(const struct hx_table *table, const char *path); /* as a whole: see whole_file.h */
+
 /* tune_html.c, on rank 0 only */
 struct tune_book {
     const struct tune_options *o;

@@ -54,6 +54,7 @@ static struct json_object *file_tell(const char *path)
     char why[256], text[512];
 
     if (hx_table_read(path, &table) != HX_SUCCESS) {
+        fprintf(stderr, "coll_info: %s\n", hx_last_detail());
         json_object_put(o);
         json_object_put(entries);
         json_object_put(models);

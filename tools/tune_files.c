@@ -4,13 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hx_table *table_read(const char *path)
-{
-    struct hx_table *table = NULL;
-
-    return hx_table_read(path, &table) == HX_SUCCESS ? table : NULL; /* it has told why */
-}
-
 /* "allreduce 2 nodes x 2 ranks" */
 static const char *key_text(const struct hx_table_entry *e, char text[256])
 {
@@ -38,7 +31,7 @@ static int check(const struct tune_options *o)
     int status = 0;
 
     for (int f = 0; f < o->nfiles; f++) {
-        struct hx_table *table = table_read(o->files[f]);
+        struct hx_table *table = tune_table_read(o->files[f]);
         int changed = 0, slower = 0;
         char text[256], why[OPTION_TEXT_BYTES];
         if (!table) {
@@ -77,11 +70,11 @@ static int machines_differ(const struct hx_table *a, const struct hx_table *b)
 
 static int merge(const struct tune_options *o)
 {
-    struct hx_table *all = table_read(o->files[0]);
+    struct hx_table *all = tune_table_read(o->files[0]);
     int status = all ? 0 : 2;
 
     for (int f = 1; f < o->nfiles && status == 0; f++) {
-        struct hx_table *table = table_read(o->files[f]);
+        struct hx_table *table = tune_table_read(o->files[f]);
         if (!table) {
             status = 2;
         } else if (machines_differ(all, table)) {
@@ -97,7 +90,7 @@ static int merge(const struct tune_options *o)
                 status = 1;
         hx_table_free(table);
     }
-    if (status == 0 && hx_table_write(all, o->output) != HX_SUCCESS)
+    if (status == 0 && tune_table_write(all, o->output))
         status = 2;
     if (status == 0)
         printf("%s: %d entries\n", o->output, all->n);
@@ -175,7 +168,7 @@ static void models_compare(const struct hx_table *a, const struct hx_table *b)
 
 static int diff(const struct tune_options *o)
 {
-    struct hx_table *a = table_read(o->files[0]), *b = table_read(o->files[1]);
+    struct hx_table *a = tune_table_read(o->files[0]), *b = tune_table_read(o->files[1]);
     struct tally tally = {0};
     int only = 0, status = 2;
 

@@ -109,8 +109,8 @@ static struct hx_table *table_get(const char *path, const struct hx_table_machin
             table->machine = *machine;
         return table;
     }
-    if (hx_table_read(path, &table) != HX_SUCCESS)
-        return NULL; /* it has told why */
+    if (!(table = tune_table_read(path)))
+        return NULL;
     if (same_machine(&table->machine, machine))
         return table;
     fprintf(stderr, "coll_tune: --output=%s: it is of Hierax %s on %d x \"%s\", ", path, table->machine.hierax,
@@ -156,7 +156,7 @@ int tune_model(const struct tune_options *o)
     if (status == 0 && !(table = table_get(output, &jobs[0]->machine)))
         status = 2;
     if (status == 0 &&
-        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, stdout) || hx_table_write(table, output) != HX_SUCCESS))
+        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, stdout) || tune_table_write(table, output)))
         status = 2;
     for (int i = 0; jobs && i < o->nfiles; i++)
         tune_judged_free(jobs[i]);

@@ -29,6 +29,12 @@ job 0 HX_TABLE=none
 untold "HX_TABLE=none"
 job 0 HX_TABLE=other.json
 has err "allreduce of 512 bytes: flat(mesh)" "HX_TABLE=other.json"
+job 0 HX_TABLE=:other.json: # empty parts are no files
+has err "allreduce of 512 bytes: flat(mesh)" "HX_TABLE=:other.json:"
+! grep -q "going on without" err || { fail "an empty part of HX_TABLE is taken for a file"; cat err >&2; }
+job 0 HX_TABLE=no_such.json
+[ "$(grep -c no_such err)" = 1 ] || { fail "a table that is passed over is told not exactly once"; cat err >&2; }
+has err "warn: HX_TABLE: no_such.json: No such file or directory: going on without" "a table passed over"
 job 0 HX_ALLREDUCE=recursive_doubling:-1K
 has err "allreduce of 512 bytes: flat(recursive_doubling)" "a setting above the table"
 

@@ -189,6 +189,24 @@ sed 's/"cpus": [0-9]*/"cpus": 4097/' t.json >foreign.json
 says "warning: jobs on this machine will not use it" 0 check foreign.json
 says "a table is for one kind" 2 merge t.json foreign.json -o merged.json
 
+# ---- a link stays and leads to the new table, which has the old one's mode; a pipe and a device are written as they are
+cp t.json real.json
+chmod 640 real.json
+ln -s real.json link.json
+says "14 entries" 0 merge planted.json only.json -o link.json
+[ -L link.json ] && [ "$(stat -c '%F %a' real.json)" = "regular file 640" ] && cmp real.json merged.json || { fail "-o a link"; ls -l >&2; }
+mkfifo pipe
+timeout 60 cat pipe >piped.json &
+says "14 entries" 0 merge planted.json only.json -o pipe
+wait $!
+[ -p pipe ] && cmp piped.json merged.json || { fail "-o a pipe"; ls -l >&2; }
+if [ -w /dev/full ]; then
+    ln -s /dev/full full
+    says "coll_tune: --output=full: No space left on device" 2 merge planted.json only.json -o full
+    [ "$(readlink full)" = /dev/full ] || fail "-o a device replaces it"
+fi
+says "pipe: no file of at most" 2 check pipe
+
 # ---- check asks the planner
 sed '0,/"plan": "[^"]*"/s//"plan": "flat(rnig)"/' t.json >wrong.json
 line=$(grep -n rnig wrong.json | sed 's/:.*//')
@@ -221,7 +239,7 @@ says 'check takes tables' 2 check
 says 'merge takes two tables or more, and a new one' 2 merge t.json planted.json
 says 'diff takes two tables' 2 diff t.json
 says 'no_such.json: No such file' 2 check no_such.json
-says '--output=/no/such/folder/t.json: cannot write' 2 -o /no/such/folder/t.json
+says '--output=/no/such/folder/t.json: No such file or directory' 2 -o /no/such/folder/t.json
 ! grep -q ' of .*: ' err || fail "measured before the output was found to be bad"
 head -c 600 t.json >cut.json
 says 'cut.json:' 2 check cut.json t.json
