@@ -57,8 +57,12 @@ static void fill_members(struct hx_shape *s)
         s->min_local = size < s->min_local ? size : s->min_local;
         start[node + 1] += start[node];
     }
-    for (int rank = 0; rank < s->nranks; rank++)
-        s->members[start[s->node_of[rank]] + s->local_of[rank]] = rank;
+    s->in_order = 1;
+    for (int rank = 0; rank < s->nranks; rank++) {
+        int place = start[s->node_of[rank]] + s->local_of[rank];
+        s->members[place] = rank;
+        s->in_order &= place == rank;
+    }
 }
 
 /* Says everything, since node_of determines the rest of a shape but its levels. */
@@ -328,14 +332,6 @@ struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks,
 out:
     free(node_id);
     return shape;
-}
-
-int hx_shape_is_in_order(const struct hx_shape *shape)
-{
-    for (int i = 0; i < shape->nranks; i++)
-        if (shape->members[i] != i)
-            return 0;
-    return 1;
 }
 
 int hx_shape_set_ring(struct hx_shape *shape, const int *order)

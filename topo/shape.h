@@ -25,6 +25,7 @@ struct hx_shape {
     int nranks, nnodes;
     int max_local;   /* ranks on the fullest node */
     int min_local;   /* ranks on the emptiest node */
+    int in_order;    /* every node holds a run of ranks */
     int *node_of;    /* [nranks] node of rank */
     int *local_of;   /* [nranks] local rank of rank */
     int *node_start; /* [nnodes + 1] first index into members of each node */
@@ -88,7 +89,10 @@ int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, 
 void hx_shape_free(struct hx_shape *shape);
 
 /* Does every node hold a run of ranks, so that members are the ranks in order? */
-int hx_shape_is_in_order(const struct hx_shape *shape);
+static inline int hx_shape_is_in_order(const struct hx_shape *shape)
+{
+    return shape->in_order;
+}
 
 static inline int hx_shape_node_size(const struct hx_shape *s, int node)
 {
