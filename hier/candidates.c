@@ -154,12 +154,25 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
     }
 }
 
-#define LANE_CHOICES 3
+#define LANE_CHOICES 5
 #define FED_BYTES 65536.0      /* per node and lane: messages that no cost but their bytes' shows in */
 #define FED_LARGE_BYTES 16384.0
 #define LARGE_NODE 8           /* ranks: one that reads the slots of so many takes longer than sending shorter messages */
+#define SOME_LANES 16          /* of a large node: some 8K feeds no more, but one rank would take longer on its own */
 
-/* The numbers of lanes worth a look: one, and as many as the vector feeds. */
+#define MANY_OF_ALL 4.0        /* who feeds a quarter of the ranks gains little by the others, and would send short messages for it */
+
+static int lanes_add(int lanes[LANE_CHOICES], int n, int wanted)
+{
+    for (int i = 0; i < n; i++)
+        if (lanes[i] == wanted)
+            return n;
+    lanes[n] = wanted;
+    return n + 1;
+}
+
+/* The numbers of lanes worth a look: one, and as many as the vector feeds. On large nodes lanes also share out what there is to do inside the
+ * nodes, however short their messages become: some, and all. */
 static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[LANE_CHOICES])
 {
     static const double feeds[] = {FED_BYTES, FED_LARGE_BYTES};
@@ -176,8 +189,13 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
     for (int i = 0; i < (most < LARGE_NODE || hx_coll_has_blocks(coll) ? 1 : 2); i++) {
         double fed = bytes / (planner->shape->nnodes * feeds[i]);
         int many = fed > most || pairs ? most : (int)fed;
-        if (many > lanes[n - 1])
-            lanes[n++] = many;
+        if (many > 1)
+            n = lanes_add(lanes, n, many);
+    }
+    if (most >= LARGE_NODE && !hx_coll_is_rooted(coll) && !pairs) {
+        n = lanes_add(lanes, n, most < SOME_LANES ? most : SOME_LANES);
+        if (bytes / (planner->shape->nnodes * FED_LARGE_BYTES) < most / MANY_OF_ALL)
+            n = lanes_add(lanes, n, most);
     }
     return n;
 }

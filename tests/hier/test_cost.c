@@ -230,6 +230,46 @@ static void lanes_fill_the_roots_link(void **state)
     hx_shape_free(shape);
 }
 
+/* Microseconds of the cheapest candidate. */
+static double best_us(const struct hx_planner *planner, enum hx_coll coll, double bytes)
+{
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
+    int n = hx_planner_candidates(planner, coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback);
+
+    return hx_cost_of(&planner->cost, planner->shape, &candidates[hx_planner_best(planner, candidates, n, bytes)], bytes).total_us;
+}
+
+#define NEARLY 1.25 /* among 1,024 nodes there are better trees than meshes */
+
+/* On large nodes too a reduction takes hardly longer than those that could stand in for it. */
+static void large_nodes_keep_guidelines(void **state)
+{
+    static const char *const shapes[] = {"8x96", "64x96", "1024x96"};
+    static const double sizes[] = {64 * KIB, MIB, 16 * MIB};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (int i = 0; i < 9; i++) {
+        struct hx_shape *shape = hx_shape_parse(shapes[i / 3], error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 96};
+        struct hx_planner planner;
+        double bytes = sizes[i % 3];
+        assert_non_null(shape);
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        double reduce = best_us(&planner, HX_COLL_REDUCE, bytes);
+        double allreduce = best_us(&planner, HX_COLL_ALLREDUCE, bytes), bcast = best_us(&planner, HX_COLL_BCAST, bytes);
+        double reduce_scatter = best_us(&planner, HX_COLL_REDUCE_SCATTER, bytes), scatter = best_us(&planner, HX_COLL_SCATTER, bytes);
+        if (allreduce > NEARLY * (reduce + bcast) || reduce_scatter > NEARLY * (reduce + scatter))
+            fail_msg("%s, %.0f bytes: allreduce %.0f us, reduce_scatter %.0f; reduce %.0f, bcast %.0f, scatter %.0f", shapes[i / 3],
+                     bytes, allreduce, reduce_scatter, reduce, bcast, scatter);
+        hx_planner_release(&planner);
+        hx_shape_free(shape);
+    }
+}
+
 static int domain_at(const struct hx_shape *shape, int level, const struct hx_stage *stage, uint32_t member)
 {
     return hx_shape_domain(shape, level, stage->members[member]);
@@ -308,6 +348,7 @@ int main(void)
         cmocka_unit_test(chains_are_cut_best),
         cmocka_unit_test(all_to_alls_fetch_between_caches),
         cmocka_unit_test(lanes_fill_the_roots_link),
+        cmocka_unit_test(large_nodes_keep_guidelines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
