@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Fence 3 of start-up: who is where. Leaders read the nodes' values one after the other: the lowest rank that no node read so far holds is
  * the leader of the next. */
+#include "bootstrap_kind.h"
 #include "startup.h"
 #include "trace.h"
 #include "watch.h"
@@ -9,25 +10,35 @@
 #include <string.h>
 #include <time.h>
 
-/* A moment for others of this node. Returns 0 once HX_TIMEOUT is over. */
-static int nap(const struct hx_world *world, double *slept)
+/* A moment for others of this node, of which rank `from` or, if that is -1, any may have died. HX_ERR_TIMEOUT, without a text, past the
+ * deadline. */
+static hx_status_t nap(const struct hx_world *world, double deadline, int from)
 {
+    struct hx_shared *shared = world->shared;
+    int dead;
+
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-    return world->env->timeout <= 0 || (*slept += 1.5e-4) <= world->env->timeout;
+    hx_watch_look(shared);
+    dead = from >= 0 ? hx_watch_dead(shared, &from, 1) : hx_watch_dead(shared, shared->ranks, shared->n);
+    if (dead >= 0)
+        return hx_fail(HX_ERR_PEER_DEAD, "start-up: rank %d has died", from >= 0 ? from : shared->ranks[dead]);
+    return deadline > 0 && hx_boot_now() >= deadline ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 
 /* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
 static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
 {
-    double slept = 0;
+    double deadline = hx_boot_deadline(world->env->timeout);
+    hx_status_t status = HX_SUCCESS;
 
     /* release pairs with the acquire below */
     atomic_fetch_add_explicit(counter, 1, memory_order_release);
-    while (atomic_load_explicit(counter, memory_order_acquire) < (uint32_t)world->shared->n)
-        if (!nap(world, &slept))
-            return hx_fail(HX_ERR_TIMEOUT, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
-                           atomic_load(counter), world->shared->n, world->env->timeout);
-    return HX_SUCCESS;
+    while (status == HX_SUCCESS && atomic_load_explicit(counter, memory_order_acquire) < (uint32_t)world->shared->n)
+        status = nap(world, deadline, -1);
+    if (status == HX_ERR_TIMEOUT)
+        return hx_fail(status, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
+                       atomic_load(counter), world->shared->n, world->env->timeout);
+    return status;
 }
 
 /* The one processing unit that it is bound to, or -1. */
@@ -180,8 +191,9 @@ static hx_status_t networks_agree(const struct hx_world *world)
 static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = world->shared->header;
-    double slept = 0;
-    int state;
+    double deadline = hx_boot_deadline(world->env->timeout);
+    hx_status_t status = HX_SUCCESS;
+    int leader = world->shared->ranks[0], state;
 
     if (world->shared->me == 0) {
         hx_failure_keep(failure, world->rank, fenced);
@@ -197,13 +209,12 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
     }
     if (failure->status != HX_SUCCESS || fenced != HX_SUCCESS)
         return;
-    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0)
-        if (!nap(world, &slept)) {
-            hx_fail(HX_ERR_TIMEOUT, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)",
-                    world->shared->ranks[0], world->env->timeout);
-            hx_failure_keep(failure, world->rank, HX_ERR_TIMEOUT);
-            return;
-        }
+    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0 && status == HX_SUCCESS)
+        status = nap(world, deadline, leader);
+    if (state == 0 && status == HX_ERR_TIMEOUT)
+        hx_fail(status, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)", leader, world->env->timeout);
+    if (state == 0)
+        hx_failure_keep(failure, world->rank, status);
     if (state < 0)
         *failure = header->failure;
 }
@@ -231,20 +242,26 @@ static hx_status_t own_open(struct hx_world *world)
 
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure)
 {
-    hx_status_t fenced;
+    hx_status_t placed, fenced;
 
     if (world->shared) {
         place_tell(world, place);
         if (world->env->single_copy)
             hx_fetch_offer(world->shared);
-        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->placed));
+        placed = node_arrive(world, &world->shared->header->placed);
+        hx_failure_keep(failure, world->rank, placed);
         if (failure->status == HX_SUCCESS && world->env->single_copy)
             hx_fetch_try(world->shared);
         if (failure->status == HX_SUCCESS)
             hx_failure_keep(failure, world->rank, own_open(world));
-        if (failure->status != HX_SUCCESS)
+        if (failure->status != HX_SUCCESS) {
             hx_node_fail(world->shared, failure);
-        hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
+            hx_watch_leave(world->shared); /* whoever has told why it ends does not die */
+        }
+        if (placed == HX_SUCCESS)
+            hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
+        else /* release pairs with the acquire in node_arrive */
+            atomic_fetch_add_explicit(&world->shared->header->arrived, 1, memory_order_release);
         if (failure->status == HX_SUCCESS)
             *failure = world->shared->header->failure;
     }

@@ -130,4 +130,15 @@ if [ -z "${TEST_SANITIZER:-}" ]; then # sanitizers tell of a crash themselves
         crashes "alone" $signal env --default-signal=INT "$here/actor" loop
     done
 fi
+
+# While the ranks of a node meet: the others do not wait for it until HX_TIMEOUT.
+if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
+    for r in 0 1 2; do
+        env LD_PRELOAD="$tmp/refuse.so" DIE=1 HX_SINGLE_COPY=1 HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE=3 HX_SECRET=s HX_TIMEOUT=60 \
+            timeout -s KILL 20 "$here/actor" init >>"$tmp/meets" 2>>"$tmp/meets.err" &
+    done
+    wait
+    [ "$(grep -c 'status 8: .*rank 1 has died' "$tmp/meets")" = 2 ] ||
+        { fail "a rank that dies while its node meets: the others do not name it within 20 s"; cat "$tmp/meets" "$tmp/meets.err" >&2; }
+fi
 finish
