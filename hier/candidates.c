@@ -90,7 +90,8 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->bank_bytes = dimensions.bank_bytes;
     planner->live_bytes = dimensions.live_bytes;
     hx_forced_read(planner, env);
-    return hx_forced_check(planner);
+    /* for the whole job; a communicator may have no such plan, which then is a fallback */
+    return job->nranks && job->nranks != shape->nranks ? HX_SUCCESS : hx_forced_check(planner);
 }
 
 /* ---- candidates --------------------------------------------------------------------------------------------------- */
@@ -328,8 +329,10 @@ static int levels_are_wanted(const struct hx_planner *planner, enum hx_coll coll
 }
 
 /* Why no candidate is as the settings have it. */
-static const char *settings_lack(const struct hx_planner *planner, int levels, int ordered)
+static const char *settings_lack(const struct hx_planner *planner, int levels, int ordered, int fits)
 {
+    if (!fits)
+        return "not as the settings have it: on the nodes of this communicator there is no such plan";
     if (levels && !planner->shape->nlevels)
         return "not as the settings have it: that goes by levels inside a node, and there are none";
     if (levels && ordered)
@@ -346,19 +349,23 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 {
     int ordered = folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
     struct hx_planner at_size = *planner, unforced;
-    struct candidate_list list = {.planner = &at_size, .folding = folding, .ordered = ordered, .items = candidates, .bytes = bytes};
+    struct candidate_list list = {.planner = &at_size, .folding = folding, .ordered = ordered, .items = candidates, .bytes = bytes}, exact;
     int levels;
 
     hx_forced_settle(at_size.forced, bytes);
     levels = levels_are_wanted(&at_size, coll);
     *fallback = levels_lack(planner, coll, list.ordered);
     candidates_list(&list, coll, root, bytes, !*fallback);
-    if (list.n == 0 && (folding != HX_FOLDS_EXACTLY || levels)) {
+    if (list.n == 0) {
+        exact = list;
+        exact.folding = HX_FOLDS_EXACTLY;
+        exact.ordered = 0;
+        candidates_list(&exact, coll, root, bytes, !*fallback);
         unforced = *planner;
         memset(unforced.forced, 0, sizeof(unforced.forced));
         list.planner = &unforced;
         candidates_list(&list, coll, root, bytes, !*fallback);
-        *fallback = settings_lack(planner, levels, ordered);
+        *fallback = settings_lack(planner, levels, ordered, levels || exact.n > 0);
     }
     if (!*fallback && levels && hx_coll_is_rooted(coll) && list.n > 0 && candidates[list.n - 1].lanes == 1)
         *fallback = "not as the settings have it: on one lane the ranks of a node have nothing to share out by levels";

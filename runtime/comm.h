@@ -18,6 +18,7 @@ struct hx_job {
     double cpus_per_node;  /* usable cores of rank 0's node */
     int single_copy;       /* FETCH works on all nodes */
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
+    int nranks;            /* of the job; 0: as the shape has */
 };
 
 /* Sharing a segment with the ranks of this node. intra/join.c. */

@@ -159,6 +159,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
 
     if ((world->job.max_local = largest_node(world)) == 0)
         return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
+    world->job.nranks = world->size;
     world->job.single_copy = world->shared->header->single_copy;
     if (!world->job.single_copy)
         hx_fetch_end();

@@ -437,6 +437,40 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     return d;
 }
 
+/* What is forced for the whole job may be no choice on a communicator's nodes: there it is not forced. */
+static void groups_have_other_choices(void **state)
+{
+    static const struct {
+        const char *shape, *setting, *name;
+        enum hx_coll coll;
+        int falls_back;
+    } cases[] = {{"8", "HX_INTER_SCAN", "exclusive_dissemination", HX_COLL_SCAN, 0},
+                 {"4x1", "HX_INTER_SCAN", "exclusive_dissemination", HX_COLL_SCAN, 1},
+                 {"2x4", "HX_INTER_SCAN", "exclusive_dissemination", HX_COLL_SCAN, 0},
+                 {"4x1", "HX_ALLREDUCE", "last_arriver", HX_COLL_ALLREDUCE, 1}};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+        char error[HX_TOPO_ERROR_BYTES];
+        struct hx_shape *shape = hx_shape_parse(cases[i / 2].shape, error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 8, .nranks = 16};
+        struct hx_planner planner;
+        struct hx_env env;
+        const char *fallback;
+        setenv(cases[i / 2].setting, cases[i / 2].name, 1);
+        assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+        unsetenv(cases[i / 2].setting);
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        assert_true(hx_planner_candidates(&planner, cases[i / 2].coll, 0, i % 2 ? HX_FOLDS_EXACTLY : HX_FOLDS_ALIKE, 4096, candidates, &fallback) > 0);
+        assert_int_equal(fallback != NULL, cases[i / 2].falls_back);
+        job.nranks = shape->nranks;
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), i / 2 == 2 ? HX_SUCCESS : HX_ERR_ENV);
+        hx_env_release(&env);
+        hx_shape_free(shape);
+    }
+}
+
 static void all_ranks_choose_alike(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 4, 8, 16};
@@ -519,7 +553,7 @@ int main(void)
         cmocka_unit_test(levels_are_proved),
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
-        cmocka_unit_test(all_ranks_choose_alike),
+        cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(groups_have_other_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,9 @@ draw 6 3,1,2 "$operations"
 export HX_RING_ORDER=2,0,3,1 HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring # each communicator has what it has of these nodes
 draw 7 2,1,3,1 $((operations / 4))
 unset HX_RING_ORDER HX_INTER_ALLREDUCE HX_INTER_ALLGATHER
+export HX_INTER_SCAN=exclusive_dissemination # on one node, or one rank a node, there is none
+draw 4 2 $((operations / 20))
+unset HX_INTER_SCAN
 export HX_INTRA_ALLREDUCE=nary_levels HX_INTRA_REDUCE_SCATTER=nary_levels HX_INTRA_ALLGATHER=nary_levels
 export HX_INTRA_BCAST=nary_levels HX_INTRA_REDUCE=nary_levels # communicators have what is left of these levels
 draw 7 7/2/2 "$operations"
