@@ -4,10 +4,12 @@
 #include "bootstrap_serve.h"
 #include "bootstrap_store.h"
 #include "error.h"
+#include "log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -262,13 +264,15 @@ static int connect_once(const struct addrinfo *address, double deadline)
     return -1;
 }
 
-/* The store may start after us, so a refusal is not final at once. */
-static hx_status_t connect_root(struct tcp *tcp)
+/* The store may start after us, so a refusal is not final at once. Rank 0's own starts when rank 0 does, which may be late: until HX_TIMEOUT.
+ * One of a launcher is there before its ranks. */
+static hx_status_t connect_root(struct tcp *tcp, int of_rank_0)
 {
-    const double limit =
-        tcp->boot.timeout > 0 && tcp->boot.timeout < CONNECT_SECONDS ? tcp->boot.timeout : CONNECT_SECONDS;
-    const double start = hx_boot_now(), deadline = start + limit;
-    const double late = start + (limit < REFUSED_SECONDS ? limit : REFUSED_SECONDS);
+    const double timeout = tcp->boot.timeout > 0 ? tcp->boot.timeout : of_rank_0 ? HUGE_VAL : CONNECT_SECONDS;
+    const double limit = !of_rank_0 && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
+    const double start = hx_boot_now(), deadline = start + limit, told = start + REFUSED_SECONDS;
+    const double late = of_rank_0 || limit < REFUSED_SECONDS ? deadline : told;
+    int silent = 1;
     struct timespec pause = {.tv_nsec = 10000000};
     const int on = 1;
 
@@ -276,7 +280,7 @@ static hx_status_t connect_root(struct tcp *tcp)
         int error = 0;
 
         for (const struct addrinfo *address = tcp->root.addresses; address; address = address->ai_next) {
-            tcp->fd = connect_once(address, deadline);
+            tcp->fd = connect_once(address, hx_boot_now() + CONNECT_SECONDS < deadline ? hx_boot_now() + CONNECT_SECONDS : deadline);
             if (tcp->fd >= 0) {
                 setsockopt(tcp->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
                 setsockopt(tcp->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -287,6 +291,9 @@ static hx_status_t connect_root(struct tcp *tcp)
         if (hx_boot_now() >= (error == ETIMEDOUT ? deadline : late))
             return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s",
                            tcp->root.host, tcp->root.port, hx_boot_now() - start, strerror(error));
+        if (silent && hx_boot_now() >= told)
+            hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", tcp->root.host, tcp->root.port, strerror(error));
+        silent = silent && hx_boot_now() < told;
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 200000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
     }
@@ -315,7 +322,7 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
     if (!status && env->rank == 0)
         status = hx_serve_start(&tcp->root, (int)env->size, secret, &tcp->serve);
     if (!status)
-        status = connect_root(tcp);
+        status = connect_root(tcp, env->bootstrap == 0 && env->rank != 0);
     if (!status) {
         const double timeout = tcp->boot.timeout;
 
