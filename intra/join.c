@@ -34,6 +34,7 @@
 #define HELLO_MAGIC 0x48786a31u /* "Hxj1" */
 #define PUBLIC_BYTES 8          /* of the job's random bytes: name the socket; the others stay secret */
 #define FDS_PER_MESSAGE 200     /* the kernel allows 253 */
+#define SPARE_FILES 64          /* for the program, and the network */
 #define CONNECT_TRIES 2000      /* a millisecond each: bound, but not yet listening */
 
 struct hello {
@@ -173,6 +174,8 @@ static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int
         return -1;
     }
     got = recvmsg(s, &message, MSG_CMSG_CLOEXEC);
+    if (got >= 0) /* descriptors are missing where the process may not open so many files */
+        errno = message.msg_flags & MSG_CTRUNC ? EMFILE : got ? EPROTO : ECONNRESET;
     struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int)), passed[FDS_PER_MESSAGE];
@@ -194,29 +197,71 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself. Returns their
- * number. */
-static int guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests)
+/* A node's host holds two descriptors of each guest, every guest one of each rank, beside what the program has. */
+static rlim_t files_needed(int ranks)
 {
+    return 2 * (rlim_t)ranks + SPARE_FILES;
+}
+
+/* As far as the hard limit lets us. */
+static void files_allow(int ranks)
+{
+    rlim_t needed = files_needed(ranks);
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+        return;
+    limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static hx_status_t files_fail(int ranks, int error)
+{
+    struct rlimit limit = {0};
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    if (error != EMFILE)
+        return hx_fail(HX_ERR_NOMEM, "cannot accept the ranks of this node: %s", strerror(error));
+    return hx_fail(HX_ERR_NOMEM, "%d ranks or more on a node need %llu open files each, and this process may open %llu (ulimit -n)", ranks,
+                   (unsigned long long)files_needed(ranks), (unsigned long long)limit.rlim_cur);
+}
+
+/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. */
+static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
+{
+    hx_status_t status = HX_SUCCESS;
     int n = 1, s;
 
     fcntl(listener, F_SETFL, O_NONBLOCK);
-    while (n < size && (s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while (n < size) {
         struct hello hello;
         int fd = -1, nfds = 1;
+        files_allow(n + 1);
+        if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
+            if (errno != EAGAIN)
+                status = files_fail(n + 1, errno);
+            break;
+        }
         ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, 1000) : -1;
         if (got != sizeof(hello) || nfds != 1 || hello.magic != HELLO_MAGIC ||
             !secrets_equal(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret))) {
-            hx_warn("refused a process that is not of this job at the node's socket");
+            int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
+            if (!full)
+                hx_warn("refused a process that is not of this job at the node's socket");
+            else
+                status = files_fail(n + 1, EMFILE);
             if (nfds == 1)
                 close(fd);
             close(s);
+            if (full)
+                break;
             continue;
         }
         guests[n++] = (struct guest){hello.rank, s, fd};
     }
     qsort(guests, (size_t)n, sizeof(*guests), by_rank);
-    return n;
+    *count = n;
+    return status;
 }
 
 /* Every page that is never touched is free, so it has room for all contexts. */
@@ -290,11 +335,11 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
     int n = guests ? 1 : 0;
-    hx_status_t status;
+    hx_status_t status = HX_SUCCESS;
 
     if (guests) {
         guests[0] = (struct guest){rank, -1, wake_fd};
-        n = guests_accept(listener, secret, size, guests);
+        status = guests_accept(listener, secret, size, guests, &n);
     }
     hx_shared_dimension(shared, n ? n : 1, size, job->llc_bytes);
     struct welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
@@ -311,7 +356,8 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
         if (guests[i].rank == rank)
             shared->me = i;
     }
-    status = segment_create(shared, size);
+    if (status == HX_SUCCESS)
+        status = segment_create(shared, size);
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
     guests_welcome(guests, welcome, timeout_ms, shared);
@@ -370,11 +416,14 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
         goto out;
     }
     memcpy(shared->ranks, welcome->ranks, (size_t)shared->n * sizeof(int));
+    files_allow(shared->n);
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
-        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0) {
-            status =
-                hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
+        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0 || errno == EMFILE) {
+            status = errno == EMFILE ? files_fail(shared->n, errno)
+                                     : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
+            for (int k = 0; k < count; k++)
+                close(shared->wake_fds[i + k]);
             shared->n = i;
             goto out;
         }

@@ -17,6 +17,14 @@ refused() {
     has "$tmp/out" "$text" "$*"
 }
 
+# rank 0 comes late, and serves the store: the others wait for it
+(HX_ROOT=127.0.0.1:$((20000 + $$ % 10000)) HX_SIZE=2 HX_SECRET=s && export HX_ROOT HX_SIZE HX_SECRET
+    HX_RANK=1 timeout 40 "$here/actor" init &
+    sleep 12
+    HX_RANK=0 timeout 20 "$here/actor" init
+    wait) >"$tmp/late" 2>&1 &
+late=$!
+
 # settings
 refused 3 2 1 'HX_ALLREDUCE=fastest: no such algorithm for allreduce here; choose one of' HX_ALLREDUCE=fastest
 has "$tmp/out" nary_sliced HX_ALLREDUCE
@@ -69,6 +77,13 @@ one_rank 3 'HX_RANK' HX_ROOT=127.0.0.1:1 HX_RANK=5 HX_SIZE=2
 one_rank 3 PMI_ PMI_FD=77
 one_rank '[57]' 127.0.0.1:1 HX_ROOT=127.0.0.1:1 HX_RANK=1 HX_SIZE=2 HX_TIMEOUT=1 HX_SECRET=00
 one_rank 3 HX_ROOT HX_ROOT=nowhere HX_RANK=0 HX_SIZE=2 HX_SECRET=00
+
+# the limit of open files: the soft one is raised, the hard one is told
+for limit in Sn n; do
+    timeout 60 "$run" -n 48 -- bash -c "ulimit -$limit 60 && exec $here/actor init" >"$tmp/out.$limit" 2>&1
+done
+[ "$(grep -c 'status 0' "$tmp/out.Sn")" = 48 ] || { fail "48 ranks that may open 60 files, and more if they want, do not start"; cat "$tmp/out.Sn" >&2; }
+has "$tmp/out.n" 'open files each, and this process may open 60 (ulimit -n)' "a hard limit of 60 files"
 
 # a store that accepts and then says nothing
 python3 - "$tmp/port" <<'PYTHON' &
@@ -136,4 +151,8 @@ for options in "-n 3" "-n 4 --nodes 3"; do
     # shellcheck disable=SC2086
     timeout 20 "$run" $options --env HX_CHECK=1 -- "$here/actor" differ >"$tmp/out" 2>"$tmp/err" || { fail "differ $options: exit $?"; cat "$tmp/err" >&2; }
 done
+
+wait $late
+[ "$(grep -c 'status 0' "$tmp/late")" = 2 ] || { fail "rank 0 comes 12 s late: not all start"; cat "$tmp/late" >&2; }
+has "$tmp/late" 'waiting for rank 0, which serves the store at HX_ROOT=127.0.0.1:' 'rank 0 comes late'
 finish
