@@ -160,9 +160,10 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
     return planner->shape->nnodes == 1 && runs_ahead(candidate) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
+/* Half as many slices as there may be: slots that are too long still are cut. */
 static double least_of_slices(double slice, double bytes)
 {
-    return slice > bytes / SLICES_MAX ? slice : bytes / SLICES_MAX;
+    return slice > bytes / (SLICES_MAX / 2) ? slice : bytes / (SLICES_MAX / 2);
 }
 
 /* Nobody knows how long a vector with traffic is: one slice. What is chosen is which of its blocks are short: copying them a few times

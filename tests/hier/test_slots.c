@@ -181,12 +181,46 @@ static void smaller_nodes_have_room(void **state)
     hx_env_release(&env);
 }
 
+/* However short the slices are forced to be: where a long vector's slots fit without that, they do. */
+static void shortest_slices_fit(void **state)
+{
+    static const char *const shapes[] = {"2x96", "2x384", "8x192", "2x24"};
+    struct hx_candidate candidate = {.coll = HX_COLL_ALLREDUCE, .lanes = 1};
+    struct hx_env env;
+
+    (void)state;
+    candidate.first = hx_algorithm_find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary");
+    candidate.inter = hx_algorithm_find(HX_COLL_ALLREDUCE, HX_SCOPE_INTER, "mesh");
+    candidate.last = hx_algorithm_find(HX_COLL_ALLGATHER, HX_SCOPE_INTRA, "nary");
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (int i = 0; i < 4 * 64; i++) {
+        char error[HX_TOPO_ERROR_BYTES];
+        struct hx_shape *shape = hx_shape_parse(shapes[i % 4], error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local};
+        uint64_t count = (UINT64_C(1) << 32) * (uint64_t)(i / 4 + 1);
+        struct hx_planner planner;
+
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        struct hx_plan *plan = hx_compose(shape, 0, &candidate);
+        size_t unforced = slots_of(&planner, &candidate, plan, count), forced;
+        planner.forced_slice = 1;
+        forced = slots_of(&planner, &candidate, plan, count);
+        if (unforced <= planner.bank_bytes && forced > planner.bank_bytes)
+            fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i % 4], forced, planner.bank_bytes);
+        hx_plan_release(plan);
+        hx_planner_release(&planner);
+        hx_shape_free(shape);
+    }
+    hx_env_release(&env);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_stand_apart),
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
+        cmocka_unit_test(shortest_slices_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
