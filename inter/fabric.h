@@ -294,7 +294,7 @@ void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *
 void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
 
 /* region.c: see runtime/transport.h */
-void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared);
+void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
 void hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */

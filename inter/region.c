@@ -19,7 +19,7 @@ struct hx_region {
     struct hx_region *next;
     uint8_t *base;
     size_t bytes, block_bytes, nblocks;
-    int shared;           /* with the children of a fork */
+    enum hx_net_memory kind;
     int refused;          /* the provider did not register a block: no more are tried */
     struct hx_registration registrations[]; /* [rails][nblocks], mr NULL: not yet */
 };
@@ -34,7 +34,7 @@ static size_t block_bytes_for(const struct hx_net *net, size_t bytes)
     return block;
 }
 
-void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared)
+void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind)
 {
     size_t block_bytes = block_bytes_for(net, bytes), nblocks = (bytes + block_bytes - 1) / block_bytes;
     struct hx_region *region;
@@ -50,7 +50,7 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, int shared)
     region->base = base;
     region->bytes = bytes;
     region->block_bytes = block_bytes;
-    region->shared = shared;
+    region->kind = kind;
     region->nblocks = nblocks;
     region->next = net->regions;
     net->regions = region;
@@ -92,7 +92,7 @@ static int block_register(struct hx_region *region, size_t block, size_t chunk_b
     int rc = hx_rail_register(rail, region->base + at, bytes, out);
 
     if (rc == 0) {
-        if (region->shared) /* rdma-core keeps from children what it has registered, for fear that a write moves the page: not of these */
+        if (region->kind != HX_MEMORY_WORK) /* rdma-core keeps from children what it has registered, for fear that a write moves the page: not of these */
             madvise(region->base + at, bytes, MADV_DOFORK);
         return 0;
     }
@@ -116,8 +116,6 @@ static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
     return NULL;
 }
 
-/* What is not shared is the work memory of calls of one communicator: when one fails there are no more. What is shared may be what
- * hx_alloc gave, where the program writes as soon as its call has returned. */
 int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration)
 {
     const struct hx_region *region = net->regions;
@@ -125,7 +123,7 @@ int hx_region_is_left(const struct hx_net *net, const struct hx_registration *re
     while (region != NULL && (registration < region->registrations ||
                               registration >= region->registrations + (size_t)net->nrails * region->nblocks))
         region = region->next;
-    return region != NULL && !region->shared;
+    return region != NULL && region->kind != HX_MEMORY_PROGRAM;
 }
 
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes)

@@ -14,6 +14,7 @@
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
+#include "files.h"
 #include "runtime/comm.h"
 #include "runtime/log.h"
 #include <errno.h>
@@ -34,7 +35,6 @@
 #define HELLO_MAGIC 0x48786a31u /* "Hxj1" */
 #define PUBLIC_BYTES 8          /* of the job's random bytes: name the socket; the others stay secret */
 #define FDS_PER_MESSAGE 200     /* the kernel allows 253 */
-#define SPARE_FILES 64          /* for the program, and the network */
 #define CONNECT_TRIES 2000      /* a millisecond each: bound, but not yet listening */
 
 struct hello {
@@ -197,35 +197,6 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* A node's host holds two descriptors of each guest, every guest one of each rank, beside what the program has. */
-static rlim_t files_needed(int ranks)
-{
-    return 2 * (rlim_t)ranks + SPARE_FILES;
-}
-
-/* As far as the hard limit lets us. */
-static void files_allow(int ranks)
-{
-    rlim_t needed = files_needed(ranks);
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
-        return;
-    limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-static hx_status_t files_fail(int ranks, int error)
-{
-    struct rlimit limit = {0};
-
-    getrlimit(RLIMIT_NOFILE, &limit);
-    if (error != EMFILE)
-        return hx_fail(HX_ERR_NOMEM, "cannot accept the ranks of this node: %s", strerror(error));
-    return hx_fail(HX_ERR_NOMEM, "%d ranks or more on a node need %llu open files each, and this process may open %llu (ulimit -n)", ranks,
-                   (unsigned long long)files_needed(ranks), (unsigned long long)limit.rlim_cur);
-}
-
 /* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. */
 static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
 {
@@ -236,10 +207,10 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
     while (n < size) {
         struct hello hello;
         int fd = -1, nfds = 1;
-        files_allow(n + 1);
+        hx_files_allow(n + 1);
         if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
             if (errno != EAGAIN)
-                status = files_fail(n + 1, errno);
+                status = hx_files_fail(n + 1, errno);
             break;
         }
         ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, 1000) : -1;
@@ -249,7 +220,7 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
             if (!full)
                 hx_warn("refused a process that is not of this job at the node's socket");
             else
-                status = files_fail(n + 1, EMFILE);
+                status = hx_files_fail(n + 1, EMFILE);
             if (nfds == 1)
                 close(fd);
             close(s);
@@ -416,11 +387,11 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
         goto out;
     }
     memcpy(shared->ranks, welcome->ranks, (size_t)shared->n * sizeof(int));
-    files_allow(shared->n);
+    hx_files_allow(shared->n);
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
         if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0 || errno == EMFILE) {
-            status = errno == EMFILE ? files_fail(shared->n, errno)
+            status = errno == EMFILE ? hx_files_fail(shared->n, errno)
                                      : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
             for (int k = 0; k < count; k++)
                 close(shared->wake_fds[i + k]);

@@ -32,7 +32,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     if (!engine->queues || !engine->active)
         return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
     if (comm->world->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
-        hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared), 1);
+        hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared), HX_MEMORY_SLOTS);
     return HX_SUCCESS;
 }
 
@@ -49,7 +49,7 @@ hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes)
     engine->memory = memory;
     engine->memory_bytes = bytes;
     if (engine->world->net)
-        hx_registry.net->memory_add(engine->world->net, memory, bytes, 0);
+        hx_registry.net->memory_add(engine->world->net, memory, bytes, HX_MEMORY_WORK);
     return HX_SUCCESS;
 }
 

@@ -68,6 +68,13 @@ struct hx_net_seat {
 /* peer says that the rank `dead` of the job has died; -1: it asks who has. */
 typedef void hx_net_heard_t(void *arg, int peer, int dead);
 
+/* Memory that messages go from and into without a copy. What is shared a child of a fork has too, and its writes go to the same pages. */
+enum hx_net_memory {
+    HX_MEMORY_WORK,   /* of one communicator's calls: when one fails there are no more, so that messages may end when they like */
+    HX_MEMORY_SLOTS,  /* the same, shared */
+    HX_MEMORY_PROGRAM /* shared; the program's once its call has returned, however */
+};
+
 struct hx_net; /* an open endpoint */
 struct hx_nic; /* topo/nic.h */
 
@@ -113,9 +120,8 @@ struct hx_net_ops {
     void (*listen)(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 
     /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
-     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. shared: a child of
-     * a fork has it too, and its writes go to the same pages. */
-    void (*memory_add)(struct hx_net *net, void *base, size_t bytes, int shared);
+     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. */
+    void (*memory_add)(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
     /* No message uses it any more. */
     void (*memory_remove)(struct hx_net *net, const void *base);
 

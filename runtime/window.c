@@ -64,7 +64,7 @@ static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memo
     *window = (struct hx_window){world->windows, ++world->windows_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
     world->windows = window;
     if (world->net)
-        hx_registry.net->memory_add(world->net, base, whole, 1);
+        hx_registry.net->memory_add(world->net, base, whole, HX_MEMORY_PROGRAM);
     *memory = base;
     return HX_SUCCESS;
 }

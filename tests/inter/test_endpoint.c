@@ -128,8 +128,8 @@ static void case_region(struct world *w)
 
     for (int i = 0; i < 2; i++) {
         memory[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        ops->memory_add(w->net, memory[i], bytes, 0);
-        ops->memory_add(w->net, memory[i], bytes, 0); /* no more than once */
+        ops->memory_add(w->net, memory[i], bytes, HX_MEMORY_WORK);
+        ops->memory_add(w->net, memory[i], bytes, HX_MEMORY_WORK); /* no more than once */
     }
     for (int round = 0; round < 24; round++, at = (at + 1234567) % (bytes - 3 * MB - chunk)) {
         struct hx_segment to = {memory[0] + at, lengths[round % 4]};
@@ -278,7 +278,7 @@ static void case_cancel_region(struct world *w)
     uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct hx_segment part = {memory, BYTES};
 
-    ops->memory_add(w->net, memory, BYTES, 1);
+    ops->memory_add(w->net, memory, BYTES, HX_MEMORY_PROGRAM);
     if (w->net->write_bytes == 0)
         return;
     memset(memory, w->me ? 0x77 : 0x11, BYTES);
@@ -354,8 +354,8 @@ static void case_cancel_bounced(struct world *w)
     }
 }
 
-/* Work memory of a call that has failed: what is sent from it goes on, but not once the memory is removed. */
-static void case_cancel_work(struct world *w)
+/* Slots of a call that has failed: what is sent from them goes on, but not once the memory is removed. */
+static void case_cancel_slots(struct world *w)
 {
     enum { BYTES = 65536 };
     uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -365,7 +365,7 @@ static void case_cancel_work(struct world *w)
     if (!w->net->register_local || w->net->write_bytes > 0)
         return;
     if (w->me == 0) {
-        ops->memory_add(w->net, memory, BYTES, 0);
+        ops->memory_add(w->net, memory, BYTES, HX_MEMORY_SLOTS);
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
         while (op.posted_bytes < BYTES)
             turn(w);
@@ -529,7 +529,7 @@ EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_region, 2)
 EVERYWHERE(cancel_send, 2)
 EVERYWHERE(cancel_bounced, 2)
-EVERYWHERE(cancel_work, 2)
+EVERYWHERE(cancel_slots, 2)
 EVERYWHERE(mismatch, 2)
 EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
-        cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_work), cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_chunk_setting),
     };
 
