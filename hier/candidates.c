@@ -160,7 +160,6 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
 #define FED_LARGE_BYTES 16384.0
 #define LARGE_NODE 8           /* ranks: one that reads the slots of so many takes longer than sending shorter messages */
 #define SOME_LANES 16          /* of a large node: some 8K feeds no more, but one rank would take longer on its own */
-
 #define MANY_OF_ALL 4.0        /* who feeds a quarter of the ranks gains little by the others, and would send short messages for it */
 
 static int lanes_add(int lanes[LANE_CHOICES], int n, int wanted)
@@ -187,7 +186,7 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
         lanes[0] = planner->forced_lanes > most ? most : (int)planner->forced_lanes;
         return 1;
     }
-    for (int i = 0; i < (most < LARGE_NODE || hx_coll_has_blocks(coll) ? 1 : 2); i++) {
+    for (int i = 0; i < (most < LARGE_NODE || (hx_coll_has_blocks(coll) && !hx_coll_reduces(coll)) ? 1 : 2); i++) {
         double fed = bytes / (planner->shape->nnodes * feeds[i]);
         int many = fed > most || pairs ? most : (int)fed;
         if (many > 1)

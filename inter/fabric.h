@@ -161,14 +161,14 @@ struct hx_edge {
     struct hx_flow *flows;       /* list, the last used first */
     struct hx_slot *credit_slot; /* where the peer's next credit arrives; NULL until the first long send */
     int credit_listening;        /* a receive is posted on it */
+    uint32_t words;              /* sent and not yet gone */
     size_t write_bytes;          /* messages of as many and more are written; 0: none */
     struct hx_op_queue writes;   /* sends of which not all is written */
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
-    unsigned words;              /* sent and not yet gone; see word.c */
-    int asks, owes;              /* it is to be asked; it is to be told all once more */
-    int gone;                    /* its process has gone, for certain */
+    uint8_t asks, owes;          /* words, see word.c: it is to be asked; it is to be told all once more */
+    uint8_t gone;                /* its process has gone, for certain */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
