@@ -27,7 +27,7 @@ export EFA_WORST=none
 told 14@300 "$dead" "provider code 14, Remote unknown peer (the peer's process has gone)"
 told 15@300 "$dead" "provider code 15, Unreachable remote (the peer is silent or unreachable"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
-told queue@300 "$transport" "efa endpoint of rank 1 on rdmap0s6-rdm failed"
+told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # of remote writes, and of the invitations to them
 export EFA_RDMA=1 HX_RDMA=1
 for at in 300 301 302 303; do
