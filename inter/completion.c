@@ -211,6 +211,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         edge->credit_listening = 0;
     if (kind == HX_CHUNK_LISTEN)
         edge->invite_listening = 0;
+    if (kind == HX_CHUNK_TELL)
+        hx_credits_tell_again(net, edge);
     op = chunk_end(net, chunk, &bytes);      /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
         hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
@@ -244,7 +246,7 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
         word_fail(net, chunk, &error);
         return 0;
     } else if (chunk->kind == HX_CHUNK_HEAR) {
-        net->hears = 0;
+        net->rails[chunk->offset].hears = 0;
         hx_chunk_release(net, chunk);
         return 0;
     } else {
@@ -319,9 +321,9 @@ int hx_progress(struct hx_net *net)
         if (rc < 0)
             return rc;
         handled += rc;
+        if (!net->rails[i].hears)
+            hx_words_hear(net, &net->rails[i]);
     }
-    if (!net->hears)
-        hx_words_hear(net);
     if (net->active != NULL)
         hx_edges_retry(net);
     net->idle = handled != 0 ? 0 : net->idle + 1;

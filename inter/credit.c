@@ -107,6 +107,13 @@ static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, const struc
     return hx_control_send(net, HX_CHUNK_TELL, edge, credit, sizeof(*credit), HX_CREDIT_TAG);
 }
 
+void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge)
+{
+    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
+        flow->told = 0;
+    hx_edge_activate(net, edge);
+}
+
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_path *path = &edge->paths[0];

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define DRAIN_SECONDS 1.0   /* at an orderly close: for sends under way */
+#define GONE_SECONDS 0.2    /* where a peer has gone: what is for it never ends */
 #define LINGER_SECONDS 50e-3 /* then: peers may need our progress, or are yet to read what came last */
 #define LINGER_STEP_NS 200000
 #define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* short messages have no credits: no chunk number twice in one */
@@ -278,7 +279,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
 
 static int net_wait_fd(struct hx_net *net)
 {
-    return net->wait_fd;
+    return net->broken ? -1 : net->wait_fd;
 }
 
 /* While the provider refuses something (a connection being made, say) no descriptor promises to tell when it may be
@@ -324,11 +325,19 @@ static int sends_left(const struct hx_net *net)
     return sends > 0 || net->active != NULL;
 }
 
+static int any_is_gone(const struct hx_net *net)
+{
+    for (int i = 0; i < net->nranks; i++)
+        if (net->edges[i] != NULL && net->edges[i]->gone)
+            return 1;
+    return 0;
+}
+
 static void drain(struct hx_net *net)
 {
-    double start = seconds_now(), idle = start;
+    double start = seconds_now(), idle = start, limit = start + (any_is_gone(net) ? GONE_SECONDS : DRAIN_SECONDS);
 
-    while (!net->broken && seconds_now() < (sends_left(net) ? start + DRAIN_SECONDS : idle + LINGER_SECONDS))
+    while (!net->broken && seconds_now() < (sends_left(net) ? limit : idle + LINGER_SECONDS))
         if (hx_progress(net) > 0)
             idle = seconds_now();
         else

@@ -97,7 +97,7 @@ struct hx_chunk {
     struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
     const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
-    size_t offset, bytes;   /* within the message */
+    size_t offset, bytes;   /* within the message; HEAR: offset is the number of the rail */
     uint64_t tag;
     enum hx_chunk_kind kind;
     uint32_t number;       /* among all chunks of the endpoint: what a write into it brings along */
@@ -128,6 +128,8 @@ struct hx_rail {
     int no_trywait; /* wait_fd is not the queue's own descriptor: see endpoint.c */
     int unread;     /* posted since the queue was last read: a completion may be there without a wake-up */
     struct hx_slot_pool slots[HX_SLOT_KINDS];
+    struct hx_slot *word_slot; /* where the next word arrives */
+    int hears;                 /* a receive is posted on it */
 };
 
 /* ---- one peer */
@@ -207,8 +209,6 @@ struct hx_net {
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
-    struct hx_slot *word_slot; /* where the next word arrives */
-    int hears;                 /* a receive is posted on it */
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late late[HX_LATE_MAX];
@@ -295,7 +295,7 @@ void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /*
 
 /* region.c: see runtime/transport.h */
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
-void hx_region_remove(struct hx_net *net, const void *base);
+int hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
@@ -309,8 +309,8 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
-/* Have what is under way end that still uses one of n registrations; close the endpoints if it does not. */
-void hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
+/* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
+int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
@@ -358,7 +358,7 @@ int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
 /* word.c; hx_word_tell and hx_words_listen: see runtime/transport.h */
-void hx_words_hear(struct hx_net *net); /* post the receive of the next one; try again after the next look at the queue if net->hears is 0 */
+void hx_words_hear(struct hx_net *net, struct hx_rail *rail); /* post the receive of the next one, or try again later: rail->hears is 0 */
 void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_word_tell(struct hx_net *net, int peer, int dead);
@@ -374,6 +374,7 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /*
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge);               /* before a large send: 0, or -FI_EAGAIN */
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
+void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge);               /* one was lost */
 int hx_flows_wait(const struct hx_edge *edge); /* does anything wait for a credit? */
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status); /* all that does */
 void hx_flows_close(struct hx_edge *edge);

@@ -6,7 +6,7 @@
  *   it is asked what it knows (word.c), in growing intervals. On a device that also tells whether it is there: the
  *       question fails;
  *   over TCP it is connected to, where its endpoint listens. Its kernel takes the connection, however busy it is, and
- *       nothing is sent. A refusal tells that the endpoint has gone, a host that cannot be reached for a while that the
+ *       nothing is sent. A refusal tells that the endpoint has gone (as a rule with its process), a host that cannot be reached for a while that the
  *       host has. The connection stays until the peer is no longer late, so that its end is noticed at once.
  */
 #include "fabric.h"
@@ -51,10 +51,11 @@ static void connection_close(struct hx_late *late)
     late->connected = 0;
 }
 
+/* 0, EINPROGRESS, how the peer cannot be reached, or EAGAIN: something is lacking here. */
 static int connection_begin(struct hx_late *late)
 {
     const struct hx_path *path = &late->edge->paths[0];
-    const int on = 1, idle_s = 3, step_s = 2, steps = 4;
+    const int on = 1, idle_s = 3, step_s = 2, steps = 4; /* 11 s: longer than SILENT_NS */
     struct sockaddr_storage name;
     size_t bytes = sizeof(name);
 
@@ -67,7 +68,9 @@ static int connection_begin(struct hx_late *late)
     setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
     setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof(step_s));
     setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof(steps));
-    return connect(late->fd, (struct sockaddr *)&name, (socklen_t)bytes) == 0 ? 0 : errno;
+    if (connect(late->fd, (struct sockaddr *)&name, (socklen_t)bytes) == 0)
+        return 0;
+    return errno == ECONNREFUSED || errno == EINPROGRESS || errno == EHOSTUNREACH || errno == ENETUNREACH ? errno : EAGAIN;
 }
 
 /* What has become of it: 0: it stands; EINPROGRESS; or why it does not. */
@@ -88,7 +91,7 @@ static int connection_look(const struct hx_late *late)
  * connection that is not answered may stand behind others which the peer has not looked at, but for few ranks. */
 static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t now)
 {
-    int error = late->fd >= 0 ? connection_look(late) : connection_begin(late);
+    int error = late->fd >= 0 ? connection_look(late) : connection_begin(late), stood = late->connected;
 
     if (error == 0) {
         late->connected = 1;
@@ -96,9 +99,9 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t 
     } else if (error != EINPROGRESS) {
         connection_close(late);
     }
-    if (error == EAGAIN) /* our own fault */
+    if (error == EAGAIN)
         late->answered = now;
-    return error == ECONNREFUSED || ((error != EINPROGRESS || net->nranks <= QUEUE_LENGTH) && now - late->answered > SILENT_NS);
+    return error == ECONNREFUSED || (stood && error == ETIMEDOUT) || ((error != EINPROGRESS || net->nranks <= QUEUE_LENGTH) && now - late->answered > SILENT_NS);
 }
 
 /* ---- */

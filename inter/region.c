@@ -64,16 +64,20 @@ static void region_close(const struct hx_net *net, struct hx_region *region)
     free(region);
 }
 
-void hx_region_remove(struct hx_net *net, const void *base)
+int hx_region_remove(struct hx_net *net, const void *base)
 {
     for (struct hx_region **at = &net->regions, *region; (region = *at) != NULL; at = &region->next) {
         if (region->base != base)
             continue;
+        if (!hx_registrations_leave(net, region->registrations, (size_t)net->nrails * region->nblocks))
+            return 1;
+        for (at = &net->regions; *at != region;) /* progress may have changed their order */
+            at = &(*at)->next;
         *at = region->next;
-        hx_registrations_leave(net, region->registrations, (size_t)net->nrails * region->nblocks);
         region_close(net, region);
-        return;
+        return 0;
     }
+    return 0;
 }
 
 void hx_regions_close(struct hx_net *net)

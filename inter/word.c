@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Words: what ranks tell each other beside messages, under a tag of their own: that a rank of the job has died, or the
- * question who has. One receive, from anybody, is posted all the time. Words are few, may be lost with their sender,
+ * question who has. On each rail one receive, from anybody, is posted all the time. Words are few, may be lost with their sender,
  * and may come twice.
  */
 #include "fabric.h"
@@ -16,29 +16,34 @@ struct word {
 
 /* ---- hearing */
 
-void hx_words_hear(struct hx_net *net)
+void hx_words_hear(struct hx_net *net, struct hx_rail *rail)
 {
-    struct hx_rail *rail = &net->rails[0];
     struct hx_chunk *chunk;
 
-    if (net->word_slot == NULL && (net->word_slot = hx_slot_alloc(net, rail, sizeof(struct word))) == NULL)
+    if (rail->word_slot == NULL && (rail->word_slot = hx_slot_alloc(net, rail, sizeof(struct word))) == NULL)
         return;
     if ((chunk = hx_control_alloc(net, HX_CHUNK_HEAR, NULL, NULL)) == NULL)
         return;
-    net->hears = fi_trecv(rail->ep, net->word_slot->base, sizeof(struct word), hx_descriptor(net->word_slot->registration),
-                          FI_ADDR_UNSPEC, WORD_TAG, 0, &chunk->context) == 0;
-    if (!net->hears)
+    chunk->offset = (size_t)(rail - net->rails);
+    rail->hears = fi_trecv(rail->ep, rail->word_slot->base, sizeof(struct word), hx_descriptor(rail->word_slot->registration),
+                           FI_ADDR_UNSPEC, WORD_TAG, 0, &chunk->context) == 0;
+    if (!rail->hears)
         hx_chunk_release(net, chunk);
 }
 
 void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 {
-    struct word word = *(const struct word *)net->word_slot->base;
+    struct hx_rail *rail = &net->rails[chunk->offset];
+    struct word word = *(const struct word *)rail->word_slot->base;
 
     hx_chunk_release(net, chunk);
-    net->hears = 0;
-    if (bytes == sizeof(word) && word.from >= 0 && word.from < net->nranks && net->edges[word.from] != NULL &&
-        word.dead >= -1 && word.dead < net->nranks && net->heard != NULL)
+    rail->hears = 0;
+    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL || word.dead < -1 ||
+        word.dead >= net->nranks)
+        return;
+    if (word.dead >= 0 && net->edges[word.dead] != NULL)
+        net->edges[word.dead]->gone = 1;
+    if (net->heard != NULL)
         net->heard(net->heard_arg, word.from, word.dead);
 }
 

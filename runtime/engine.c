@@ -7,9 +7,8 @@
 
 static void memory_free(struct hx_engine *engine)
 {
-    if (engine->memory && engine->world->net)
-        hx_registry.net->memory_remove(engine->world->net, engine->memory);
-    free(engine->memory);
+    if (!engine->memory || !engine->world->net || !hx_registry.net->memory_remove(engine->world->net, engine->memory))
+        free(engine->memory);
 }
 
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)

@@ -297,7 +297,7 @@ int hx_progress_all(struct hx_world *world)
 {
     int events = world->net ? hx_registry.net->progress(world->net) : 0;
 
-    if (events)
+    if (events > 0)
         hx_news(world);
     hx_requests_progress(world);
     return events;

@@ -112,7 +112,8 @@ struct hx_net_ops {
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
-     * peer is looked after, and asked who has died. Returns 1 once it is certain that its process, or its host, has gone. */
+     * peer is looked after, and asked who has died. Returns 1 once it is certain that its endpoint has gone, with its
+     * process or host or, if that has lost its network, alone. */
     int (*ask)(struct hx_net *net, int peer);
     /* Tell peer that this rank of the job has died. Never blocks; not sent at once, it is heard (as below) as if the peer had asked. */
     void (*tell)(struct hx_net *net, int peer, int dead);
@@ -122,8 +123,9 @@ struct hx_net_ops {
     /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
      * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. */
     void (*memory_add)(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
-    /* No message uses it any more. */
-    void (*memory_remove)(struct hx_net *net, const void *base);
+    /* No call uses it any more. Returns 1 if something that a failed one has left to end by itself does: then it stays as it is, for
+     * ever. */
+    int (*memory_remove)(struct hx_net *net, const void *base);
 
     void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
 

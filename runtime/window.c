@@ -71,10 +71,11 @@ static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memo
 
 static void window_close(struct hx_world *world, struct hx_window *window)
 {
-    if (world->net)
-        hx_registry.net->memory_remove(world->net, window->base);
+    int stays = world->net && hx_registry.net->memory_remove(world->net, window->base);
+
     madvise(window->base, window->bytes, MADV_REMOVE); /* others may have it mapped */
-    munmap(window->base, window->bytes);
+    if (!stays)
+        munmap(window->base, window->bytes);
     close((int)(uint32_t)window->number);
     free(window);
 }
