@@ -101,10 +101,11 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t 
     }
     if (error == EAGAIN)
         late->answered = now;
-    return error == ECONNREFUSED || (stood && error == ETIMEDOUT) || ((error != EINPROGRESS || net->nranks <= QUEUE_LENGTH) && now - late->answered > SILENT_NS);
+    return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
+           (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
 }
 
-/* ---- */
+/* ---- who is late */
 
 static void late_end(struct hx_late *late)
 {
