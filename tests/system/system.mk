@@ -21,7 +21,8 @@ tests_system_wakes_SOURCES = tests/system/wakes.c
 tests_system_wakes_LDADD = libhierax_internal.la
 tests_system_guidelines_SOURCES = tests/system/guidelines.c
 tests_system_guidelines_LDADD = libhierax.la
-tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h
+tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h \
+	tests/system/half_convert_avx2.c tests/system/half_convert_avx512.c tests/system/half_convert_kernels.h
 tests_system_half_LDADD = libhierax_internal.la -lm
 tests_system_userops_SOURCES = tests/system/userops.c
 tests_system_userops_LDADD = libhierax_internal.la
