@@ -161,6 +161,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 #define FOLD_TYPES(raw, acc)                                                                            \
     typedef acc acc_wide __attribute__((vector_size(WIDE), unused));                                    \
     typedef acc acc_small __attribute__((vector_size(16), unused));                                     \
+    typedef raw raw_one __attribute__((unused));                                                        \
     typedef raw raw_wide __attribute__((vector_size(WIDE / sizeof(acc) * sizeof(raw)), unused));        \
     typedef raw raw_small __attribute__((vector_size(16 / sizeof(acc) * sizeof(raw)), unused))
 
@@ -178,15 +179,15 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
         FOLD(acc_small, raw_small, LOAD_8, STORE_8, PRE, OP, POST);                                           \
         at += 8;                                                                                              \
     }                                                                                                         \
-    if (bytes & 4) {                                                                                          \
+    if (sizeof(raw_one) <= 4 && bytes & 4) {                                                                  \
         FOLD(acc_small, raw_small, LOAD_4, STORE_4, PRE, OP, POST);                                           \
         at += 4;                                                                                              \
     }                                                                                                         \
-    if (bytes & 2) {                                                                                          \
+    if (sizeof(raw_one) <= 2 && bytes & 2) {                                                                  \
         FOLD(acc_small, raw_small, LOAD_2, STORE_2, PRE, OP, POST);                                           \
         at += 2;                                                                                              \
     }                                                                                                         \
-    if (bytes & 1)                                                                                            \
+    if (sizeof(raw_one) <= 1 && bytes & 1)                                                                    \
         FOLD(acc_small, raw_small, LOAD_1, STORE_1, PRE, OP, POST)
 
 #define NOINLINE __attribute__((noinline))
