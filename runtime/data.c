@@ -10,9 +10,32 @@
 #include "stream.h"
 #include <string.h>
 
+#define NUMBER_MIN_BYTES 4
+#define NUMBER_MAX_BYTES 16
+
+/* A number or two, so that the shortest calls need no function for it. */
+static inline void number_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
+{
+#define ENDS_COPY(part_type) /* they may overlap */                      \
+    do {                                                                 \
+        part_type first, last;                                           \
+        memcpy(&first, src, sizeof(first));                              \
+        memcpy(&last, src + bytes - sizeof(last), sizeof(last));         \
+        memcpy(dst, &first, sizeof(first));                              \
+        memcpy(dst + bytes - sizeof(last), &last, sizeof(last));         \
+    } while (0)
+    if (bytes >= sizeof(uint64_t))
+        ENDS_COPY(uint64_t);
+    else
+        ENDS_COPY(uint32_t);
+#undef ENDS_COPY
+}
+
 static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
 {
-    if (bytes && dst != src)
+    if (bytes - NUMBER_MIN_BYTES <= NUMBER_MAX_BYTES - NUMBER_MIN_BYTES)
+        number_copy(dst, src, bytes);
+    else if (bytes && dst != src)
         hx_memcpy(dst, src, bytes);
 }
 
