@@ -406,6 +406,9 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
         hx_bound_release(bound);
         return status;
     }
+    bound->signature = hx_signature_of(&kind, bound->plan->p, hx_coll_has_traffic(kind.coll));
+    bound->signature_bits = hx_signature_bits(&bound->signature);
+    hx_signature_keep(engine->mine, &bound->signature);
     engine->plans_bound++;
     *out = bound;
     return HX_SUCCESS;

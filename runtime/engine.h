@@ -17,6 +17,7 @@
 #include "layout.h"
 #include "node.h"
 #include "reduce.h"
+#include "signature.h"
 #include "transport.h"
 #include "user.h"
 #include "wait.h"
@@ -132,6 +133,8 @@ static inline int hx_kind_awaits_all(const struct hx_kind *kind)
 /* A plan bound to a kind of call. */
 struct hx_bound {
     struct hx_kind kind; /* without the blocks' arrays, which are the caller's: sizes has them */
+    struct hx_signature signature;
+    uint64_t signature_bits;
     uint32_t elem_bytes; /* of what the plan counts in: an element, or a part of one where elements may be cut */
     uint64_t per_element;
     hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing, or by the program's own operation */
@@ -169,6 +172,7 @@ struct hx_run { /* a call under way */
     const char *name;
     struct hx_bound *bound;
     uint64_t epoch;   /* call << HX_SLICE_BITS */
+    uint64_t stamp;   /* the same, and the signature's bits */
     unsigned parity;
     hx_status_t status;
     const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */

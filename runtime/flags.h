@@ -16,8 +16,16 @@ static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx
     return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
 }
 
-/* Have members [cursor, end) of an AWAIT all reached the epoch? */
-static inline int hx_flags_reached(const struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+/* Has this member raised it in a call unlike this? Then run->status is HX_ERR_MISMATCH. */
+static inline int hx_flag_is_unlike(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
+{
+    uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
+
+    return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_differs(run, run->stamp, bs->stage->members[member], stamp);
+}
+
+/* Have members [cursor, end) of an AWAIT all reached the epoch? 0 also when run->status has become an error. */
+static inline int hx_flags_reached(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;
     uint64_t epoch = hx_flag_awaited(run, instance, step);
@@ -26,12 +34,16 @@ static inline int hx_flags_reached(const struct hx_run *run, struct hx_instance 
         return 1;
     for (uint32_t i = instance->cursor; i < step->n; i++) {
         uint32_t member = step->peer + i;
+        if (member == step->self)
+            continue;
+        _Atomic uint64_t *flag = hx_flag_epoch(run, bs->controls[member], step);
         /* acquire pairs with the release in hx_flag_publish: the member's slot is as it was published */
-        if (member != step->self &&
-            atomic_load_explicit(hx_flag_epoch(run, bs->controls[member], step), memory_order_acquire) < epoch) {
+        if (atomic_load_explicit(flag, memory_order_acquire) < epoch) {
             instance->cursor = i;
             return 0;
         }
+        if (hx_flag_is_unlike(run, bs, member, flag))
+            return 0;
     }
     instance->cursor = 0;
     return 1;
@@ -48,10 +60,11 @@ static inline void hx_flag_publish(const struct hx_run *run, const struct hx_ins
 {
     const struct hx_bound_stage *bs = instance->stage;
     struct hx_doorbell **bell = bs->doorbells + step->peer, **end = bell + step->n;
+    _Atomic uint64_t *flag = hx_flag_epoch(run, bs->controls[step->handle], step);
 
+    atomic_store_explicit(&hx_flag_of(flag)->stamp, run->stamp, memory_order_relaxed);
     /* release pairs with the acquire in hx_flags_reached */
-    atomic_store_explicit(hx_flag_epoch(run, bs->controls[step->handle], step), run->epoch + instance->slice + 1,
-                          memory_order_release);
+    atomic_store_explicit(flag, run->epoch + instance->slice + 1, memory_order_release);
     hx_wake_fence();
     for (; bell < end; bell++) {
         if (hx_sleeps(*bell)) {
@@ -93,7 +106,7 @@ static inline enum hx_awaited hx_mate_awaited(const struct hx_run *run, const st
     uint64_t entered = atomic_load_explicit(&bs->controls[bs->mate]->entered, memory_order_relaxed);
     int counts = !bs->stage->elects && (bs->mate - step->peer < step->n || hx_flag_reached(run, instance, step, bs->me));
 
-    if (entered < run->engine->call || (counts && !hx_flag_reached(run, instance, step, bs->mate)))
+    if (entered < run->epoch || (counts && !hx_flag_reached(run, instance, step, bs->mate)))
         return HX_AWAITED_MATE;
     return HX_AWAITED_ELSEWHERE;
 }

@@ -45,8 +45,10 @@ typedef enum hx_status {
                            * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
                            * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
-    HX_ERR_MISMATCH = 10  /* with HX_CHECK=1: ranks make different blocking calls, or one with different arguments; the detail tells both.
-                           * Nothing was done, and the communicator can be used on */
+    HX_ERR_MISMATCH = 10  /* ranks of a node make different calls, or one with different arguments; the detail tells both. It is found where
+                           * one needs what another has for it, or when one has waited for tenths of a second; not where all return
+                           * without hearing of each other. With HX_CHECK=1: any ranks, before each blocking call; then nothing was done, and
+                           * the communicator can be used on */
 } hx_status_t;
 
 /* Element types. Values are stable. */

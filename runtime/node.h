@@ -12,7 +12,7 @@
  *
  * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
  * grow, so calls need no exit barrier.
- *   flag      owner stores the epoch with release after writing its slot; a reader's acquire load of the epoch pairs with it
+ *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
  *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
@@ -31,7 +31,9 @@
 /* Flags of one plan. 16 are enough; but then two ranks' controls are a line more than 4 KiB apart, and the processor takes looking at one's
  * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
 #define HX_NODE_FLAGS 18
-#define HX_INLINE_BYTES 56
+#define HX_INLINE_BYTES 48
+#define HX_SIGNATURES 8 /* of the plans bound last */
+#define HX_SIGNATURE_WORDS 4
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
 #define HX_CONTEXTS 1024 /* what match ids tell apart */
@@ -39,6 +41,7 @@
 
 struct hx_flag {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
+    _Atomic uint64_t stamp;                         /* of the call, by whoever raises the flag */
     unsigned char payload[HX_INLINE_BYTES];         /* a tiny slot, in the line that is read anyway */
     _Atomic uint64_t elected;                       /* of a stage's first member: the epoch for which one has been, by ELECT */
 };
@@ -62,7 +65,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
 };
 
 struct hx_control { /* of one rank in one channel; written by it alone */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* the last call this rank has entered */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) + signature */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
@@ -72,6 +75,7 @@ struct hx_control { /* of one rank in one channel; written by it alone */
         _Atomic uintptr_t base;         /* its address there */
     } windows[2];                       /* of hx_alloc, in which these stand */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
+    _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
 
 struct hx_ring_entry {

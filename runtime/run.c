@@ -283,7 +283,7 @@ static int slots_user(const struct hx_engine *engine)
     for (int i = 0; i < node->n; i++) {
         /* acquire pairs with the release in hx_run_end: what i read then, it has read */
         uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire);
-        if (i != node->me && left + 2 < engine->call)
+        if (i != node->me && (left >> HX_SLICE_BITS) + 2 < engine->call)
             return i;
     }
     return -1;
@@ -339,6 +339,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->name = name;
     run->bound = bound;
     run->epoch = call << HX_SLICE_BITS;
+    run->stamp = run->epoch | bound->signature_bits;
     run->parity = call & 1;
     run->status = HX_SUCCESS;
     run->waits = NULL;
@@ -347,7 +348,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->base[HX_WORK] = engine->memory;
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
-    atomic_store_explicit(&engine->mine->entered, call, memory_order_relaxed);
+    atomic_store_explicit(&engine->mine->entered, run->stamp, memory_order_relaxed);
     return !engine->ahead || !bound->writes_slot || slots_user(engine) < 0;
 }
 
@@ -372,7 +373,7 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     if (run->status != HX_SUCCESS)
         return run_fail(run);
     /* pairs with the acquire in slots_user */
-    atomic_store_explicit(&engine->mine->left, engine->call, memory_order_release);
+    atomic_store_explicit(&engine->mine->left, run->stamp, memory_order_release);
     if (run->bound->awaits_all)
         engine->ahead = 0;
     else

@@ -121,6 +121,23 @@ static hx_status_t death(const struct hx_run *run)
                    (unsigned long long)(engine->call - engine->first_call), dead);
 }
 
+/* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
+static void compare(struct hx_run *run)
+{
+    const struct hx_node *node = &run->engine->node;
+    uint64_t before = atomic_load_explicit(&run->engine->mine->left, memory_order_relaxed);
+
+    for (int i = 0; i < node->n; i++) {
+        struct hx_control *control = hx_node_control(node, i);
+        uint64_t entered = atomic_load_explicit(&control->entered, memory_order_relaxed);
+        uint64_t left = atomic_load_explicit(&control->left, memory_order_relaxed);
+        int rank = node->ranks[i];
+        if (hx_stamp_differs(run, run->stamp, rank, entered) || hx_stamp_differs(run, run->stamp, rank, left) ||
+            hx_stamp_differs(run, before, rank, entered) || hx_stamp_differs(run, before, rank, left))
+            return;
+    }
+}
+
 /* Whoever waits for a message of this call, or for room for one, learns why it does not come. */
 static void pass_on(const struct hx_run *run)
 {
@@ -179,6 +196,8 @@ void hx_stall_tell(void *ctx)
 
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
+    if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
+        compare(run);
     if (run->status == HX_SUCCESS && (run->status = death(run)) != HX_SUCCESS) /* another thread may end the call */
         hx_detail_keep(run->engine->comm->why);
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
@@ -199,7 +218,7 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
     for (int i = 0; i < node->n; i++) {
         struct hx_control *control = hx_node_control(node, i);
         int remote = i == node->me ? awaited : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
-        if (atomic_load_explicit(&control->entered, memory_order_relaxed) < engine->call)
+        if (atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < engine->call)
             text_rank(&t, node->ranks[i]);
         else if (remote >= 0)
             text_rank(&u, remote);

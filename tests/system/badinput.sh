@@ -152,6 +152,16 @@ for options in "-n 3" "-n 4 --nodes 3"; do
     timeout 20 "$run" $options --env HX_CHECK=1 -- "$here/actor" differ >"$tmp/out" 2>"$tmp/err" || { fail "differ $options: exit $?"; cat "$tmp/err" >&2; }
 done
 
+# without HX_CHECK: all ranks of a node know by their next calls
+for n in 2 3 5; do
+    for case in 0 1 2 3 4 5 6; do
+        [ $n:$case = 2:3 ] && continue # both are roots, and wait for nobody
+        timeout 20 "$run" -n $n -- "$here/actor" unlike $case >"$tmp/out" 2>"$tmp/err" || { fail "unlike $case, $n ranks: exit $?"; cat "$tmp/err" >&2; }
+    done
+done
+timeout 20 "$run" -n 2 -- "$here/actor" unlike 1 >"$tmp/out" 2>"$tmp/err"
+has "$tmp/err" 'hx_allreduce: ranks make different calls: call 1 of rank 0 is allreduce of 8 int32, sum; of rank 1, allreduce of 8 int32, max' 'unlike'
+
 wait $late
 [ "$(grep -c 'status 0' "$tmp/late")" = 2 ] || { fail "rank 0 comes 12 s late: not all start"; cat "$tmp/late" >&2; }
 has "$tmp/late" 'waiting for rank 0, which serves the store at HX_ROOT=127.0.0.1:' 'rank 0 comes late'
