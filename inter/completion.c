@@ -22,6 +22,22 @@ static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, s
     return op;
 }
 
+/* The same for a send that has failed, but the request is not used again: before libfabric 2.4 EFA tells of each of its
+ * packets that fails, with the same context. */
+static struct hx_net_op *failed_send_end(struct hx_chunk *chunk, size_t *bytes)
+{
+    struct hx_net_op *op = chunk->op;
+
+    *bytes = chunk->bytes;
+    if (chunk->slot != NULL)
+        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
+    chunk->op = NULL;
+    chunk->slot = NULL;
+    chunk->registration = NULL;
+    chunk->kind = HX_CHUNK_SPENT;
+    return op;
+}
+
 static void send_done(struct hx_net *net, struct hx_chunk *chunk)
 {
     size_t bytes;
@@ -132,6 +148,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
         return 0;
     case HX_CHUNK_HEAR: hx_word_heard(net, chunk, entry->len); return 0;
     case HX_CHUNK_WINDOW:
+    case HX_CHUNK_SPENT:
     case HX_CHUNK_FREE: break;
     }
     return 1;
@@ -190,7 +207,7 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     if (*error_meaning(net, error, &gone) != 0 && gone)
         edge->gone = 1;
     chunk->path->rail->sends_in_flight--;
-    chunk_end(net, chunk, &bytes);
+    failed_send_end(chunk, &bytes);
 }
 
 static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
@@ -198,11 +215,11 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     struct hx_edge *edge = chunk->edge;
     struct hx_rail *rail = chunk->path->rail;
     enum hx_chunk_kind kind = chunk->kind;
+    int sent = kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE || kind == HX_CHUNK_TELL;
     struct hx_net_op *op;
     size_t bytes;
 
-    if (kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE || kind == HX_CHUNK_TELL)
-        rail->sends_in_flight--;
+    rail->sends_in_flight -= (size_t)sent;
     if (kind == HX_CHUNK_RECV) {
         net->recvs_in_flight--;
         edge->recvs_in_flight--;
@@ -213,7 +230,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         edge->invite_listening = 0;
     if (kind == HX_CHUNK_TELL)
         hx_credits_tell_again(net, edge);
-    op = chunk_end(net, chunk, &bytes);      /* first: hx_message_fail cancels what is still in flight */
+    op = sent ? failed_send_end(chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
         hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
     if (op != NULL)
@@ -237,6 +254,8 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
     if (chunk == NULL) {
         hx_warn("%s reports an error of no message: %s (provider code %d)", net->info->fabric_attr->prov_name,
                 fi_strerror(error.err), error.prov_errno);
+    } else if (chunk->kind == HX_CHUNK_SPENT) {
+        return 0;
     } else if (chunk->kind == HX_CHUNK_PEEK) {
         hx_early_none(net, chunk);
         return 0;

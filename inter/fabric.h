@@ -84,7 +84,8 @@ enum hx_chunk_kind {
     HX_CHUNK_PEEK,
     HX_CHUNK_EARLY,
     HX_CHUNK_WORD, /* one that is sent */
-    HX_CHUNK_HEAR  /* the receive of the next, from anybody: of no edge */
+    HX_CHUNK_HEAR, /* the receive of the next, from anybody: of no edge */
+    HX_CHUNK_SPENT /* a send that has failed: more may be told of it */
 };
 
 struct hx_early; /* a message taken before its receive was posted */

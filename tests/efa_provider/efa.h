@@ -30,6 +30,7 @@
 #define EFA_TAG_BITS 48
 #define EFA_IOV_LIMIT 2
 #define EFA_INJECT_BYTES 32 /* EFA_INJECT */
+#define EFA_PACKET_BYTES 8192
 #define EFA_TX_SIZE 256
 #define EFA_RX_SIZE 8192 /* EFA_RECEIVES */
 #define EFA_MESSAGE_BYTES ((size_t)1 << 30)

@@ -60,6 +60,23 @@ void efa_op_free(struct efa_ep *ep, struct efa_op *op)
     free(op);
 }
 
+static void told_add(struct efa_cq *cq, struct efa_op *told)
+{
+    efa_list_add(&cq->done, told);
+    cq->unread++;
+}
+
+static void failure_repeat(struct efa_cq *cq, const struct efa_op *failed)
+{
+    for (size_t packet = EFA_PACKET_BYTES; packet < failed->bytes; packet += EFA_PACKET_BYTES) {
+        struct efa_op *told = malloc(sizeof(*told));
+        if (told == NULL)
+            abort();
+        *told = *failed;
+        told_add(cq, told);
+    }
+}
+
 void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
 {
     struct efa_op *told;
@@ -77,8 +94,9 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
     told->prov_errno = prov_errno;
     told->copy = NULL;
     efa_op_free(ep, op);
-    efa_list_add(&ep->cq->done, told);
-    ep->cq->unread++;
+    told_add(ep->cq, told);
+    if (err != 0 && told->kind == EFA_SEND && told->context != NULL && efa_worst(WORST_repeat, 100))
+        failure_repeat(ep->cq, told);
 }
 
 void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t bytes)

@@ -200,6 +200,22 @@ static void case_poison(void)
     need(differ(a.buffer, 7) == 0); /* what is sent may be long-lived memory: no device writes there */
 }
 
+static void case_repeat(void)
+{
+    struct fi_cq_err_entry error = {0};
+    int told = 0;
+
+    both_start();
+    device_close(&b);
+    need(fi_tsend(a.ep, a.buffer, BUFFER_BYTES, fi_mr_desc(a.mr), a_to_b, 1, &contexts[1]) == 0);
+    for (int i = 0; i < 1000; i++)
+        if (completed(&a) == -2) {
+            need(fi_cq_readerr(a.cq, &error, 0) == 1 && error.op_context == &contexts[1]);
+            told++;
+        }
+    need(told == (is_on() ? 8 : 1));
+}
+
 static void case_stray(void)
 {
     struct fi_cq_err_entry error = {0};
