@@ -164,17 +164,20 @@ static int connection_is_gone(int err)
 }
 
 /* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be
- * reached. */
-static const char *error_meaning(const struct hx_net *net, const struct fi_cq_err_entry *error, int *gone)
+ * reached. Libfabric tells 13 as 4124 where there was a handshake (since 1.22), else as 4126 (since 2.1). */
+static const char *error_meaning(const struct hx_net *net, int err, int prov_errno, int *gone)
 {
     *gone = 0;
     if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0) {
-        *gone = connection_is_gone(error->err);
+        *gone = connection_is_gone(err);
         return "";
     }
-    switch (error->prov_errno) {
+    switch (prov_errno) {
     case 13:
-    case 15: *gone = 1; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 15:
+    case 4124:
+    case 4126: *gone = 1; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 8:
     case 9:
     case 14: *gone = 1; return " (the peer's process has gone)";
     case 10: return " (the receiver was not ready for too long)";
@@ -189,7 +192,7 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
     char text[128] = "";
     const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
     int gone;
-    const char *meaning = error_meaning(net, error, &gone);
+    const char *meaning = error_meaning(net, error->err, error->prov_errno, &gone);
 
     return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d of the job over %s failed: %s; provider code %d, %s%s",
                    sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
@@ -204,7 +207,7 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     int gone;
 
     edge->words--;
-    if (*error_meaning(net, error, &gone) != 0 && gone)
+    if (*error_meaning(net, error->err, error->prov_errno, &gone) != 0 && gone)
         edge->gone = 1;
     chunk->path->rail->sends_in_flight--;
     failed_send_end(chunk, &bytes);
@@ -280,15 +283,23 @@ static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
     uint64_t buffer[32];
     uint32_t event;
     ssize_t rc = fi_eq_read(rail->eq, &event, buffer, sizeof(buffer), 0);
+    const char *meaning;
+    int gone;
 
     if (rc != -FI_EAVAIL)
         return 0;
     memset(&error, 0, sizeof(error));
     if (fi_eq_readerr(rail->eq, &error, 0) < 0)
         return 0;
-    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d of the job on %s failed: %s (provider code %d)",
+    meaning = error_meaning(net, error.err, error.prov_errno, &gone);
+    if (*meaning != '\0' && gone) { /* EFA before libfabric 2.3 of a handshake; messages to the peer find out */
+        hx_warn("%s on %s: %s (provider code %d)%s", rail->info->fabric_attr->prov_name, rail->info->domain_attr->name,
+                fi_strerror(error.err), error.prov_errno, meaning);
+        return 0;
+    }
+    hx_fail(HX_ERR_TRANSPORT, "%s endpoint of rank %d of the job on %s failed: %s (provider code %d)%s",
             rail->info->fabric_attr->prov_name, net->rank, rail->info->domain_attr->name, fi_strerror(error.err),
-            error.prov_errno);
+            error.prov_errno, meaning);
     hx_net_break(net, HX_ERR_TRANSPORT);
     return -(int)HX_ERR_TRANSPORT;
 }

@@ -135,7 +135,7 @@ static void error_inject(struct efa_ep *ep, const struct efa_request *r)
     int code = r->kind != EFA_RECV ? efa_error_due(++ep->posts) : 0;
 
     if (code < 0)
-        ep->eq->error = 4109;
+        ep->eq->error = -code;
     else if (code > 0)
         ep->av->peers[r->addr]->fails = code;
 }

@@ -210,11 +210,14 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *d
     (void)buf;
     (void)bytes;
     switch (prov_errno) {
+    case 8: return "Connection reset by remote";
     case 9: return "Remote aborted";
     case 10: return "Receiver not ready";
     case 13: return "Unresponsive remote";
     case 14: return "Remote unknown peer";
     case 15: return "Unreachable remote";
+    case 4124: return "Unresponsive receiver, connection established";
+    case 4126: return "Unresponsive receiver, handshake failed";
     case 4112: return "Locked memory exhausted";
     default: return "Unknown error";
     }

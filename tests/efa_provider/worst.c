@@ -52,7 +52,7 @@ void efa_worst_start(void)
     started = 1;
     switches_read(list != NULL ? list : "");
     if (error != NULL)
-        error_code = strncmp(error, "queue", 5) == 0 ? -1 : atoi(error);
+        error_code = strncmp(error, "queue", 5) != 0 ? atoi(error) : atoi(error + 5) > 0 ? -atoi(error + 5) : -4109;
     error_at = at != NULL ? strtoull(at + 1, NULL, 10) : 50;
     if (seed != NULL)
         state = strtoull(seed, NULL, 10);
