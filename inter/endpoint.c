@@ -81,6 +81,15 @@ static int sockets_fd(struct hx_rail *rail)
     return fd;
 }
 
+/* EFA has a wait object since libfabric 2.5, but nothing except fi_cq_sread takes back what has made its descriptor
+ * readable (fi_trywait does not): it stays so, and who sleeps on it spins. */
+static enum fi_wait_obj wait_object(const struct hx_net *net)
+{
+    if (strcmp(net->info->fabric_attr->prov_name, "efa") == 0)
+        return FI_WAIT_NONE;
+    return is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
+}
+
 static int queue_open(const struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
@@ -90,7 +99,7 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     attr.size++; /* a word */
     if (rail->info->caps & FI_RMA) /* writes use none of the device's receives */
         attr.size += rail->info->rx_attr->size;
-    attr.wait_obj = is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
+    attr.wait_obj = wait_object(net);
     rail->wait_fd = -1;
     rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     if (rc != 0) {
@@ -100,7 +109,7 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     if (attr.wait_obj == FI_WAIT_POLLFD) {
         rail->wait_fd = sockets_fd(rail);
         rail->no_trywait = 1;
-    } else if (fi_control(&rail->cq->fid, FI_GETWAIT, &rail->wait_fd) != 0) {
+    } else if (attr.wait_obj != FI_WAIT_FD || fi_control(&rail->cq->fid, FI_GETWAIT, &rail->wait_fd) != 0) {
         rail->wait_fd = -1;
     }
     return 0;

@@ -244,7 +244,7 @@ int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
     struct efa_cq *cq;
 
     if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
-        return -FI_ENOSYS;
+        efa_breach(RULE_wait, "a completion queue is opened with wait object %d", (int)attr->wait_obj);
     if (attr->format != FI_CQ_FORMAT_TAGGED)
         return -FI_ENOSYS;
     cq = calloc(1, sizeof(*cq));

@@ -126,6 +126,15 @@ static void break_overrun(void)
         need(recv_from(&d, d.self, i, 1) == 0);
 }
 
+static void break_wait(void)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 8, .wait_obj = FI_WAIT_FD};
+    struct device d = device_start(QUEUE);
+    struct fid_cq *cq;
+
+    fi_cq_open(d.domain, &attr, &cq, NULL);
+}
+
 static void break_again(void)
 {
     struct device d = device_start(QUEUE);
@@ -336,6 +345,7 @@ static const struct {
     {"order", break_order, ""},
     {"order", break_order_domain, ""},
     {"threads", break_threads, ""},
+    {"wait", break_wait, ""},
 };
 #define BREACHES (sizeof(breaches) / sizeof(breaches[0]))
 
