@@ -103,6 +103,8 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     rail->wait_fd = -1;
     rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     if (rc != 0) {
+        if (attr.wait_obj == FI_WAIT_NONE) /* EFA: its device may have no queue as long; what does not fit libfabric keeps */
+            attr.size = 0;
         attr.wait_obj = FI_WAIT_NONE;
         return fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     }

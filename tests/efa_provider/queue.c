@@ -247,6 +247,8 @@ int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
         efa_breach(RULE_wait, "a completion queue is opened with wait object %d", (int)attr->wait_obj);
     if (attr->format != FI_CQ_FORMAT_TAGGED)
         return -FI_ENOSYS;
+    if (attr->size > efa_setting("EFA_QUEUE", SIZE_MAX))
+        return -FI_EINVAL;
     cq = calloc(1, sizeof(*cq));
     if (cq == NULL)
         return -FI_ENOMEM;
