@@ -9,22 +9,8 @@
 #define IDLE_ROUNDS 1024    /* progress calls without a completion before early messages are sought */
 #define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
 
-/* Give the request back. Returns its message, and in *bytes what it held of it. */
-static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
-{
-    struct hx_net_op *op = chunk->op;
-
-    *bytes = chunk->bytes;
-    chunk->op = NULL;
-    if (chunk->slot != NULL)
-        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
-    hx_chunk_release(net, chunk);
-    return op;
-}
-
-/* The same for a send that has failed, but the request is not used again: before libfabric 2.4 EFA tells of each of its
- * packets that fails, with the same context. */
-static struct hx_net_op *failed_send_end(struct hx_chunk *chunk, size_t *bytes)
+/* What the request was for has ended. Returns its message, and in *bytes what it held of it. */
+static struct hx_net_op *chunk_empty(struct hx_chunk *chunk, size_t *bytes)
 {
     struct hx_net_op *op = chunk->op;
 
@@ -34,6 +20,24 @@ static struct hx_net_op *failed_send_end(struct hx_chunk *chunk, size_t *bytes)
     chunk->op = NULL;
     chunk->slot = NULL;
     chunk->registration = NULL;
+    return op;
+}
+
+/* The same, and give the request back. */
+static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
+{
+    struct hx_net_op *op = chunk_empty(chunk, bytes);
+
+    hx_chunk_release(net, chunk);
+    return op;
+}
+
+/* The same of a send that has failed, but the request is not used again: before libfabric 2.4 EFA tells of each of its
+ * packets that fails, with the same context. */
+static struct hx_net_op *failed_send_end(struct hx_chunk *chunk, size_t *bytes)
+{
+    struct hx_net_op *op = chunk_empty(chunk, bytes);
+
     chunk->kind = HX_CHUNK_SPENT;
     return op;
 }
