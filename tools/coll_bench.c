@@ -90,6 +90,7 @@ int main(int argc, char **argv)
 {
     struct bench_options o;
     struct bench_job job = {0};
+    standard_streams_hold();
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job tells it once, but where none can start it is told all the same */

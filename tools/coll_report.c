@@ -109,6 +109,7 @@ int main(int argc, char **argv)
 {
     struct request q = {0};
 
+    standard_streams_hold();
     parse(&q, argc, argv);
     if (q.error[0] || !(q.help || q.version))
         return run(&q);

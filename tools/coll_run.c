@@ -230,6 +230,7 @@ int main(int argc, char **argv)
                                      NULL};
     struct options options = {.kill_after = 2};
 
+    standard_streams_hold(); /* of the ranks too */
     options.settings = calloc((size_t)argc, sizeof *options.settings);
     if (!options.settings) {
         say("no memory");

@@ -2,6 +2,7 @@
 /* coll_trace: its command line, and how it reads a trace. */
 #include "coll_trace.h"
 #include "options.h"
+#include "whole_file.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -200,6 +201,7 @@ int main(int argc, char **argv)
     struct trace_options options;
     int status;
 
+    standard_streams_hold();
     trace_options_parse(&options, argc, argv);
     status = options.output ? trace_merge(&options) : trace_summary(&options);
     free(options.inputs);

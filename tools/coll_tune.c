@@ -440,6 +440,7 @@ int main(int argc, char **argv)
     struct tune_options o;
     int status;
 
+    standard_streams_hold();
     bench_backend_tool = "coll_tune";
     tune_options_parse(&o, argc, argv);
     status = o.error[0] || tune_is_job(&o) ? run_job(&o) : tune_files(&o);

@@ -2,6 +2,7 @@
 /* Files that appear as a whole, and standard output: see whole_file.h. */
 #include "whole_file.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,6 +85,16 @@ int whole_file_end(struct whole_file *file, const char *option, const char *path
     if (!error[0])
         snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: %s", option, path, strerror(errno));
     return -1;
+}
+
+void standard_streams_hold(void)
+{
+    int fd;
+
+    while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO) /* what is printed fails there, as it did */
+        ;
+    if (fd > STDERR_FILENO)
+        close(fd);
 }
 
 static int output_error;

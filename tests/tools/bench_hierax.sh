@@ -46,6 +46,10 @@ if [ -w /dev/full ]; then
         [ $status = 1 ] && grep -qx 'coll_bench: standard output: No space left on device' "$tmp/err" || { fail "$options on a full disk: exit $status"; cat "$tmp/err" >&2; }
     done
 fi
+status=0
+launch 2 "$bench" barrier >&- 2>"$tmp/err" || status=$? # no socket may get the number of standard output
+[ $status = 1 ] && grep -qx 'coll_bench: standard output: Bad file descriptor' "$tmp/err" && ! grep -q '^hierax' "$tmp/err" ||
+    { fail "without a standard output: exit $status"; cat "$tmp/err" >&2; }
 passes 2 allreduce reduce_scatter_block allgather --dtype byte --op bxor --max 4K --factor 16 # no sums of bytes
 for nodes in 2 3; do
     passes $((2 * nodes - 1)) allreduce reduce_scatter_block allgather barrier --max 256K --factor 32
