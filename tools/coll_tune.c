@@ -154,8 +154,25 @@ static int html_write(struct tune_run *run, int at_end)
     return -1;
 }
 
+/* What the file has now: another run may have added entries. On rank 0. */
+static void table_reread(struct tune_run *run)
+{
+    struct hx_table *now = NULL;
+    char text[256];
+
+    if (!whole_file_is_regular(run->output) || hx_table_read(run->output, &now) != HX_SUCCESS)
+        return;
+    if (hx_table_foreign(now, text)) {
+        hx_table_free(now);
+        return;
+    }
+    hx_table_free(run->table);
+    run->table = now;
+}
+
 static void point_tell(struct tune_run *run, int at)
 {
+    table_reread(run);
     if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || tune_table_write(run->table, run->output))
         bench_backend_abort(1); /* they have told why */
     tune_told(run->points, run->npoints, at);
@@ -328,6 +345,7 @@ static int model_end(struct tune_run *run)
 {
     const char *page = run->o->bench.report.html;
 
+    table_reread(run);
     if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
                          page && !strcmp(page, "-") ? stderr : stdout))
         return -1;

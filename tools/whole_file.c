@@ -19,15 +19,29 @@ int whole_file_is_regular(const char *path)
     return S_ISREG(there.st_mode) || (S_ISLNK(there.st_mode) && stat(path, &there) == 0 && S_ISREG(there.st_mode));
 }
 
-/* The name of the file itself, whatever links lead to it, and that beside it. */
-static int names_find(struct whole_file *file, const char *path)
+/* The name of the file itself, whatever links lead to it. */
+static int name_find(struct whole_file *file, const char *path)
 {
     char *found = realpath(path, NULL);
-    int fits = snprintf(file->path, sizeof(file->path), "%s", found ? found : path) < (int)sizeof(file->path) &&
-               snprintf(file->beside, sizeof(file->beside), "%s.new", file->path) < (int)sizeof(file->beside);
+    int fits = snprintf(file->path, sizeof(file->path), "%s", found ? found : path) < (int)sizeof(file->path);
 
     free(found);
     return fits ? 0 : ENAMETOOLONG;
+}
+
+/* A file of this writer alone: others may write the same one now, on other hosts too. */
+static FILE *beside_open(struct whole_file *file)
+{
+    for (long n = getpid(), end = n + 1000; n < end; n++) {
+        if (snprintf(file->beside, sizeof(file->beside), "%s.%ld.new", file->path, n) >= (int)sizeof(file->beside)) {
+            errno = ENAMETOOLONG;
+            return NULL;
+        }
+        FILE *out = fopen(file->beside, "wxe");
+        if (out || errno != EEXIST)
+            return out;
+    }
+    return NULL;
 }
 
 FILE *whole_file_open(struct whole_file *file, const char *path)
@@ -37,11 +51,12 @@ FILE *whole_file_open(struct whole_file *file, const char *path)
     *file = (struct whole_file){.out = NULL};
     if (!strcmp(path, "-"))
         return file->out = stdout;
-    if (whole_file_is_regular(path) && (file->error = names_find(file, path)) != 0) {
+    int regular = whole_file_is_regular(path);
+    if (regular && (file->error = name_find(file, path)) != 0) {
         errno = file->error;
         return NULL;
     }
-    if (!(file->out = fopen(file->beside[0] ? file->beside : path, "we")))
+    if (!(file->out = regular ? beside_open(file) : fopen(path, "we")))
         file->error = errno;
     else if (file->beside[0] && stat(file->path, &there) == 0)
         fchmod(fileno(file->out), there.st_mode & 07777);

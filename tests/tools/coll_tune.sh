@@ -207,6 +207,16 @@ if [ -w /dev/full ]; then
 fi
 says "pipe: no file of at most" 2 check pipe
 
+# ---- two runs write the same table at once
+pids=
+for nodes in 1 2; do
+    timeout 120 "$run" -n 2 --nodes $nodes -- "$tune" -o shared.json --collectives allreduce --max 32K --factor 64 --budget 20s >/dev/null 2>err.$nodes </dev/null &
+    pids="$pids $!"
+done
+for pid in $pids; do wait "$pid" || { fail "two runs write one table: exit $?"; cat err.? >&2; }; done
+says "shared.json: 6 entries" 0 check shared.json
+! ls shared.json.* >/dev/null 2>&1 || fail "two runs leave something beside their table"
+
 # ---- check asks the planner
 sed '0,/"plan": "[^"]*"/s//"plan": "flat(rnig)"/' t.json >wrong.json
 line=$(grep -n rnig wrong.json | sed 's/:.*//')
