@@ -21,10 +21,16 @@ static double written_ns;
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
-    const char *const paths[] = {o->json, o->csv, o->report.html};
+    const char *const names[] = {"json", "csv", "html"}, *const paths[] = {o->json, o->csv, o->report.html};
 
     for (int i = 0; i < 3; i++)
         table &= !paths[i] || strcmp(paths[i], "-");
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < i; k++)
+            if (paths[i] && paths[k] && whole_file_is_same(paths[k], paths[i])) {
+                snprintf(text, OPTION_TEXT_BYTES, "--%s and --%s both write to \"%.1000s\"", names[k], names[i], paths[i]);
+                return -1;
+            }
     return (o->json && whole_file_check("json", o->json, text)) || (o->csv && whole_file_check("csv", o->csv, text)) ||
                    report_check(&o->report, text) ? -1 : 0;
 }

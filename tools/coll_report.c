@@ -83,6 +83,9 @@ static void parse(struct request *q, int argc, char **argv)
         snprintf(q->error, sizeof(q->error), "nothing to write: give --html, --gnuplot or --svg");
     else
         report_check(&q->files, q->error);
+    for (int i = 0; i < q->n && q->files.html && !q->error[0]; i++)
+        if (whole_file_is_same(q->paths[i], q->files.html))
+            snprintf(q->error, sizeof(q->error), "--html=%.1000s: that is a document to read", q->files.html);
 }
 
 /* The exit status. */

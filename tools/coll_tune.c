@@ -445,6 +445,8 @@ static int run_job(struct tune_options *o)
                  bench_op_names[o->bench.op], bench_dtype_names[o->bench.dtype]);
     if (!o->error[0] && run.job.rank == 0)
         report_check(&o->bench.report, o->error);
+    if (!o->error[0] && run.job.rank == 0 && o->bench.report.html && whole_file_is_same(o->bench.report.html, o->output ? o->output : TUNE_OUTPUT))
+        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%.1000s\"", o->bench.report.html);
     bad = o->error[0] != 0;
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
         bench_backend_abort(1);

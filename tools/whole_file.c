@@ -127,6 +127,29 @@ int standard_output_check(const char *tool)
     return output_error ? -1 : 0;
 }
 
+/* The file's own name, or that which it will have. 0, or -1. */
+static int name_resolve(const char *path, char name[2 * PATH_MAX])
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    char folder[PATH_MAX];
+
+    if (realpath(path, name))
+        return 0;
+    if (snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(last - path) : 1, slash ? path : ".") >= (int)sizeof(folder) ||
+        !realpath(folder, name))
+        return -1;
+    snprintf(name + strlen(name), PATH_MAX, "/%s", last);
+    return 0;
+}
+
+int whole_file_is_same(const char *a, const char *b)
+{
+    char first[2 * PATH_MAX], second[2 * PATH_MAX];
+
+    return strcmp(a, "-") && strcmp(b, "-") && name_resolve(a, first) == 0 && name_resolve(b, second) == 0 &&
+           !strcmp(first, second) && whole_file_is_regular(first);
+}
+
 int whole_file_check(const char *option, const char *path, char error[OPTION_TEXT_BYTES])
 {
     struct stat there;

@@ -17,6 +17,9 @@ struct whole_file {
 /* Can it be written? Changes nothing. 0, or -1 with "--option=path: cannot write: ..." in error. */
 int whole_file_check(const char *option, const char *path, char error[OPTION_TEXT_BYTES]);
 
+/* Do both names lead to the same file, whether it is there yet or not? Not for "-". */
+int whole_file_is_same(const char *a, const char *b);
+
 /* May it be written again and again? */
 int whole_file_is_regular(const char *path);
 

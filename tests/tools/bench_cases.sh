@@ -80,6 +80,7 @@ case_bad_input() {
     refuses '--csv=/no/such/folder/x: cannot write' allreduce --csv /no/such/folder/x
     refuses "--csv=$tmp: cannot write: Is a directory" allreduce --csv "$tmp"
     refuses '--json and --csv both write to' allreduce --csv - --json -
+    refuses '--json and --csv both write to' allreduce --csv "$tmp/x" --json "$tmp/./x"
     refuses '--json and --html both write to' allreduce --html "$tmp/x" --json "$tmp/x"
     refuses '--html=/no/such/folder/x: cannot write: No such file or directory' allreduce --html /no/such/folder/x
     refuses "--html=$tmp: cannot write: Is a directory" allreduce --html "$tmp"

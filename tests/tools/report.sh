@@ -170,6 +170,9 @@ refuses 'nothing to write' bench.json
 refuses 'no document given' --html x.html
 refuses '--html=/no/such/folder/x: cannot write' bench.json --html /no/such/folder/x
 [ ! -e x.html ] || fail "a refused report is written"
+cp bench.json kept.json
+refuses '--html=./kept.json: that is a document to read' kept.json --html ./kept.json
+cmp kept.json bench.json || fail "a document is overwritten by its report"
 if [ -w /dev/full ]; then
     ln -s /dev/full full
     ! "$report" bench.json --html full 2>err || fail "a full disk: exit 0"
