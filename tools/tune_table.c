@@ -26,6 +26,10 @@ int tune_table_write(const struct hx_table *table, const char *path)
         hx_table_print(file.out, table);
         /* on the disk before it has the name: what a long run found outlives a crash. Pipes cannot, and need not. */
         whole_file_flush(&file);
+        if (!file.error && whole_file_is_regular(path) && ftell(file.out) > HX_TABLE_MAX_BYTES) {
+            snprintf(error, sizeof(error), "--output=%.1000s: a table of %ld bytes; jobs read at most %d", path, ftell(file.out), HX_TABLE_MAX_BYTES);
+            file.error = EFBIG;
+        }
         if (!file.error && whole_file_is_regular(path) && fsync(fileno(file.out)) != 0)
             file.error = errno;
     }

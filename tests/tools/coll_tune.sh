@@ -206,6 +206,13 @@ if [ -w /dev/full ]; then
     [ "$(readlink full)" = /dev/full ] || fail "-o a device replaces it"
 fi
 says "pipe: no file of at most" 2 check pipe
+for from in 1 10001; do # two that can be read, but not both in one
+    awk -v from=$from '/"collective"/ && !n++ { sub(/,$/, ""); sub(/"nodes": [0-9]*/, "\"nodes\": @")
+            for (i = from; i < from + 9000; i++) { line = $0; sub(/@/, i, line); print line (i < from + 8999 ? "," : "") } }
+        !/"collective"/' planted.json >many.$from
+done
+says "; jobs read at most 4194304" 2 merge many.1 many.10001 -o large.json
+[ ! -e large.json ] || fail "a table that no job reads is written"
 
 # ---- two runs write the same table at once
 pids=
