@@ -143,7 +143,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG: return add_collective(o, arg);
     case ARGP_KEY_ERROR:
         if (!o->error[0])
-            option_refused(options, state->argv[state->next - 1], o->error);
+            option_refused(options, state, o->error);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -52,7 +52,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ERROR:
         if (!q->error[0])
-            option_refused(option_table, state->argv[state->next - 1], q->error);
+            option_refused(option_table, state, q->error);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

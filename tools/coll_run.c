@@ -169,7 +169,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         check_nodes(options);
         break;
     case ARGP_KEY_ERROR:
-        option_refused(argp_options, state->argv[state->next - 1], error);
+        option_refused(argp_options, state, error);
         refuse("%s", error);
     default:
         return ARGP_ERR_UNKNOWN;

@@ -80,7 +80,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         exit(0);
     } else if (key == ARGP_KEY_ERROR) { /* argp has set errno and says nothing: ARGP_NO_ERRS */
         char error[OPTION_TEXT_BYTES];
-        option_refused(option_table, state->argv[state->next - 1], error);
+        option_refused(option_table, state, error);
         trace_refuse(2, "%s", error);
     } else {
         return ARGP_ERR_UNKNOWN;

@@ -84,8 +84,22 @@ int option_real(const char *option, const char *text, int zero, double high, dou
     return -1;
 }
 
-void option_refused(const struct argp_option *table, const char *given, char error[OPTION_TEXT_BYTES])
+/* Of several letters behind one dash getopt is still there when it refuses one that is not the last. */
+static const char *refused_find(const struct argp_option *table, const struct argp_state *state)
 {
+    const char *last = state->argv[state->next - 1], *next = state->next < state->argc ? state->argv[state->next] : "";
+
+    if (next[0] != '-' || next[1] == '-' || strlen(next) < 3 || strchr(last, '='))
+        return last;
+    for (int i = 0; table[i].name; i++)
+        if (last[0] == '-' && (last[1] == table[i].key || (last[1] == '-' && !strcmp(last + 2, table[i].name)))) /* it is good */
+            return next;
+    return last[0] != '-' ? next : last;
+}
+
+void option_refused(const struct argp_option *table, const struct argp_state *state, char error[OPTION_TEXT_BYTES])
+{
+    const char *given = refused_find(table, state);
     const char *names[64];
     char name[NAME_BYTES] = "", text[OPTION_TEXT_BYTES];
     int n = 0;

@@ -20,7 +20,7 @@ int option_real(const char *option, const char *text, int zero, double high, dou
                 char error[OPTION_TEXT_BYTES]);
 
 /* What is wrong with an argument that argp itself refuses: an unknown option, or one without its value. */
-void option_refused(const struct argp_option *table, const char *given, char error[OPTION_TEXT_BYTES]);
+void option_refused(const struct argp_option *table, const struct argp_state *state, char error[OPTION_TEXT_BYTES]);
 
 /* The command line as a shell would take it. */
 void option_command_line(int argc, char *const *argv, char text[OPTION_TEXT_BYTES]);

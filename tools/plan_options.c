@@ -262,7 +262,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         exit(0);
     case ARGP_KEY_ARG: word_take(p, arg); return 0;
     case ARGP_KEY_ERROR:
-        option_refused(option_table, state->argv[state->next - 1], error);
+        option_refused(option_table, state, error);
         plan_refuse("%s", error);
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -183,7 +183,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_ARG: return argument_take(o, arg);
     case ARGP_KEY_ERROR:
         if (!o->error[0])
-            option_refused(option_table, state->argv[state->next - 1], o->error);
+            option_refused(option_table, state, o->error);
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }

@@ -245,6 +245,8 @@ says 'did you mean check?' 2 chekc t.json
 says 'did you mean allreduce?' 2 --collectives bcast,allredcue
 says 'did you mean budget?' 2 --bugdet 5m
 says 'a value is missing' 2 --budget
+says 'unknown option "t.json"' 2 check -t.json
+says 'unknown option "xyz"' 2 --resume -xyz
 says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
