@@ -220,6 +220,8 @@ static void together_check(const struct parsing *p)
                  command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
+    else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(output, "-"))
+        snprintf(o->error, sizeof(o->error), "--output=-: the table is written after every point: name a file");
     else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);

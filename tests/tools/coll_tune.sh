@@ -250,6 +250,7 @@ says 'unknown option "xyz"' 2 --resume -xyz
 says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
+says '--output=-: the table is written after every point: name a file' 2 -o -
 says '--output and --html both write to "same"' 2 -o same --html same
 says '--output and --html both write to "./same"' 2 -o same --html ./same
 says '--output and --html both write to "hierax_table.json"' 2 --html hierax_table.json
