@@ -22,7 +22,7 @@ static struct json_object *tables_tell(const char *files)
 
     if (files)
         return info_table(files);
-    if (hx_env_load(&env, NULL) == HX_SUCCESS && env.table)
+    if (hx_env_load(&env, NULL) == HX_SUCCESS && env.table && env.table[strspn(env.table, ":")])
         document = info_table(env.table);
     else
         fprintf(stderr, "coll_info: --table: give a file, or set HX_TABLE; there is none of the site's\n");

@@ -2,6 +2,7 @@
 /* coll_info's command line. */
 #include "coll_info.h"
 #include <errno.h>
+#include <string.h>
 
 enum { KEY_ALGORITHMS = 0x100, KEY_DOCTOR, KEY_TABLE, KEY_JSON };
 
@@ -83,6 +84,10 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
             return coll_add(o, arg);
         if (o->files) {
             snprintf(o->error, sizeof(o->error), "--table takes FILE[:FILE]...; \"%.1000s\" is one more", arg);
+            return EINVAL;
+        }
+        if (!arg[strspn(arg, ":")]) {
+            snprintf(o->error, sizeof(o->error), "--table takes FILE[:FILE]...; \"%.1000s\" names none", arg);
             return EINVAL;
         }
         o->files = arg;

@@ -126,6 +126,8 @@ HX_LANES=many says 'flat(nary)' 0 --table "$tmp/t.json"
 HX_LANES=many says 'HX_LANES is "many"' 2 --table
 [ "$(HX_LANES=many "$info" --table 2>&1 | wc -l)" = 1 ] || fault "a bad setting is told more than once"
 says '--table takes FILE[:FILE]...; "more.json" is one more' 2 --table "$tmp/t.json" more.json
+says '--table takes FILE[:FILE]...; "" names none' 2 --table ""
+HX_TABLE=: says 'give a file, or set HX_TABLE' 1 --table
 says 'are told one at a time' 2 --table --algorithms
 says 'are told one at a time' 2 --doctor --table
 cpu=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has "\(.*\)"$/\1/p')
