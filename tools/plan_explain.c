@@ -242,8 +242,16 @@ int plan_big(const struct plan_options *options)
     for (int i = 0; i < n; i++)
         for (int c = 0; c < options->ncolls; c++) {
             const char *shape = options->nshapes ? options->shapes[i] : named[i];
+            struct hx_shape *parsed = plan_shape_parse(shape);
+            int ranks = parsed->nranks;
+            hx_shape_free(parsed);
             if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
                 continue;
+            if (hx_coll_has_traffic(options->colls[c]) && ranks > HX_MATRIX_MEMBERS) {
+                printf("%-10s %-21s none: it numbers a block for each pair of at most %d ranks\n", shape, hx_coll_name(options->colls[c]),
+                       HX_MATRIX_MEMBERS);
+                continue;
+            }
             checked++;
             plan_job_open(job, options, shape, options->colls[c], options->sizes[0]);
             failed += big_check(job, shape);
