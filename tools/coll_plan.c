@@ -245,9 +245,5 @@ int main(int argc, char **argv)
         if (!strcmp(options.command, commands[i].name))
             status = commands[i].run(&options);
     plan_options_release(&options);
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("coll_plan: standard output");
-        return 1;
-    }
-    return status;
+    plan_end(status);
 }

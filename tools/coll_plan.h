@@ -80,6 +80,7 @@ int plan_name_choose(const char *what, const char *text, const char *const *name
 struct hx_shape *plan_shape_parse(const char *text);
 /* Let rings pass the nodes of this shape, which text names, in this order, or end with a message. */
 void plan_ring_set(struct hx_shape *shape, const char *text, const char *order);
+void plan_end(int status) __attribute__((noreturn)); /* 1 if not all was printed */
 void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
 /* Whether the command line lets a candidate be looked at. */

@@ -74,10 +74,10 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     } else if (key == 'h') {
         argp_help(state->root_argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
                   (char *)(uintptr_t) "coll_trace");
-        exit(0);
+        exit(standard_output_check("coll_trace") ? 1 : 0);
     } else if (key == 'V') {
         printf("coll_trace (hierax) %s\n", PACKAGE_VERSION);
-        exit(0);
+        exit(standard_output_check("coll_trace") ? 1 : 0);
     } else if (key == ARGP_KEY_ERROR) { /* argp has set errno and says nothing: ARGP_NO_ERRS */
         char error[OPTION_TEXT_BYTES];
         option_refused(option_table, state, error);

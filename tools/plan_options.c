@@ -73,6 +73,15 @@ void plan_refuse(const char *format, ...)
     exit(2);
 }
 
+void plan_end(int status)
+{
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("coll_plan: standard output");
+        status = 1;
+    }
+    exit(status);
+}
+
 void *plan_memory(void *pointer)
 {
     if (!pointer) {
@@ -256,10 +265,10 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_OUTPUT: o->output = arg; return 0;
     case 'h':
         plan_help(p->command, option_table, option_takers);
-        exit(0);
+        plan_end(0);
     case 'V':
         printf("coll_plan %s\n", hx_version());
-        exit(0);
+        plan_end(0);
     case ARGP_KEY_ARG: word_take(p, arg); return 0;
     case ARGP_KEY_ERROR:
         option_refused(option_table, state, error);

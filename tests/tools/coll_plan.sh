@@ -89,6 +89,8 @@ says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2
     --ring-order 0,2,1,3 --rank 4
 says 'flat ring, member 3 of 5 (ranks 3 4 2 0 1)' 0 explain allgather --shape 2,1,2 --set HX_ALLGATHER=ring --set HX_LANES=1 --set HX_RING_ORDER=2,1,0
 says '2 passed, 0 failed' 0 big allreduce bcast --shape 4x96 --ring-order 0,2,1,3
+says '0 passed, 0 failed' 0 big alltoallv --shape 1000x48
+says 'none: it numbers a block for each pair of at most 46340 ranks' 0 big alltoallv --shape 1000x48
 says 'ring order 0,1,1,3 for --shape 2,2,1,3: node 1 stands there twice' 2 explain allreduce --shape 2,2,1,3 --ring-order 0,1,1,3
 says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes, 0 to 3' 2 verify --shape 2,2,1,3 --ring-order 0,1
 says 'ring order auto is measured in a job' 2 explain allreduce --shape 2,2,1,3 --ring-order auto
@@ -106,4 +108,10 @@ says 'roundings: 2 ' 0 explain reduce_scatter_block --dtype float16 --shape 4,4,
 says 'roundings: not counted for more than 256 ranks' 0 explain allreduce --shape 4x96 --dtype float16
 says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
 says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
+if [ -w /dev/full ]; then
+    for option in --help --version; do
+        "$tool" $option >/dev/full 2>/dev/null
+        [ $? -eq 1 ] || fault "$option on a full disk: status is not 1"
+    done
+fi
 exit $failed
