@@ -82,6 +82,7 @@ refused() { # the first line of what it says, with status 2
 
 mounts=$(grep -c . /proc/mounts)
 check "lab up no-number is refused" refused up many
+check "lab up --rate no-number is refused" refused up 2 --rate many
 check "lab exec without a lab is refused" refused exec 1 -- true
 check "lab up" "$lab" up 4 --rate 400
 prints "own host names" "ctl h1 h4" host_names
