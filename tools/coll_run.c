@@ -33,7 +33,7 @@ static const struct argp_option argp_options[] = {
      "none",
      0},
     {"prefix", KEY_PREFIX, NULL, 0, "Put \"[rank] \" before every line of output", 0},
-    {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124 (default 0: never)", 0},
     {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
     {"help", KEY_HELP, NULL, 0, "Show this text", -1},
     {"version", KEY_VERSION, NULL, 0, "Show the version", -1},
