@@ -62,6 +62,9 @@ for path in /no/such/folder/x "$tmp"; do
 done
 run 2 --csv "$tmp/same" --html "$tmp/same"
 grep -q "csv and --html both write to \"$tmp/same\"" "$tmp/err" || fail "one file for two forms is accepted"
+run 2 --csv "$tmp/same" --html "$tmp/./same"
+grep -q "csv and --html both write to \"$tmp/./same\"" "$tmp/err" || fail "one file by two names is accepted"
+[ ! -e "$tmp/same" ] || fail "a refused run leaves a file"
 $compare --version | grep -qE '^coll_compare [0-9.]+' || fail "no --version"
 run 2 --ruonds 3
 grep -q 'unknown option "--ruonds" (did you mean --rounds?); choices: .*--max-ratio' "$tmp/err" || fail "no near option"
