@@ -97,13 +97,16 @@ hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call)
 {
     const size_t *displs = call->root_displs;
     size_t bytes = hx_dtype_bytes(call->kind.dtype), all = 0;
+    const struct hx_kind before = call->kind;
     hx_status_t status;
     int n = call->comm->size;
 
-    spread->done = 1;
     call->kind.blocks = hx_blocks_of(spread->counts, NULL, n, &call->kind.count);
-    if ((status = hx_call_check_kind(call)) != HX_SUCCESS) /* alike on all ranks */
+    if ((status = hx_call_check_kind(call)) != HX_SUCCESS) { /* alike on all ranks; a persistent call's next start finds the same */
+        call->kind = before;
         return status;
+    }
+    spread->done = 1;
     if (differing(spread, call) >= 0) {
         for (int r = 0; r < n; r++)
             all += call->kind.coll == HX_COLL_GATHER || r == call->comm->rank ? spread->counts[r] : 0;

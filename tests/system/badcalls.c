@@ -131,6 +131,7 @@ static void wrong_spreads(void)
 {
     int in[256] = {0}, out[256], size = hx_size(world), last = size - 1, is_root = hx_rank(world) == last;
     size_t counts[64], displs[64], none[64] = {0};
+    hx_request_t *requests[2];
 
     for (int r = 0; r < size; r++) {
         counts[r] = 2;
@@ -167,6 +168,17 @@ static void wrong_spreads(void)
     }
     /* more than an address space holds is seen by all */
     EXPECT(hx_gatherv(in, SIZE_MAX / 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "more than an address space");
+    counts[0] = SIZE_MAX / 2;
+    EXPECT(hx_gatherv_init(in, SIZE_MAX / 2, out, counts, NULL, HX_INT32, last, world, &requests[0]), HX_SUCCESS, world, "");
+    EXPECT(hx_scatterv_init(in, counts, NULL, out, 2, HX_INT32, last, world, &requests[1]), HX_SUCCESS, world, "");
+    for (int i = 0; i < 4; i++) { /* and so at each start */
+        hx_status_t status = hx_start(requests[i % 2]);
+        if (status == HX_SUCCESS)
+            status = hx_wait(requests[i % 2]);
+        EXPECT(status, HX_ERR_ARG, world, "more than an address space");
+    }
+    EXPECT(hx_request_free(requests[0]), HX_SUCCESS, world, "");
+    EXPECT(hx_request_free(requests[1]), HX_SUCCESS, world, "");
 }
 
 /* One rank thinks otherwise than the root. Told where the data arrive, which are as they were; nobody else notices, and it goes on. */
