@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NO_OP = -1, OWN_OP = -2 };
+enum { NO_OP = -1, OWN_OP = -2, OWN_ORDERED_OP = -3 }; /* whose operations are not commutative has other plans */
 
 static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
 {
@@ -23,7 +23,10 @@ struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_it
     return (struct hx_signature){
         .coll = (int32_t)kind->coll,
         .dtype = hx_dtype_name(kind->dtype) ? (int32_t)kind->dtype : -(int32_t)hx_dtype_bytes(kind->dtype),
-        .op = !hx_coll_reduces(kind->coll) ? NO_OP : hx_op_name(kind->op) ? (int32_t)kind->op : OWN_OP,
+        .op = !hx_coll_reduces(kind->coll)        ? NO_OP
+              : hx_op_name(kind->op)             ? (int32_t)kind->op
+              : hx_user_op(kind->op).commutative ? OWN_OP
+                                                 : OWN_ORDERED_OP,
         .root = kind->root,
         .count = of_its_own ? 0 : kind->count,
         .counts_hash = counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
@@ -41,7 +44,10 @@ void hx_signature_tell(const struct hx_signature *s, char *text, size_t capacity
 {
     enum hx_coll coll = (enum hx_coll)s->coll;
     char dtype[32], root[24] = "", counts[40] = "";
-    const char *op = s->op == NO_OP ? "" : s->op == OWN_OP ? ", an operation of its own" : hx_op_name((hx_op_t)s->op);
+    const char *op = s->op == NO_OP            ? ""
+                     : s->op == OWN_OP         ? ", an operation of its own"
+                     : s->op == OWN_ORDERED_OP ? ", an operation of its own that is not commutative"
+                                               : hx_op_name((hx_op_t)s->op);
 
     if (s->dtype < 0)
         snprintf(dtype, sizeof(dtype), "elements of %d bytes", -s->dtype);

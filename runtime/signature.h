@@ -16,7 +16,7 @@ struct hx_run;
 
 struct hx_signature {
     int32_t coll, dtype;  /* enum hx_coll; hx_dtype_t, or of the program's own, which may have other numbers elsewhere, less than 0: its bytes */
-    int32_t op, root;     /* hx_op_t; -1: none, -2: the program's own */
+    int32_t op, root;     /* hx_op_t; -1: none, -2: the program's own, -3: and not commutative */
     uint64_t count;
     uint64_t counts_hash; /* of a count for each rank; 0: there are none that all have alike */
 };

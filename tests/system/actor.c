@@ -218,9 +218,19 @@ static void play_overdue(const char *how)
     check(hx_waitall(OTHERS, others), "hx_waitall");
 }
 
+static void first_of_two(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    (void)right;
+    (void)dtype;
+    (void)ctx;
+    memcpy(result, left, count * sizeof(int));
+}
+
 static hx_status_t call_other(int i, int other)
 {
     int in[8] = {0}, out[8], all[64];
+    hx_status_t status;
+    hx_op_t op;
 
     switch (i) {
     case 0: return hx_allreduce(in, out, other ? 3 : 8, HX_INT32, HX_SUM, world);
@@ -229,6 +239,11 @@ static hx_status_t call_other(int i, int other)
     case 3: return hx_bcast(in, 8, HX_INT32, other, world);
     case 4: return other ? hx_bcast(in, 8, HX_INT32, 0, world) : hx_allreduce(in, out, 8, HX_INT32, HX_SUM, world);
     case 5: return hx_allgather(in, all, other ? 0 : 1, HX_INT32, world);
+    case 6: /* commutative here, and not there */
+        check(hx_op_create(first_of_two, other, NULL, &op), "hx_op_create");
+        status = hx_allreduce(in, out, 8, HX_INT32, op, world);
+        check(hx_op_free(op), "hx_op_free");
+        return status;
     default: return other ? hx_barrier(world) : hx_reduce(in, out, 8, HX_INT32, HX_SUM, 0, world);
     }
 }
@@ -237,7 +252,7 @@ static int play_differ(void)
 {
     int failures = 0;
 
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 8; i++)
         for (int turn = 0; turn < 3; turn++) { /* again, once its like has been made */
             hx_status_t want = turn == 1 ? HX_ERR_MISMATCH : HX_SUCCESS, got = call_other(i, turn == 1 && rank == size - 1);
             if (got == want && (got == HX_SUCCESS || strstr(hx_error_detail(world), "ranks make different calls: rank 0 ")))
