@@ -96,7 +96,8 @@ typedef struct hx_int64_index {
     int32_t index;
 } hx_int64_index_t;
 
-/* Reduction operations. Values are stable. All of these are commutative. */
+/* Reduction operations. Values are stable. All of these are commutative. Where a scan has one rank's input only (the first rank, of an
+ * exclusive scan the second) it is the result as it is. */
 typedef enum hx_op {
     HX_SUM = 0,
     HX_PROD,
@@ -146,10 +147,12 @@ typedef struct hx_config {
  * HX_BOOTSTRAP forces one. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
 
-/* As hx_init, with the caller's own bootstrap callbacks or settings. */
+/* As hx_init, with the caller's own bootstrap callbacks or settings. Errors: HX_ERR_ARG also for callbacks that are NULL, and a rank
+ * that is not 0 .. size-1. */
 HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
-/* Stop Hierax and release everything, the world communicator included. Blocking, collective. */
+/* Stop Hierax and release everything, the world communicator included. Blocking, collective. Errors: HX_ERR_STATE where requests are
+ * left: nothing has been stopped then. After others, those of hx_allreduce, everything is released all the same. */
 HX_PUBLIC hx_status_t hx_finalize(void);
 
 /* This process's rank in comm, 0 .. size-1; -1 if comm is NULL. */
@@ -173,7 +176,8 @@ HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
  * can create groups. Blocking. Errors as hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
-/* Release comm, which is not the world's and has no requests left. Blocking, collective. */
+/* Release comm, which is not the world's and has no requests left, else HX_ERR_STATE. Blocking, collective. After other errors, those
+ * of hx_allreduce, comm is released all the same: their text is in hx_error_detail(NULL). */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Return when every rank of comm has entered the call. Blocking. */
