@@ -79,6 +79,11 @@ hx_status_t hx_finalize(void)
         hx_stats_tell(world, failed);
     if (!failed)
         status = hx_call_make(&barrier, HX_BLOCKING, NULL);
+    if (status == HX_ERR_MISMATCH) { /* the others go on */
+        if (HX_TRACING)
+            hx_trace_write(hx_trace);
+        return status;
+    }
     hx_progress_thread_end(world);
     hx_trace_end(world, status == HX_SUCCESS && !failed);
     hx_world = NULL;
