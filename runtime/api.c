@@ -79,7 +79,7 @@ hx_status_t hx_finalize(void)
         hx_stats_tell(world, failed);
     if (!failed)
         status = hx_call_make(&barrier, HX_BLOCKING, NULL);
-    if (status == HX_ERR_MISMATCH) { /* the others go on */
+    if (status == HX_ERR_MISMATCH && !world->comms->failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(hx_trace);
         return status;

@@ -4,20 +4,27 @@
  * It costs more than most calls, and finds what else shows as wrong results, wrong lengths or a time-out.
  */
 #include "call.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static hx_status_t compare(const struct hx_call *call, const struct hx_signature *all)
+/* What all ranks must have alike. */
+struct said {
+    char name[24]; /* of the public function, which may be more than its collective: hx_reduce_scatter_block is the longest */
+    struct hx_signature signature;
+};
+
+static hx_status_t compare(const struct hx_call *call, const struct said *all)
 {
-    char first[160], other[160];
+    char first[192], other[192];
     int r = 1;
 
     while (r < call->comm->size && memcmp(&all[0], &all[r], sizeof(all[0])) == 0)
         r++;
     if (r == call->comm->size)
         return HX_SUCCESS;
-    hx_signature_tell(&all[0], first, sizeof(first));
-    hx_signature_tell(&all[r], other, sizeof(other));
+    hx_signature_tell(&all[0].signature, all[0].name, first, sizeof(first));
+    hx_signature_tell(&all[r].signature, all[r].name, other, sizeof(other));
     return hx_comm_fail(call->comm, hx_fail(HX_ERR_MISMATCH, "ranks make different calls: rank 0 %s; rank %d %s", first, r, other));
 }
 
@@ -25,12 +32,13 @@ hx_status_t hx_call_agree(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     int of_its_own = call->spreads || hx_coll_has_traffic(call->kind.coll);
-    struct hx_signature mine = hx_signature_of(&call->kind, comm->size, of_its_own), *all = calloc((size_t)comm->size, sizeof(*all));
+    struct said mine = {.signature = hx_signature_of(&call->kind, comm->size, of_its_own)}, *all = calloc((size_t)comm->size, sizeof(*all));
     struct hx_call gather = {.name = call->name, .comm = comm, .in = &mine, .out = all};
     hx_status_t status;
 
     if (!all)
         return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory for what %d ranks call", call->name, comm->size));
+    snprintf(mine.name, sizeof(mine.name), "%s", call->name);
     gather.kind = hx_kind_of(HX_COLL_ALLGATHER, HX_BYTE, HX_SUM, 0, sizeof(mine));
     if ((status = hx_engine_await(&comm->engine)) == HX_SUCCESS && (status = hx_call_run(&gather)) == HX_SUCCESS)
         status = compare(call, all);

@@ -237,7 +237,7 @@ static hx_status_t comm_free_locked(hx_comm_t *comm)
                                           hx_requests_active(comm)));
     if (!comm->failed) /* afterwards all have done what they had to do in its contexts */
         status = hx_call_do(&barrier, HX_BLOCKING, NULL);
-    if (status == HX_ERR_MISMATCH) /* the others do something else with it */
+    if (status == HX_ERR_MISMATCH && !comm->failed) /* by HX_CHECK: the others do something else with it */
         return status;
     hx_comm_release(comm);
     return status;

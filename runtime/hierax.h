@@ -152,7 +152,7 @@ HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
 HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
 /* Stop Hierax and release everything, the world communicator included. Blocking, collective. Errors: HX_ERR_STATE where requests are
- * left, and HX_ERR_MISMATCH: nothing has been stopped then. After others, those of hx_allreduce, everything is released all the same. */
+ * left, and HX_ERR_MISMATCH by HX_CHECK: nothing has been stopped then. After others, those of hx_allreduce, everything is released all the same. */
 HX_PUBLIC hx_status_t hx_finalize(void);
 
 /* This process's rank in comm, 0 .. size-1; -1 if comm is NULL. */
@@ -177,7 +177,7 @@ HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
 /* Release comm, which is not the world's and has no requests left, else HX_ERR_STATE. Blocking, collective. After other errors, those
- * of hx_allreduce, comm is released all the same (but for HX_ERR_MISMATCH): their text is in hx_error_detail(NULL). */
+ * of hx_allreduce, comm is released all the same (but for HX_ERR_MISMATCH by HX_CHECK): their text is in hx_error_detail(NULL). */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Return when every rank of comm has entered the call. Blocking. */

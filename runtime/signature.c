@@ -23,7 +23,7 @@ struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_it
     return (struct hx_signature){
         .coll = (int32_t)kind->coll,
         .dtype = hx_dtype_name(kind->dtype) ? (int32_t)kind->dtype : -(int32_t)hx_dtype_bytes(kind->dtype),
-        .op = !hx_coll_reduces(kind->coll)        ? NO_OP
+        .op = !hx_coll_reduces(kind->coll)       ? NO_OP
               : hx_op_name(kind->op)             ? (int32_t)kind->op
               : hx_user_op(kind->op).commutative ? OWN_OP
                                                  : OWN_ORDERED_OP,
@@ -40,7 +40,7 @@ uint32_t hx_signature_bits(const struct hx_signature *signature)
     return (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & ((1u << HX_SLICE_BITS) - 1);
 }
 
-void hx_signature_tell(const struct hx_signature *s, char *text, size_t capacity)
+void hx_signature_tell(const struct hx_signature *s, const char *name, char *text, size_t capacity)
 {
     enum hx_coll coll = (enum hx_coll)s->coll;
     char dtype[32], root[24] = "", counts[40] = "";
@@ -58,11 +58,11 @@ void hx_signature_tell(const struct hx_signature *s, char *text, size_t capacity
     if (hx_coll_is_rooted(coll))
         snprintf(root, sizeof(root), ", root %d", s->root);
     if (coll == HX_COLL_BARRIER)
-        snprintf(text, capacity, "barrier");
+        snprintf(text, capacity, "%s", name);
     else if (hx_coll_has_traffic(coll))
-        snprintf(text, capacity, "%s of %s", hx_coll_name(coll), dtype);
+        snprintf(text, capacity, "%s of %s", name, dtype);
     else
-        snprintf(text, capacity, "%s of %llu %s%s%s%s%s", hx_coll_name(coll), (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
+        snprintf(text, capacity, "%s of %llu %s%s%s%s%s", name, (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
                  root, counts);
 }
 
@@ -86,7 +86,7 @@ static void stamp_tell(struct hx_control *control, uint64_t stamp, char *text, s
         values[i] = atomic_load_explicit(&control->signatures[bits % HX_SIGNATURES][i], memory_order_relaxed);
     memcpy(&signature, values, sizeof(signature));
     if (hx_signature_bits(&signature) == bits) /* not overwritten since */
-        hx_signature_tell(&signature, text, capacity);
+        hx_signature_tell(&signature, hx_coll_name((enum hx_coll)signature.coll), text, capacity);
     else
         snprintf(text, capacity, "another one");
 }
@@ -95,7 +95,7 @@ int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t their
 {
     struct hx_engine *engine = run->engine;
     uint64_t call = mine >> HX_SLICE_BITS;
-    char here[160], there[160];
+    char here[192], there[192];
 
     if (theirs >> HX_SLICE_BITS != call || theirs == mine)
         return 0;

@@ -25,8 +25,8 @@ struct hx_signature {
 struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own);
 /* HX_SLICE_BITS of it. */
 uint32_t hx_signature_bits(const struct hx_signature *signature);
-/* As "allreduce of 100 float32, sum". */
-void hx_signature_tell(const struct hx_signature *signature, char *text, size_t capacity);
+/* As "allreduce of 100 float32, sum", if that is the name. */
+void hx_signature_tell(const struct hx_signature *signature, const char *name, char *text, size_t capacity);
 /* Let others look it up, before this rank calls so. */
 void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signature);
 
