@@ -80,9 +80,9 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     if (data != NULL && hx_op_status(op) == 0)
         hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
     if (came != bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);
-        hx_message_fail(net, op, HX_ERR_TRANSPORT);
+        hx_message_fail(net, op, HX_ERR_MISMATCH);
     }
     hx_message_advance(net, op, bytes);
 }
@@ -197,8 +197,11 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
     const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
     int gone;
     const char *meaning = error_meaning(net, error->err, error->prov_errno, &gone);
+    hx_status_t status = gone ? HX_ERR_PEER_DEAD : error->err == FI_ETRUNC ? HX_ERR_MISMATCH : HX_ERR_TRANSPORT;
 
-    return hx_fail(gone ? HX_ERR_PEER_DEAD : HX_ERR_TRANSPORT, "%s rank %d of the job over %s failed: %s; provider code %d, %s%s",
+    if (status == HX_ERR_MISMATCH)
+        meaning = " (it sent more than is expected here)";
+    return hx_fail(status, "%s rank %d of the job over %s failed: %s; provider code %d, %s%s",
                    sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
                    fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
 }

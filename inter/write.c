@@ -152,9 +152,9 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
     if (op == NULL)
         return 0;
     if (invite->total_bytes != op->total_bytes) {
-        hx_fail(HX_ERR_TRANSPORT, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
                 op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);
-        hx_message_fail(net, op, HX_ERR_TRANSPORT);
+        hx_message_fail(net, op, HX_ERR_MISMATCH);
         return FOLLOWED;
     }
     rc = chunk_write(net, edge, op, invite);

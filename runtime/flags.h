@@ -82,8 +82,10 @@ static __attribute__((noinline)) int hx_is_elected(const struct hx_run *run, con
     const struct hx_bound_stage *bs = instance->stage;
     uint64_t epoch = run->epoch + instance->slice + 1, before;
     _Atomic uint64_t *elected = &hx_flag_of(hx_flag_epoch(run, bs->controls[0], step))->elected;
+    _Atomic uint64_t *mine = hx_flag_epoch(run, bs->controls[bs->me], step);
 
-    atomic_store_explicit(hx_flag_epoch(run, bs->controls[bs->me], step), epoch, memory_order_seq_cst);
+    atomic_store_explicit(&hx_flag_of(mine)->stamp, run->stamp, memory_order_relaxed);
+    atomic_store_explicit(mine, epoch, memory_order_seq_cst);
     for (uint32_t i = 0; i < step->n; i++)
         if (atomic_load_explicit(hx_flag_epoch(run, bs->controls[step->peer + i], step), memory_order_seq_cst) < epoch)
             return 0;

@@ -391,7 +391,7 @@ static void case_mismatch_written(struct world *w)
         post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, i, &part, 1);
         if (w->me == 0) {
             snprintf(sent, sizeof(sent), "sends %zu bytes", bytes);
-            check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(hx_last_detail(), sent) != NULL);
+            check(finish(w, &op) == -HX_ERR_MISMATCH && strstr(hx_last_detail(), sent) != NULL);
         }
         meet(w, &w->meet->arrived, 2 + (int)i);
         if (w->me == 1) {
@@ -425,7 +425,7 @@ static void case_mismatch(struct world *w)
             check(finish(w, post(w, &op, HX_NET_SEND, 1, i, &to, 1)) == 1);
             continue;
         }
-        check(finish(w, post(w, &op, HX_NET_RECV, 0, i, &from, 1)) == -HX_ERR_TRANSPORT);
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, i, &from, 1)) == -HX_ERR_MISMATCH);
         snprintf(sent, sizeof(sent), " %zu ", to.bytes);
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
         check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job") != NULL);

@@ -116,7 +116,7 @@ static int detail_run(void)
     hx_status_t status = hx_allreduce(in, out, (size_t)sent[rank] / sizeof(int), HX_INT32, HX_SUM, turned);
     snprintf(wanted, sizeof(wanted), rank == 0 ? "rank 1 of the job sent %d bytes where rank 0 of the job expects %d" : "rank 0 of the job",
              sent[1], sent[0]);
-    int failed = status != HX_ERR_TRANSPORT || !strstr(hx_error_detail(turned), wanted) || !strstr(hx_error_detail(NULL), wanted);
+    int failed = status != HX_ERR_MISMATCH || !strstr(hx_error_detail(turned), wanted) || !strstr(hx_error_detail(NULL), wanted);
     if (failed)
         fprintf(stderr, "rank %d: status %d: \"%s\", thread \"%s\", not \"%s\"\n", rank, status, hx_error_detail(turned),
                 hx_error_detail(NULL), wanted);
