@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+_Static_assert(sizeof(struct hx_signature) == HX_SIGNATURE_WORDS * sizeof(uint64_t), "it is kept in as many words, and has no padding");
+
 enum { NO_OP = -1, OWN_OP = -2, OWN_ORDERED_OP = -3 }; /* whose operations are not commutative has other plans */
 
 static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
