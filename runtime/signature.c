@@ -7,7 +7,9 @@
 
 _Static_assert(sizeof(struct hx_signature) == HX_SIGNATURE_WORDS * sizeof(uint64_t), "it is kept in as many words, and has no padding");
 
-enum { NO_OP = -1, OWN_OP = -2, OWN_ORDERED_OP = -3 }; /* whose operations are not commutative has other plans */
+#define BITS_MASK ((1u << HX_SLICE_BITS) - 1)
+
+enum { NO_OP = -1, OWN_OP = -2, OWN_ORDERED_OP = -3 }; /* operations that are not commutative have other plans */
 
 static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
 {
@@ -39,7 +41,7 @@ uint32_t hx_signature_bits(const struct hx_signature *signature)
 {
     uint64_t all = hash(signature, sizeof(*signature));
 
-    return (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & ((1u << HX_SLICE_BITS) - 1);
+    return (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & BITS_MASK;
 }
 
 void hx_signature_tell(const struct hx_signature *s, const char *name, char *text, size_t capacity)
@@ -80,7 +82,7 @@ void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signa
 
 static void stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
 {
-    uint32_t bits = (uint32_t)stamp & ((1u << HX_SLICE_BITS) - 1);
+    uint32_t bits = (uint32_t)stamp & BITS_MASK;
     uint64_t values[HX_SIGNATURE_WORDS];
     struct hx_signature signature;
 

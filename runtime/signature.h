@@ -2,8 +2,8 @@
 /*
  * Signatures: what all ranks must say alike of a call. Ranks of a node compare them wherever their plans meet: a few bits of it stand in
  * the line of each flag (flags.h), in the call's stamp, and in `entered` and `left`, for whoever waits long (stall.c). Who finds
- * another rank's stamp of the same call unlike its own looks up the whole signature among that rank's last ones. Between nodes nothing is
- * compared but by HX_CHECK (call_agree.c).
+ * another rank's stamp of the same call unlike its own looks up the whole signature among that rank's last ones. Between nodes
+ * only the length of a message is compared (inter/completion.c), or, by HX_CHECK, all of it (call_agree.c).
  */
 #ifndef HX_SIGNATURE_H
 #define HX_SIGNATURE_H
