@@ -66,7 +66,7 @@ static unsigned arrive_in_order(struct hx_net_op *op, size_t number)
 }
 
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data)
+                     size_t came, const void *data, uint32_t signature)
 {
     unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
 
@@ -79,7 +79,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     }
     if (data != NULL && hx_op_status(op) == 0)
         hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
-    if (came != bytes) {
+    if (!hx_message_is_unlike(net, op, signature) && came != bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_MISMATCH);
@@ -87,7 +87,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     hx_message_advance(net, op, bytes);
 }
 
-static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
+static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came, uint32_t signature)
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_net_op *op = chunk->op;
@@ -96,7 +96,8 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
     net->recvs_in_flight--;
     edge->recvs_in_flight--;
     chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
-    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL);
+    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL,
+                    signature);
     chunk_end(net, chunk, &bytes);
     if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
         hx_recv_wait(net, edge, op);
@@ -112,7 +113,7 @@ static void write_arrived(struct hx_net *net, uint64_t number)
         hx_warn("%s reports a write that nobody was invited to (number %llu)", net->info->fabric_attr->prov_name,
                 (unsigned long long)number);
     } else if (chunk->op != NULL) {
-        recv_done(net, chunk, chunk->bytes);
+        recv_done(net, chunk, chunk->bytes, 0); /* the invitation has told */
     } else { /* cancelled */
         net->recvs_in_flight--;
         chunk->edge->recvs_in_flight--;
@@ -132,7 +133,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     }
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
-    case HX_CHUNK_RECV: recv_done(net, chunk, entry->len); break;
+    case HX_CHUNK_RECV: recv_done(net, chunk, entry->len, hx_signature_in(entry)); break;
     case HX_CHUNK_LISTEN: hx_invite_arrived(net, chunk); break;
     case HX_CHUNK_INVITE:
     case HX_CHUNK_TELL:
@@ -144,7 +145,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
         hx_credit_arrived(net, chunk->edge);
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
-    case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1); break;
+    case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1, hx_signature_in(entry)); break;
     case HX_CHUNK_WORD:
         chunk->edge->words--;
         chunk->path->rail->sends_in_flight--;
@@ -241,6 +242,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     if (kind == HX_CHUNK_TELL)
         hx_credits_tell_again(net, edge);
     op = sent ? failed_send_end(chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
+    if (op != NULL && error->err == FI_ETRUNC && kind == HX_CHUNK_RECV && error->flags & FI_REMOTE_CQ_DATA)
+        hx_message_is_unlike(net, op, (uint32_t)error->data);
     if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
         hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
     if (op != NULL)
@@ -270,7 +273,7 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
         hx_early_none(net, chunk);
         return 0;
     } else if (chunk->kind == HX_CHUNK_EARLY) {
-        hx_early_end(net, chunk, 0);
+        hx_early_end(net, chunk, 0, 0);
     } else if (chunk->kind == HX_CHUNK_WORD) {
         word_fail(net, chunk, &error);
         return 0;

@@ -13,6 +13,7 @@ struct hx_early {
     struct hx_early *next;
     uint64_t tag;
     size_t bytes;
+    uint32_t signature;
     int arrived;
     uint8_t data[];
 };
@@ -95,8 +96,9 @@ void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
     hx_chunk_release(net, chunk);
 }
 
-void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived)
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t signature)
 {
+    chunk->early->signature = signature;
     chunk->early->arrived = arrived; /* else its connection has broken, and it is never taken */
     hx_chunk_release(net, chunk);
 }
@@ -114,7 +116,7 @@ int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
         return -FI_EAGAIN;
     *link = early->next;
     op->posted_bytes += bytes;
-    hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+    hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data, early->signature);
     free(early);
     return 1;
 }

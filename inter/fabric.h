@@ -170,7 +170,7 @@ struct hx_edge {
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
-    uint8_t asks, owes;          /* words, see word.c: it is to be asked; it is to be told all once more */
+    uint8_t owes;                /* words, see word.c: it is to be told all once more */
     uint8_t gone;                /* its process has gone, for certain */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
@@ -308,6 +308,8 @@ int hx_region_is_left(const struct hx_net *net, const struct hx_registration *re
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
+/* Has the peer another call in mind, by its signature (0: it tells none)? Then the message has failed. */
+int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
 /* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
@@ -346,15 +348,21 @@ void hx_invites_close(struct hx_edge *edge);
 void hx_early_seek(struct hx_net *net);
 void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes);
 void hx_early_none(struct hx_net *net, struct hx_chunk *chunk);
-void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived);
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t signature);
 /* If op's next chunk is here already, receive it: 1; 0 if not; -FI_EAGAIN while it is still coming in. */
 int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
 void hx_early_close(struct hx_edge *edge);
 
 /* completion.c */
-/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is). */
+/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is); with its call's signature,
+ * 0: none. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data);
+                     size_t came, const void *data, uint32_t signature);
+/* That which a completion tells, or 0. */
+static inline uint32_t hx_signature_in(const struct fi_cq_tagged_entry *entry)
+{
+    return entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
+}
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
@@ -362,12 +370,12 @@ int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 void hx_words_hear(struct hx_net *net, struct hx_rail *rail); /* post the receive of the next one, or try again later: rail->hears is 0 */
 void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
-void hx_word_tell(struct hx_net *net, int peer, int dead);
-void hx_word_ask(struct hx_net *net, struct hx_edge *edge); /* who has died? */
+void hx_word_tell(struct hx_net *net, int peer, const struct hx_word *word);
+int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0; or -FI_EAGAIN: it was not sent */
 int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
 /* late.c; hx_late_ask: see runtime/transport.h */
-int hx_late_ask(struct hx_net *net, int peer);
+int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
 void hx_late_close(struct hx_net *net);
 
 /* credit.c */

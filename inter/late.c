@@ -131,7 +131,7 @@ static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_
     return unused;
 }
 
-int hx_late_ask(struct hx_net *net, int peer)
+int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
 {
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
@@ -151,8 +151,7 @@ int hx_late_ask(struct hx_net *net, int peer)
     edge->gone = is_tcp(net) && tcp_is_gone(net, late, now);
     if (edge->gone) {
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !is_tcp(net))) {
-        hx_word_ask(net, edge);
+    } else if (now >= late->ask_at && (late->connected || !is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }

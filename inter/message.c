@@ -126,11 +126,21 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
         return;
     hx_op_queue_remove(queue_of(edge, op), op);
     op->state = (void *)(uintptr_t)status;
-    hx_detail_keep(op->why);
+    if (op->theirs == 0) /* else the caller can tell more */
+        hx_detail_keep(op->why);
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
     else
         hx_chunks_visit(net, chunk_cancel, op);
+}
+
+int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
+{
+    if (theirs == op->signature || theirs == 0 || op->signature == 0)
+        return 0;
+    op->theirs = theirs;
+    hx_message_fail(net, op, HX_ERR_MISMATCH);
+    return 1;
 }
 
 /* ---- posting chunks */
@@ -221,7 +231,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
         hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
-    rc = fi_tinject(path->rail->ep, buffer, bytes, path->addr, tag_of(op, op->posted_bytes));
+    rc = fi_tinjectdata(path->rail->ep, buffer, bytes, op->signature, path->addr, tag_of(op, op->posted_bytes));
     if (rc == 0) {
         op->posted_bytes += bytes;
         hx_message_advance(net, op, bytes);
@@ -241,7 +251,8 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
     chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    rc = fi_tsend(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), path->addr, chunk->tag, &chunk->context);
+    rc = fi_tsenddata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), op->signature, path->addr, chunk->tag,
+                      &chunk->context);
     if (rc != 0) {
         hx_chunk_drop(net, chunk);
         return rc;
@@ -343,6 +354,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->done = 0;
     op->state = NULL;
     op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
+    op->theirs = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
     if (net->broken) {

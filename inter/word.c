@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Words: what ranks tell each other beside messages, under a tag of their own: that a rank of the job has died, or the
- * question who has. On each rail one receive, from anybody, is posted all the time. Words are few, may be lost with their sender,
- * and may come twice.
+ * Words: what ranks tell each other beside messages (runtime/transport.h), under a tag of their own. On each rail one receive, from
+ * anybody, is posted all the time.
  */
 #include "fabric.h"
 
@@ -10,8 +9,9 @@
 
 #define WORDS_MAX 4 /* on their way to one peer: one that does not answer must not be flooded */
 
-struct word {
-    int32_t from, dead; /* ranks of the job; dead -1: who? */
+struct word { /* as it is sent */
+    int64_t from; /* rank of the job */
+    struct hx_word word;
 };
 
 /* ---- hearing */
@@ -38,13 +38,12 @@ void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 
     hx_chunk_release(net, chunk);
     rail->hears = 0;
-    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL || word.dead < -1 ||
-        word.dead >= net->nranks)
+    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL)
         return;
-    if (word.dead >= 0 && net->edges[word.dead] != NULL)
-        net->edges[word.dead]->gone = 1;
+    if (word.word.kind == HX_WORD_DEAD && word.word.rank >= 0 && word.word.rank < net->nranks && net->edges[word.word.rank] != NULL)
+        net->edges[word.word.rank]->gone = 1;
     if (net->heard != NULL)
-        net->heard(net->heard_arg, word.from, word.dead);
+        net->heard(net->heard_arg, (int)word.from, &word.word);
 }
 
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
@@ -55,14 +54,15 @@ void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
 
 /* ---- telling */
 
-static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
+static int word_send(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word)
 {
+    const struct word said = {net->rank, *word};
     struct hx_path *path = &edge->paths[0];
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    rc = hx_control_send(net, HX_CHUNK_WORD, edge, &(struct word){net->rank, dead}, sizeof(struct word), WORD_TAG);
+    rc = hx_control_send(net, HX_CHUNK_WORD, edge, &said, sizeof(said), WORD_TAG);
     if (hx_is_refusal(rc)) {
         hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;
@@ -71,23 +71,19 @@ static int word_send(struct hx_net *net, struct hx_edge *edge, int dead)
     return 0;
 }
 
-void hx_word_tell(struct hx_net *net, int peer, int dead)
+void hx_word_tell(struct hx_net *net, int peer, const struct hx_word *word)
 {
     struct hx_edge *edge = net->edges[peer];
 
-    if (net->broken || edge == NULL || edge->gone || edge->owes || word_send(net, edge, dead) == 0)
+    if (net->broken || edge == NULL || edge->gone || edge->owes || word_send(net, edge, word) == 0)
         return;
     edge->owes = 1;
     hx_edge_activate(net, edge);
 }
 
-void hx_word_ask(struct hx_net *net, struct hx_edge *edge)
+int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word)
 {
-    if (edge->words >= WORDS_MAX)
-        return;
-    edge->asks = word_send(net, edge, -1) != 0;
-    if (edge->asks)
-        hx_edge_activate(net, edge);
+    return edge->words >= WORDS_MAX ? 0 : word_send(net, edge, word);
 }
 
 int hx_words_continue(struct hx_net *net, struct hx_edge *edge)
@@ -96,8 +92,6 @@ int hx_words_continue(struct hx_net *net, struct hx_edge *edge)
 
     edge->owes = 0;
     if (owes && !edge->gone)
-        net->heard(net->heard_arg, edge->peer, -1); /* as if it had asked: it is told all once more */
-    if (edge->asks)
-        edge->asks = !edge->gone && word_send(net, edge, -1) != 0;
-    return edge->owes || edge->asks ? -FI_EAGAIN : 0;
+        net->heard(net->heard_arg, edge->peer, &(struct hx_word){.kind = HX_WORD_ASKS}); /* it is told all once more */
+    return edge->owes ? -FI_EAGAIN : 0;
 }

@@ -26,7 +26,8 @@
 struct invite { /* as it is sent */
     uint64_t match, total_bytes, chunk; /* chunk: which of the message */
     uint64_t address, key;
-    uint64_t number; /* of the receiver's request: 32 bits */
+    uint32_t number; /* of the receiver's request */
+    uint32_t signature; /* of the receiver's call */
 };
 
 struct hx_invite {
@@ -83,7 +84,7 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
                             .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
-                            .number = chunk->number};
+                            .number = chunk->number, .signature = chunk->op->signature};
 
     invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
     return hx_control_send(net, HX_CHUNK_INVITE, edge, &invite, sizeof(invite), INVITE_TAG);
@@ -151,6 +152,8 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
         op = op->next;
     if (op == NULL)
         return 0;
+    if (hx_message_is_unlike(net, op, invite->signature))
+        return FOLLOWED;
     if (invite->total_bytes != op->total_bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
                 op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);

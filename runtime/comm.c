@@ -5,6 +5,7 @@
  */
 #include "comm.h"
 #include "call.h"
+#include "failed.h"
 #include "handle.h"
 #include "lock.h"
 #include "probe.h"
@@ -25,10 +26,14 @@ hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
 
 hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
 {
+    struct hx_failure failure = {.status = HX_SUCCESS};
+
     if (comm->failed || comm->engine.pairs) /* of groups: group_agree keeps who is out of step with whom */
         return status;
     comm->failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */
+    hx_failure_keep(&failure, comm->rank, status == HX_ERR_ARG ? HX_ERR_MISMATCH : status); /* of the others' arguments none is wrong */
+    hx_failed_note(comm, &failure);
     hx_requests_fail(comm);
     if (HX_TRACING) /* the program may end without hx_finalize */
         hx_trace_write(hx_trace);

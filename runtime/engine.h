@@ -313,11 +313,14 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
+/* What a message has failed with (net.done < 0). */
+hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);
 
 /* ctx: a struct hx_run that has waited for long. */
 void hx_stall_tell(void *ctx);
-/* The run has failed: what it knows of the dead, its node shall know. */
+/* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
+ * messages. */
 void hx_stall_end(const struct hx_run *run);
 /* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
 int hx_stall_awaited(const struct hx_run *run);

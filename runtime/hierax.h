@@ -30,6 +30,9 @@ extern "C" {
 #define HX_PUBLIC
 #endif
 
+/* Where a call fails on one rank in such a way that others cannot end it, it fails there too, with the same status (HX_ERR_MISMATCH for
+ * HX_ERR_ARG): their details name that rank and tell why. Those learn of it who wait, within tenths of a second on the same node and within
+ * seconds on others; calls of other communicators go on. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
@@ -45,11 +48,10 @@ typedef enum hx_status {
                            * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
                            * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
-    HX_ERR_MISMATCH = 10  /* ranks make different calls, or one with different arguments. Those of a node find it where one needs what
-                           * another has for the call, or when one has waited for tenths of a second (not where all return without hearing
-                           * of each other), and the detail tells both calls; between nodes, where a message has another length than is
-                           * expected. With HX_CHECK=1: any ranks, before each blocking call; then nothing was done, and the communicator can be
-                           * used on */
+    HX_ERR_MISMATCH = 10  /* ranks make different calls, or one with different arguments. They find it where one needs what another has for
+                           * the call, or when one has waited for the other: for tenths of a second on the same node, a second on others (not
+                           * where all return without hearing of each other). With HX_CHECK=1: before each blocking call; then nothing was
+                           * done, and the communicator can be used on */
 } hx_status_t;
 
 /* Element types. Values are stable. */
@@ -258,9 +260,9 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * also all of them (then the buffer may be NULL). With HX_IN_PLACE as in, scounts and sdispls are ignored: what is sent stands where
  * what comes goes, rcounts[r] elements at rdispls[r]. A rank may return before ranks that send it nothing have entered the call.
  * On several nodes of several ranks all ranks of a node meet in the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for
- * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself or one of its node another
- * count than is expected there. Between nodes wrong counts are found where a message has another length (HX_ERR_MISMATCH), else they give
- * undefined results; ranks that wait for one that has failed get HX_ERR_TIMEOUT. */
+ * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself or, on several nodes, one
+ * of its node another count than is expected there. Other wrong counts are found where a message has another length than is expected
+ * (HX_ERR_MISMATCH). */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 

@@ -37,6 +37,11 @@ static size_t controls_bytes(const struct hx_shared *shared)
     return page_up((size_t)shared->n * sizeof(struct hx_control));
 }
 
+static size_t failures_bytes(const struct hx_shared *shared)
+{
+    return page_up((size_t)shared->n * sizeof(struct hx_failure));
+}
+
 static size_t rings_bytes(const struct hx_shared *shared)
 {
     return page_up((size_t)shared->n * (size_t)shared->n * HX_RING_CHANNELS * shared->ring_bytes);
@@ -58,7 +63,8 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
     shared->head_bytes = map_up(HEADER_BYTES + page_up((size_t)job_ranks * sizeof(struct hx_job_entry)) +
                                 (size_t)n * sizeof(struct hx_doorbell));
-    shared->channel_bytes = map_up(controls_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
+    shared->channel_bytes =
+        map_up(controls_bytes(shared) + failures_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
     shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->channel_bytes;
 }
 
@@ -120,7 +126,8 @@ hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int con
                              .rows = rows,
                              .base = shared->channels[context]};
     node->controls = node->base;
-    node->rings = (unsigned char *)node->base + controls_bytes(shared);
+    node->failures = (struct hx_failure *)(void *)((unsigned char *)node->base + controls_bytes(shared));
+    node->rings = (unsigned char *)node->failures + failures_bytes(shared);
     node->slots = node->rings + rings_bytes(shared);
     return HX_SUCCESS;
 }

@@ -3,7 +3,7 @@
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
  *   segment   header | job table | doorbells [n] | channels [HX_CONTEXTS]
- *   channel   controls [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *   channel   controls [n] | failures [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
  *
  * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
  * the other. A channel belongs to a context, whose number is the same on all nodes; communicators without common ranks
@@ -17,6 +17,7 @@
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
  *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
  *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
+ *   failed    stored with release after the rank's failure; whoever acquires it may read that
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
@@ -69,6 +70,7 @@ struct hx_control { /* of one rank in one channel; written by it alone */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
+    _Atomic int32_t failed;                           /* 1: the communicator has on this rank, or elsewhere as it has heard: see failed.h */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
     struct {
         _Atomic uint64_t number, inode; /* number 0: it stands in none */
@@ -80,7 +82,9 @@ struct hx_control { /* of one rank in one channel; written by it alone */
 
 struct hx_ring_entry {
     _Alignas(64) _Atomic uint64_t full; /* number of the chunk that stands here, counted from 1 */
-    unsigned char data[];               /* node->ring_chunk_bytes */
+    uint64_t stamp;                     /* of the sender's call; 0: not to be compared */
+    uint64_t left;                      /* bytes of the message, from this chunk on */
+    _Alignas(32) unsigned char data[];  /* node->ring_chunk_bytes */
 };
 
 struct hx_ring { /* chunks from one rank to another */
@@ -88,7 +92,7 @@ struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
-/* Why a rank cannot start, as all the others are told. */
+/* Why a rank cannot start, or a communicator cannot go on, as all the others are told. */
 struct hx_failure {
     int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
     char text[HX_DETAIL_BYTES];
@@ -146,7 +150,8 @@ struct hx_node { /* a channel, as a communicator's calls see it */
     const int *ranks; /* [n] their ranks in the communicator, ascending */
     const int *rows;  /* [n] their places in the segment */
     void *base;
-    struct hx_control *controls; /* by row, like rings and slots */
+    struct hx_control *controls; /* by row, like failures, rings and slots */
+    struct hx_failure *failures;
     unsigned char *rings, *slots;
 };
 

@@ -131,6 +131,7 @@ void hx_requests_fail(struct hx_comm *comm)
         if (!engine)
             continue;
         if (engine->running != HX_IDLE) {
+            hx_stall_end(&engine->run);
             hx_transfer_cancel_all(&engine->run);
             hx_fetch_withdraw(engine->mine);
         }

@@ -21,7 +21,7 @@ static int transfers_done(struct hx_run *run, struct hx_instance *instance, cons
         if (t->net.done == 0)
             return 0;
         if (t->net.done < 0) {
-            run->status = (hx_status_t)-t->net.done;
+            run->status = hx_transfer_failure(run, t);
             return 0;
         }
     }

@@ -41,7 +41,9 @@ uint32_t hx_signature_bits(const struct hx_signature *signature)
 {
     uint64_t all = hash(signature, sizeof(*signature));
 
-    return (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & BITS_MASK;
+    uint32_t bits = (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & BITS_MASK;
+
+    return bits ? bits : 1;
 }
 
 void hx_signature_tell(const struct hx_signature *s, const char *name, char *text, size_t capacity)
@@ -80,7 +82,7 @@ void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signa
         atomic_store_explicit(&words[i], values[i], memory_order_relaxed);
 }
 
-static void stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
+void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
 {
     uint32_t bits = (uint32_t)stamp & BITS_MASK;
     uint64_t values[HX_SIGNATURE_WORDS];
@@ -95,20 +97,33 @@ static void stamp_tell(struct hx_control *control, uint64_t stamp, char *text, s
         snprintf(text, capacity, "another one");
 }
 
+int hx_stamps_are_unlike(const struct hx_engine *engine, uint64_t mine, uint64_t theirs)
+{
+    uint64_t call = mine >> HX_SLICE_BITS;
+
+    /* of other communicators; where pairs count, ranks count each for itself */
+    return theirs >> HX_SLICE_BITS == call && theirs != mine && call > engine->first_call && !engine->pairs;
+}
+
+void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity)
+{
+    char here[HX_CALL_TEXT_BYTES];
+
+    hx_stamp_tell(engine->mine, mine, here, sizeof(here));
+    snprintf(text, capacity, "ranks make different calls: call %llu of rank %d is %s; of rank %d, %s",
+             (unsigned long long)((mine >> HX_SLICE_BITS) - engine->first_call), engine->comm->rank, here, rank, there);
+}
+
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
 {
     struct hx_engine *engine = run->engine;
-    uint64_t call = mine >> HX_SLICE_BITS;
-    char here[192], there[192];
+    char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
 
-    if (theirs >> HX_SLICE_BITS != call || theirs == mine)
+    if (!hx_stamps_are_unlike(engine, mine, theirs))
         return 0;
-    if (call <= engine->first_call || engine->pairs) /* of other communicators; where pairs count, ranks count each for itself */
-        return 0;
-    stamp_tell(engine->mine, mine, here, sizeof(here));
-    stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
-    run->status = hx_fail(HX_ERR_MISMATCH, "%s: ranks make different calls: call %llu of rank %d is %s; of rank %d, %s", run->name,
-                          (unsigned long long)(call - engine->first_call), engine->comm->rank, here, rank, there);
+    hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
+    hx_unlike_tell(engine, mine, rank, there, text, sizeof(text));
+    run->status = hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
     hx_detail_keep(engine->comm->why); /* another thread may end the call */
     return 1;
 }

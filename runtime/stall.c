@@ -2,6 +2,7 @@
 /* Stalls: who a long wait is for. While it waits, every rank looks for the dead, and tells its node which rank elsewhere it waits for;
  * on a time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
 #include "comm.h"
+#include "failed.h"
 #include "watch.h"
 #include <stdio.h>
 
@@ -61,7 +62,7 @@ static hx_status_t failure(const struct hx_run *run)
         for (unsigned w = 0; w < bs->window; w++)
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
                 if (bs->instances[w].transfers[i].net.done < 0)
-                    return (hx_status_t)-bs->instances[w].transfers[i].net.done;
+                    return hx_transfer_failure(run, &bs->instances[w].transfers[i]);
     }
     return HX_SUCCESS;
 }
@@ -111,14 +112,28 @@ static hx_status_t death(const struct hx_run *run)
     int far = world->net ? far_awaited(run) : -1, dead;
 
     hx_watch_look(world->shared);
-    if (far >= 0 && hx_registry.net->ask(world->net, far))
-        hx_watch_tell(world->shared, far);
+    if (far >= 0) {
+        struct hx_word question = hx_failed_question(run);
+        if (hx_registry.net->ask(world->net, far, &question))
+            hx_watch_tell(world->shared, far);
+    }
     if ((dead = dead_member(run)) < 0)
         return HX_SUCCESS;
     if (engine->pairs)
         return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job has died", run->name, dead);
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d has died", run->name,
                    (unsigned long long)(engine->call - engine->first_call), dead);
+}
+
+/* Why nobody can end this call, if that is known. Who has failed may have ended since, and that is not why; who has found somebody dead has
+ * failed of it, and there it is better said. */
+static hx_status_t reason(const struct hx_run *run)
+{
+    hx_status_t status = hx_failed_look(run, HX_ERR_PEER_DEAD);
+
+    if (status == HX_SUCCESS)
+        status = death(run);
+    return status == HX_SUCCESS ? hx_failed_look(run, HX_SUCCESS) : status;
 }
 
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
@@ -152,7 +167,7 @@ static void pass_on(const struct hx_run *run)
                 continue;
             rank = comm->ranks[bs->stage->members[step->peer]];
             if (rank != last)
-                hx_watch_pass_on(comm->world, rank);
+                hx_failed_tell(comm->world, rank);
             last = rank;
         }
 }
@@ -168,7 +183,7 @@ void hx_stall_end(const struct hx_run *run)
                     hx_watch_tell(run->engine->world->shared, t->net.peer);
             }
     }
-    if (run->status == HX_ERR_PEER_DEAD && run->engine->world->net)
+    if (run->engine->world->net)
         pass_on(run);
 }
 
@@ -198,8 +213,8 @@ void hx_stall_tell(void *ctx)
         run->status = failure(run);
     if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
         compare(run);
-    if (run->status == HX_SUCCESS && (run->status = death(run)) != HX_SUCCESS) /* another thread may end the call */
-        hx_detail_keep(run->engine->comm->why);
+    if (run->status == HX_SUCCESS && (run->status = reason(run)) != HX_SUCCESS)
+        hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 

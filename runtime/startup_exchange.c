@@ -2,6 +2,7 @@
 /* Fence 3 of start-up: who is where. Leaders read the nodes' values one after the other: the lowest rank that no node read so far holds is
  * the leader of the next. */
 #include "bootstrap_kind.h"
+#include "failed.h"
 #include "startup.h"
 #include "trace.h"
 #include "watch.h"
@@ -233,7 +234,7 @@ static hx_status_t own_open(struct hx_world *world)
     struct hx_net_seat seat = hx_world_seat(world);
     status = hx_registry.net->open(world->env, world->rank, world->size, &seat, &world->net);
     if (status == HX_SUCCESS) {
-        hx_registry.net->listen(world->net, hx_watch_heard, world);
+        hx_registry.net->listen(world->net, hx_failed_heard, world);
         status = hx_registry.net->address(world->net, mine->address, &bytes);
     }
     mine->address_bytes = (uint32_t)bytes;

@@ -4,6 +4,7 @@
 #include "comm.h"
 #include "memcpy.h"
 #include "probe.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int channel, int sending)
@@ -32,6 +33,36 @@ static void segments_move(struct hx_transfer *t, unsigned char *chunk, size_t n,
     }
 }
 
+/* Of the call under way; where pairs count their messages there is none. */
+static uint64_t stamp_of(const struct hx_engine *engine, const struct hx_transfer *t)
+{
+    return t->net.signature ? engine->call << HX_SLICE_BITS | t->net.signature : 0;
+}
+
+/* The sender has another call in mind, or another length: the transfer has failed. */
+static __attribute__((noinline)) void transfer_differs(const struct hx_engine *engine, const struct hx_ring_entry *entry,
+                                                       struct hx_transfer *t, int from)
+{
+    uint64_t mine = stamp_of(engine, t);
+    int sender = engine->node.ranks[from];
+    char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
+
+    if (hx_stamps_are_unlike(engine, mine, entry->stamp)) {
+        hx_stamp_tell(hx_node_control(&engine->node, from), entry->stamp, there, sizeof(there));
+        hx_unlike_tell(engine, mine, sender, there, text, sizeof(text));
+    } else if (mine != entry->stamp) {
+        snprintf(text, sizeof(text), "ranks make different calls: rank %d is in call %llu, and gets a message that rank %d sent in call %llu",
+                 engine->comm->rank, (unsigned long long)(engine->call - engine->first_call), sender,
+                 (unsigned long long)((entry->stamp >> HX_SLICE_BITS) - engine->first_call));
+    } else {
+        snprintf(text, sizeof(text), "rank %d sent %llu bytes where rank %d expects %zu", sender,
+                 (unsigned long long)(entry->left + t->net.completed_bytes), engine->comm->rank, t->net.total_bytes);
+    }
+    hx_fail(HX_ERR_MISMATCH, "%s", text);
+    hx_detail_keep(t->net.why);
+    t->net.done = -HX_ERR_MISMATCH;
+}
+
 /* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
 static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
 {
@@ -48,12 +79,18 @@ static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, st
             /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
             if (q->number - atomic_load_explicit(&ring->taken, memory_order_acquire) >= HX_RING_ENTRIES)
                 break;
+            entry->stamp = stamp_of(engine, t);
+            entry->left = left;
             segments_move(t, entry->data, n, 1);
             atomic_store_explicit(&entry->full, ++q->number, memory_order_release);
         } else {
             /* acquire pairs with the sender's release of full: the chunk is there */
             if (atomic_load_explicit(&entry->full, memory_order_acquire) != q->number + 1)
                 break;
+            if (entry->stamp != stamp_of(engine, t) || entry->left != left) {
+                transfer_differs(engine, entry, t, q->peer);
+                break;
+            }
             segments_move(t, entry->data, n, 0);
             atomic_store_explicit(&ring->taken, ++q->number, memory_order_release);
         }
@@ -72,7 +109,7 @@ static int queue_progress(const struct hx_engine *engine, struct hx_ring_queue *
 {
     int moved = 0;
 
-    while (q->head) {
+    while (q->head && q->head->net.done == 0) { /* else it has failed */
         struct hx_transfer *t = q->head;
         moved += ring_move(engine, q, t);
         if (t->net.completed_bytes < t->net.total_bytes)
@@ -205,6 +242,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     uint64_t number = pair ? (*pair)++ : engine->call;
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->context, number, stage, instance->slice, step->tag);
+    t->net.signature = pair ? 0 : (uint32_t)run->bound->signature_bits;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
         ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
@@ -212,6 +250,20 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     }
     t->far = 1 + rank;
     hx_registry.net->post(engine->world->net, &t->net);
+}
+
+hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t)
+{
+    const struct hx_engine *engine = run->engine;
+    char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
+
+    if (t->net.theirs) {
+        hx_stamp_tell(engine->mine, run->epoch | t->net.theirs, there, sizeof(there)); /* likely it is one that this rank makes too */
+        hx_unlike_tell(engine, run->stamp, t->far - 1, there, text, sizeof(text));
+        hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
+        hx_detail_keep(engine->comm->why);
+    }
+    return (hx_status_t)-t->net.done;
 }
 
 void hx_transfer_cancel_all(struct hx_run *run)

@@ -10,6 +10,7 @@
 #define HX_TRANSPORT_H
 #include "env.h"
 #include "hierax.h"
+#include "signature.h"
 
 struct hx_segment {
     void *base;
@@ -27,6 +28,7 @@ struct hx_net_op {
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
+    uint32_t signature;  /* of its call: goes along, and what comes must have the same. 0: none */
     char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
@@ -35,6 +37,7 @@ struct hx_net_op {
     size_t in_order; /* chunks received, up to the first that is missing */
     uint64_t ahead;  /* bit i: chunk in_order + i has come too */
     int written;     /* goes by remote writes */
+    uint32_t theirs; /* the peer's signature, if it was another: the message has failed, with HX_ERR_MISMATCH */
     struct hx_net_op *next;
     void *state;
 };
@@ -65,8 +68,25 @@ struct hx_net_seat {
     int index, sharers;
 };
 
-/* peer says that the rank `dead` of the job has died; -1: it asks who has. */
-typedef void hx_net_heard_t(void *arg, int peer, int dead);
+/* What ranks tell each other beside messages; few, maybe lost with their sender, maybe twice. */
+enum hx_word_kind {
+    HX_WORD_ASKS,  /* what it is that the peer knows: its call, which waits for the peer, is this one */
+    HX_WORD_DEAD,  /* this rank of the job has died */
+    HX_WORD_FAILED /* a communicator has failed */
+};
+#define HX_WORD_TEXT_BYTES 384
+
+struct hx_word {
+    int32_t kind;    /* enum hx_word_kind */
+    int32_t rank;    /* DEAD: of the job; FAILED: of the communicator, the one on which it has failed first */
+    int32_t status;  /* FAILED: with what, an hx_status_t */
+    int32_t context; /* ASKS: of the call; FAILED: of the communicator's blocking calls */
+    uint64_t call;   /* ASKS: its number there; 0: none is told */
+    struct hx_signature signature; /* ASKS */
+    char text[HX_WORD_TEXT_BYTES]; /* FAILED: why */
+};
+
+typedef void hx_net_heard_t(void *arg, int peer, const struct hx_word *word);
 
 /* Memory that messages go from and into without a copy. What is shared a child of a fork has too, and its writes go to the same pages. */
 enum hx_net_memory {
@@ -112,11 +132,11 @@ struct hx_net_ops {
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
-     * peer is looked after, and asked who has died. Returns 1 once it is certain that its endpoint has gone, with its
+     * peer is looked after, and asked by this word. Returns 1 once it is certain that its endpoint has gone, with its
      * process or host or, if that has lost its network, alone. */
-    int (*ask)(struct hx_net *net, int peer);
-    /* Tell peer that this rank of the job has died. Never blocks; not sent at once, it is heard (as below) as if the peer had asked. */
-    void (*tell)(struct hx_net *net, int peer, int dead);
+    int (*ask)(struct hx_net *net, int peer, const struct hx_word *word);
+    /* Tell peer. Never blocks; where it cannot be sent at once, it is later heard (as below) as if the peer had asked. */
+    void (*tell)(struct hx_net *net, int peer, const struct hx_word *word);
     /* Have what others tell and ask handled, from within progress. */
     void (*listen)(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 

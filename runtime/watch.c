@@ -81,27 +81,3 @@ int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n)
             return i;
     return -1;
 }
-
-void hx_watch_pass_on(const struct hx_world *world, int peer)
-{
-    /* acquire pairs with the release in hx_watch_tell */
-    if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0 ||
-        atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
-        return;
-    for (int rank = 0; rank < world->size; rank++)
-        if (atomic_load_explicit(&world->shared->table[rank].dead, memory_order_relaxed))
-            hx_registry.net->tell(world->net, peer, rank);
-}
-
-void hx_watch_heard(void *arg, int peer, int dead)
-{
-    const struct hx_world *world = arg;
-    const struct hx_shared *shared = world->shared;
-
-    if (dead < 0)
-        hx_watch_pass_on(world, peer);
-    else if (shared->table[dead].node == shared->table[world->rank].node && shared->doorbells[shared->me].pid_space != 0)
-        return; /* of its own ranks a node knows better: this one's endpoint may have closed */
-    else if (!atomic_load_explicit(&world->shared->table[dead].dead, memory_order_relaxed))
-        hx_watch_tell(world->shared, dead);
-}

@@ -2,15 +2,12 @@
 /*
  * Who has died. A process of this node that ends without having left the job in order is found within tenths of a second by whoever
  * waits for long, or calls hx_test; one of another node when messages to it fail, or when it is asked after (transport.h, ask). Who
- * finds one tells its node through the segment: every call of a communicator with that rank then fails, and those of others go on. Whose
- * call fails tells the ranks on other nodes with which it has messages in that call; and whoever is asked tells what its node knows. So
- * nobody waits for long who waits for somebody that waits for the dead.
+ * finds one tells its node through the segment: every call of a communicator with that rank then fails, and those of others go on. Other
+ * nodes learn of it as of every failure: see failed.h.
  */
 #ifndef HX_WATCH_H
 #define HX_WATCH_H
 #include "node.h"
-
-struct hx_world;
 
 /* At start-up, before the ranks of the node have met: from now on the end of this process is a death. */
 void hx_watch_enter(struct hx_shared *shared);
@@ -24,10 +21,4 @@ void hx_watch_look(struct hx_shared *shared);
 void hx_watch_tell(struct hx_shared *shared, int rank);
 /* Of these ranks of the job, the place of the first that is known to have died, or -1. */
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);
-
-/* A word of a rank on another node: that one has died, or -1: it asks, and is told of all that are known. arg: the world. */
-void hx_watch_heard(void *arg, int peer, int dead);
-/* Tell peer, on another node, of all that are known. */
-void hx_watch_pass_on(const struct hx_world *world, int peer);
-
 #endif

@@ -22,9 +22,10 @@ static void shape_check(const struct efa_ep *ep, const struct efa_request *r)
     if (r->tagged && (r->tag | (r->kind == EFA_SEND ? 0 : r->ignore == ~UINT64_C(0) ? 0 : r->ignore)) >> EFA_TAG_BITS)
         efa_breach(RULE_tag, "tag %#llx, ignoring %#llx, has more than %d bits", (unsigned long long)r->tag,
                    (unsigned long long)r->ignore, EFA_TAG_BITS);
-    if (r->kind == EFA_WRITE && (!ep->rma || r->target.data >> 32))
-        efa_breach(RULE_rma, "an endpoint %s FI_RMA writes with data %#llx", ep->rma ? "with" : "without",
-                   (unsigned long long)r->target.data);
+    if (r->kind == EFA_WRITE && !ep->rma)
+        efa_breach(RULE_rma, "an endpoint writes without FI_RMA");
+    if (r->target.data >> 32)
+        efa_breach(RULE_data, "data %#llx has more", (unsigned long long)r->target.data);
     bytes = efa_request_bytes(r);
     if (bytes > EFA_MESSAGE_BYTES)
         efa_breach(RULE_size, "a message has %zu bytes", bytes);

@@ -72,8 +72,8 @@ struct efa_mr {
 
 enum efa_kind { EFA_SEND, EFA_RECV, EFA_WRITE, EFA_WRITTEN }; /* WRITTEN: by a peer; a completion only */
 
-struct efa_target { /* of a write */
-    uint64_t address, key, data;
+struct efa_target { /* of a write; of a send the data alone */
+    uint64_t address, key, data, has_data;
 };
 
 struct efa_op { /* from its post until its completion has been read */

@@ -160,7 +160,7 @@ static ssize_t post(struct fid_ep *fid, const struct efa_request *r)
 
 /* ---- posts: the calls of libfabric */
 
-#define NO_TARGET {0, 0, 0}
+#define NO_TARGET {0, 0, 0, 0}
 
 static ssize_t tagged_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
                            uint64_t ignore, void *context)
@@ -213,6 +213,21 @@ static ssize_t tagged_inject(struct fid_ep *ep, const void *buf, size_t len, fi_
     return post(ep, &(struct efa_request){EFA_SEND, 1, 1, &iov, NULL, 1, addr, tag, 0, NULL, NO_TARGET});
 }
 
+static ssize_t tagged_senddata(struct fid_ep *ep, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t addr,
+                               uint64_t tag, void *context)
+{
+    struct iovec iov = {(void *)buf, len};
+
+    return post(ep, &(struct efa_request){EFA_SEND, 1, 0, &iov, &desc, 1, addr, tag, 0, context, {0, 0, data, 1}});
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *ep, const void *buf, size_t len, uint64_t data, fi_addr_t addr, uint64_t tag)
+{
+    struct iovec iov = {(void *)buf, len};
+
+    return post(ep, &(struct efa_request){EFA_SEND, 1, 1, &iov, NULL, 1, addr, tag, 0, NULL, {0, 0, data, 1}});
+}
+
 static ssize_t plain_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
     struct iovec iov = {buf, len};
@@ -239,7 +254,7 @@ static ssize_t writedata(struct fid_ep *ep, const void *buf, size_t len, void *d
 {
     struct iovec iov = {(void *)buf, len};
 
-    return post(ep, &(struct efa_request){EFA_WRITE, 0, 0, &iov, &desc, 1, addr, 0, 0, context, {address, key, data}});
+    return post(ep, &(struct efa_request){EFA_WRITE, 0, 0, &iov, &desc, 1, addr, 0, 0, context, {address, key, data, 1}});
 }
 
 /* Receives can be taken back until something has come for them; sends cannot. */
@@ -371,7 +386,8 @@ int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
         .size = sizeof(msg), .recv = plain_recv, .send = plain_send, .inject = plain_inject};
     static struct fi_ops_tagged tagged = {.size = sizeof(tagged), .recv = tagged_recv, .recvv = tagged_recvv,
                                           .recvmsg = tagged_recvmsg, .send = tagged_send, .sendv = tagged_sendv,
-                                          .sendmsg = tagged_sendmsg, .inject = tagged_inject};
+                                          .sendmsg = tagged_sendmsg, .inject = tagged_inject,
+                                          .senddata = tagged_senddata, .injectdata = tagged_injectdata};
     static struct fi_ops_rma rma = {.size = sizeof(rma), .writedata = writedata};
     struct efa_ep *ep = calloc(1, sizeof(*ep));
 

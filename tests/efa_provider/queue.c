@@ -119,7 +119,8 @@ static uint64_t flags_of(const struct efa_op *op)
     switch (op->kind) {
     case EFA_WRITE: return FI_RMA | FI_WRITE;
     case EFA_WRITTEN: return FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
-    default: return (op->tagged ? FI_TAGGED : FI_MSG) | (op->kind == EFA_SEND ? FI_SEND : FI_RECV);
+    case EFA_SEND: return (op->tagged ? FI_TAGGED : FI_MSG) | FI_SEND;
+    default: return (op->tagged ? FI_TAGGED : FI_MSG) | FI_RECV | (op->target.has_data ? FI_REMOTE_CQ_DATA : 0);
     }
 }
 
@@ -148,7 +149,7 @@ static ssize_t done_read(struct efa_cq *cq, struct fi_cq_tagged_entry *entries, 
     for (; n < count && cq->done.head != NULL && cq->done.head->err == 0; n++) {
         struct efa_op *op = done_take(cq);
         entries[n] = (struct fi_cq_tagged_entry){.op_context = op->context, .flags = flags_of(op), .len = op->bytes,
-                                                 .tag = op->tag, .data = op->kind == EFA_WRITTEN ? op->target.data : 0};
+                                                 .tag = op->tag, .data = op->kind == EFA_WRITTEN || op->kind == EFA_RECV ? op->target.data : 0};
         free(op);
     }
     return n > 0 ? (ssize_t)n : cq->done.head != NULL ? -FI_EAVAIL : -FI_EAGAIN;

@@ -182,7 +182,7 @@ static void break_rma(void)
     write_to(&d, d.self, 0, d.buffer + 64, d.mr, 1);
 }
 
-static void break_rma_data(void)
+static void break_data(void)
 {
     struct device d = device_start(QUEUE);
 
@@ -332,7 +332,7 @@ static const struct {
     {"inject", break_inject, ""},
     {"size", break_size, ""},
     {"rma", break_rma, ""},
-    {"rma", break_rma_data, ""},
+    {"data", break_data, ""},
     {"access", break_access_write, ""},
     {"remote", break_remote, ""},
     {"remote", break_remote_closed, ""},

@@ -219,6 +219,7 @@ static void deliver(struct efa_ep *ep, struct efa_op *op, const struct efa_arriv
 
     op->bytes = left;
     op->tag = arrival->tag;
+    op->target = arrival->target;
     for (size_t i = 0; i < op->count && left > 0; i++) {
         size_t part = left < op->iov[i].iov_len ? left : op->iov[i].iov_len;
         memcpy(op->iov[i].iov_base, from, part);

@@ -152,11 +152,17 @@ for options in "-n 3" "-n 4 --nodes 3"; do
     timeout 20 "$run" $options --env HX_CHECK=1 -- "$here/actor" differ >"$tmp/out" 2>"$tmp/err" || { fail "differ $options: exit $?"; cat "$tmp/err" >&2; }
 done
 
-# without HX_CHECK: all ranks of a node know by their next calls
-for n in 2 3 5; do
-    for case in 0 1 2 3 4 5 6; do
-        [ $n:$case = 2:3 ] && continue # both are roots, and wait for nobody
-        timeout 20 "$run" -n $n -- "$here/actor" unlike $case >"$tmp/out" 2>"$tmp/err" || { fail "unlike $case, $n ranks: exit $?"; cat "$tmp/err" >&2; }
+# without HX_CHECK: all ranks know by their next calls
+for options in "-n 2" "-n 3" "-n 5" "-n 2 --nodes 2" "-n 3 --nodes 3" "-n 5 --nodes 2"; do
+    pids=()
+    for case in 0 1 2 3 4 5 6 9; do
+        [[ $options:$case =~ ^-n\ 2.*:3$ ]] && continue # both are roots, and wait for nobody
+        # shellcheck disable=SC2086
+        timeout 20 "$run" $options -- "$here/actor" unlike $case >"$tmp/unlike.$case" 2>&1 &
+        pids[case]=$!
+    done
+    for case in "${!pids[@]}"; do
+        wait ${pids[case]} || { fail "unlike $case, $options: exit $?"; cat "$tmp/unlike.$case" >&2; }
     done
 done
 timeout 20 "$run" -n 2 -- "$here/actor" unlike 1 >"$tmp/out" 2>"$tmp/err"

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Communicators that have failed: see failed.h. */
+#include "failed.h"
+#include "comm.h"
+#include "watch.h"
+#include <stdio.h>
+#include <string.h>
+
+/* ---- on this node -------------------------------------------------------------------------------------------- */
+
+void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure)
+{
+    const struct hx_node *node = &comm->engine.node;
+
+    if (atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
+        return;
+    node->failures[node->rows[node->me]] = *failure;
+    /* pairs with the acquire in failure_of */
+    atomic_store_explicit(&comm->engine.mine->failed, 1, memory_order_release);
+}
+
+/* That which member i of its node has noted; NULL: none. */
+static const struct hx_failure *failure_of(const struct hx_comm *comm, int i)
+{
+    const struct hx_node *node = &comm->engine.node;
+
+    return atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire) ? &node->failures[node->rows[i]] : NULL;
+}
+
+hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but)
+{
+    struct hx_comm *comm = run->engine->comm;
+
+    for (int i = 0; i < comm->engine.node.n; i++) {
+        const struct hx_failure *failure = failure_of(comm, i);
+        if (!failure || failure->status == (int32_t)but)
+            continue;
+        hx_failed_note(comm, failure);
+        return hx_fail((hx_status_t)failure->status, "%s, call %llu: rank %d has failed in this communicator: %s", run->name,
+                       (unsigned long long)(run->engine->call - run->engine->first_call), failure->rank, failure->text);
+    }
+    return HX_SUCCESS;
+}
+
+/* ---- telling others ------------------------------------------------------------------------------------------ */
+
+/* The rank there of a rank of the job, or -1. */
+static int rank_in(const struct hx_comm *comm, int job_rank)
+{
+    int rank = 0;
+
+    while (rank < comm->size && comm->ranks[rank] != job_rank)
+        rank++;
+    return rank < comm->size ? rank : -1;
+}
+
+static void deaths_tell(const struct hx_world *world, int peer)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    /* acquire pairs with the release in hx_watch_tell */
+    if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0)
+        return;
+    for (int rank = 0; rank < world->size; rank++)
+        if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
+            hx_registry.net->tell(world->net, peer, &(struct hx_word){.kind = HX_WORD_DEAD, .rank = rank});
+}
+
+void hx_failed_tell(const struct hx_world *world, int peer)
+{
+    if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
+        return;
+    deaths_tell(world, peer);
+    for (const struct hx_comm *comm = world->comms; comm; comm = comm->next) {
+        const struct hx_failure *failure = failure_of(comm, comm->local_me);
+        struct hx_word word;
+        if (!failure || rank_in(comm, peer) < 0)
+            continue;
+        word = (struct hx_word){
+            .kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status, .context = comm->contexts[0]};
+        snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
+        hx_registry.net->tell(world->net, peer, &word);
+    }
+}
+
+struct hx_word hx_failed_question(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+
+    return (struct hx_word){.kind = HX_WORD_ASKS, .context = engine->context, .call = engine->pairs ? 0 : engine->call,
+                            .signature = run->bound->signature};
+}
+
+/* ---- hearing them -------------------------------------------------------------------------------------------- */
+
+static void death_heard(const struct hx_world *world, int rank)
+{
+    const struct hx_shared *shared = world->shared;
+
+    if (rank < 0 || rank >= world->size)
+        return;
+    if (shared->table[rank].node == shared->table[world->rank].node && shared->doorbells[shared->me].pid_space != 0)
+        return; /* of its own ranks a node knows better: this one's endpoint may have closed */
+    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
+        hx_watch_tell(world->shared, rank);
+}
+
+/* The engine of this context, in a communicator with peer; NULL: there is none, any more or yet. (Of which comm the context
+ * is peer knows best: none has one of a failed communicator anew.) */
+static struct hx_engine *engine_of(const struct hx_world *world, int context, int peer)
+{
+    for (struct hx_comm *comm = world->comms; comm; comm = comm->next)
+        for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+            if (comm->contexts[i] == context && rank_in(comm, peer) >= 0)
+                return i == 0 ? &comm->engine : comm->others[i - 1];
+    return NULL;
+}
+
+static void failure_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = engine_of(world, word->context, peer);
+    struct hx_failure failure = {.status = word->status, .rank = word->rank};
+
+    if (!engine || engine != &engine->comm->engine || engine->pairs || word->status == HX_SUCCESS)
+        return;
+    snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
+    hx_failed_note(engine->comm, &failure);
+}
+
+static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = word->call ? engine_of(world, word->context, peer) : NULL;
+    uint64_t theirs = word->call << HX_SLICE_BITS | hx_signature_bits(&word->signature), mine;
+    struct hx_failure failure = {.status = HX_ERR_MISMATCH};
+    char there[HX_CALL_TEXT_BYTES];
+
+    if (!engine)
+        return;
+    mine = atomic_load_explicit(&engine->mine->entered, memory_order_relaxed);
+    if (!hx_stamps_are_unlike(engine, mine, theirs))
+        mine = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
+    if (!hx_stamps_are_unlike(engine, mine, theirs))
+        return;
+    failure.rank = engine->comm->rank;
+    hx_signature_tell(&word->signature, hx_coll_name((enum hx_coll)word->signature.coll), there, sizeof(there));
+    hx_unlike_tell(engine, mine, rank_in(engine->comm, peer), there, failure.text, sizeof(failure.text));
+    hx_failed_note(engine->comm, &failure);
+}
+
+void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
+{
+    const struct hx_world *world = arg;
+
+    switch ((enum hx_word_kind)word->kind) {
+    case HX_WORD_ASKS:
+        call_heard(world, peer, word);
+        hx_failed_tell(world, peer);
+        break;
+    case HX_WORD_DEAD: death_heard(world, word->rank); break;
+    case HX_WORD_FAILED: failure_heard(world, peer, word); break;
+    }
+}

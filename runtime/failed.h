@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators that have failed. A call that fails on one rank cannot end on those that wait for it, so it fails there too.
+ *
+ *   on a node   whose call fails writes why into its row of the communicator's channel, where those find it who have waited long (stall.c)
+ *   elsewhere   it tells the ranks with which it has messages in that call, by words (transport.h), and these write it into their rows.
+ *               Whoever has waited for a second asks the rank for which it waits, and is told what that one knows: who has died, and which
+ *               communicators of both have failed. So nobody waits for long who waits for somebody that waits for one that has failed.
+ *
+ * Who asks also tells its call, which is compared with those that the other has entered and left last: between nodes, calls that differ in
+ * such a way that no message comes are found so; those whose messages meet, by the signatures that these bring along.
+ */
+#ifndef HX_FAILED_H
+#define HX_FAILED_H
+#include "engine.h"
+
+/* The first failure is the one that counts. Its rank is one of the communicator. */
+void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure);
+
+/* Has the run's communicator failed on a rank of this node, or elsewhere as one has heard, with another status than this? Then with
+ * what; else HX_SUCCESS. */
+hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but);
+
+/* Tell peer, a rank of the job on another node, all that it may want to know. */
+void hx_failed_tell(const struct hx_world *world, int peer);
+
+/* What to ask when the run waits for a rank of another node. */
+struct hx_word hx_failed_question(const struct hx_run *run);
+
+/* A word of a rank on another node. arg: the world. */
+void hx_failed_heard(void *arg, int peer, const struct hx_word *word);
+
+#endif
