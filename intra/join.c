@@ -15,6 +15,7 @@
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
 #include "files.h"
+#include "runtime/bootstrap_kind.h"
 #include "runtime/comm.h"
 #include "runtime/log.h"
 #include <errno.h>
@@ -36,6 +37,7 @@
 #define PUBLIC_BYTES 8          /* of the job's random bytes: name the socket; the others stay secret */
 #define FDS_PER_MESSAGE 200     /* the kernel allows 253 */
 #define CONNECT_TRIES 2000      /* a millisecond each: bound, but not yet listening */
+#define KNOCK_SECONDS 1.0       /* for a hello that should lie there */
 
 struct hello {
     uint32_t magic;
@@ -152,8 +154,8 @@ static int message_send(int s, const void *data, size_t bytes, const int *fds, i
     return sendmsg(s, &message, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -1;
 }
 
-/* Returns the bytes received, -1 on error or when timeout_ms has passed. */
-static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int *nfds, int timeout_ms)
+/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never). */
+static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout)
 {
     union {
         struct cmsghdr align;
@@ -164,12 +166,11 @@ static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof(control)};
-    struct pollfd ready = {.fd = s, .events = POLLIN};
     int room = *nfds;
     ssize_t got;
 
     *nfds = 0;
-    if (poll(&ready, 1, timeout_ms) <= 0) {
+    if (hx_boot_wait_fd(s, POLLIN, hx_boot_deadline(timeout)) <= 0) {
         errno = ETIMEDOUT;
         return -1;
     }
@@ -213,7 +214,7 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
                 status = hx_files_fail(n + 1, errno);
             break;
         }
-        ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, 1000) : -1;
+        ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, KNOCK_SECONDS) : -1;
         if (got != sizeof(hello) || nfds != 1 || hello.magic != HELLO_MAGIC ||
             !secrets_equal(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret))) {
             int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
@@ -276,7 +277,7 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
 /* Pass the segment, or why there is none, to every guest, and hear whether it could map it. One that could not has arrived too: the others
  * wait for it no longer, and read why. One after the other: of descriptors sent and not yet received the kernel lets a user have as many
  * as one process may open (ETOOMANYREFS). */
-static void guests_welcome(const struct guest *guests, struct welcome *welcome, int timeout_ms,
+static void guests_welcome(const struct guest *guests, struct welcome *welcome, double timeout,
                            struct hx_shared *shared)
 {
     for (welcome->me = 0; welcome->me < shared->n; welcome->me++) {
@@ -288,7 +289,7 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
         if (welcome->failure.status != HX_SUCCESS) /* nobody answers */
             continue;
-        if (sent < 0 || message_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout_ms) != sizeof(answer)) {
+        if (sent < 0 || message_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout) != sizeof(answer)) {
             answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->rank};
             snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared: %s",
                      sent < 0 ? strerror(errno) : "no answer");
@@ -302,7 +303,7 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
 }
 
 static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
-                             int size, int timeout_ms, struct hx_shared *shared)
+                             int size, double timeout, struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
     int n = guests ? 1 : 0;
@@ -331,7 +332,7 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
         status = segment_create(shared, size);
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
-    guests_welcome(guests, welcome, timeout_ms, shared);
+    guests_welcome(guests, welcome, timeout, shared);
 out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
@@ -356,14 +357,14 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int ra
 }
 
 /* What the welcome says, and the descriptors that follow it. */
-static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct hx_job *job, struct hx_shared *shared,
+static hx_status_t welcome_receive(int s, int size, double timeout, const struct hx_job *job, struct hx_shared *shared,
                                    struct hx_failure *failure)
 {
     size_t capacity = sizeof(struct welcome) + (size_t)size * sizeof(int32_t);
     struct welcome *welcome = malloc(capacity);
     int nfds = 1;
     hx_status_t status = HX_SUCCESS;
-    ssize_t got = welcome ? message_receive(s, welcome, capacity, &shared->memory, &nfds, timeout_ms) : -1;
+    ssize_t got = welcome ? message_receive(s, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
 
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
@@ -390,7 +391,7 @@ static hx_status_t welcome_receive(int s, int size, int timeout_ms, const struct
     hx_files_allow(shared->n);
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
-        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout_ms) < 0 || count <= 0 || errno == EMFILE) {
+        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) < 0 || count <= 0 || errno == EMFILE) {
             status = errno == EMFILE ? hx_files_fail(shared->n, errno)
                                      : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
             for (int k = 0; k < count; k++)
@@ -405,10 +406,10 @@ out:
     return status;
 }
 
-static hx_status_t guest_node(int s, int rank, int size, int timeout_ms, const struct hx_job *job,
+static hx_status_t guest_node(int s, int rank, int size, double timeout, const struct hx_job *job,
                               struct hx_shared *shared, struct hx_failure *failure)
 {
-    hx_status_t status = welcome_receive(s, size, timeout_ms, job, shared, failure);
+    hx_status_t status = welcome_receive(s, size, timeout, job, shared, failure);
 
     if (status == HX_SUCCESS) {
         void *base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0);
@@ -449,7 +450,6 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
                                    struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
-    int timeout_ms = env->timeout > 0 && env->timeout < 1e6 ? (int)(env->timeout * 1e3) : -1;
     struct sockaddr_un name;
     socklen_t length = socket_name(&name, secret, emulated);
     struct hx_shared *shared = malloc(sizeof(*shared));
@@ -470,8 +470,8 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
-        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, timeout_ms, shared)
-                         : guest_node(s, rank, size, timeout_ms, job, shared, failure);
+        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, env->timeout, shared)
+                         : guest_node(s, rank, size, env->timeout, job, shared, failure);
     hx_failure_keep(failure, rank, status);
     if (s >= 0)
         close(s);

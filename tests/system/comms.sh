@@ -50,6 +50,9 @@ for shape in "1 1" "3 1" "4 2"; do
     done
 done
 timeout 60 "$run" -n 2 --nodes 2 -- "$here/threads" detail 2>"$tmp/err" || fail "threads detail: $(tail -n 3 "$tmp/err")"
+for nodes in 1 2; do
+    timeout 60 "$run" -n 6 --nodes $nodes -- "$here/threads" signals 2>"$tmp/err" || fail "threads signals, $nodes nodes: $(tail -n 3 "$tmp/err")"
+done
 wakes() { # [thread]: three times, if it seems late
     local try status
     for try in 1 2 3; do

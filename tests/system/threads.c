@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of a job whose threads each drive a communicator of their own, and all together one that they share, whose calls are alike
  * and so may come in any order. usage: threads ROUNDS
- * threads detail: two ranks on two nodes, whose call has another length on each, while a thread is in Hierax that finds it out. */
+ * threads detail: two ranks on two nodes, whose call has another length on each, while a thread is in Hierax that finds it out.
+ * threads signals: of a timer, all the time, which interrupt whatever waits. */
 #include <hierax.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 enum { THREADS = 3, MOST = 5000 };
@@ -126,6 +129,26 @@ static int detail_run(void)
     return failed;
 }
 
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+static int signals_run(void)
+{
+    const struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{0, 100}, {0, 100}};
+    static struct thread t;
+    int failed = 0;
+
+    if (sigaction(SIGALRM, &action, NULL) < 0 || setitimer(ITIMER_REAL, &often, NULL) < 0 || hx_init(&world) != HX_SUCCESS ||
+        hx_comm_dup(world, &t.own) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
+        return 1;
+    for (long i = 0; i < 30 && !failed; i++)
+        failed = round_run(&t, i);
+    return hx_finalize() != HX_SUCCESS || failed;
+}
+
 int main(int argc, char **argv)
 {
     static struct thread threads[THREADS];
@@ -133,6 +156,8 @@ int main(int argc, char **argv)
 
     if (argc == 2 && !strcmp(argv[1], "detail"))
         return detail_run();
+    if (argc == 2 && !strcmp(argv[1], "signals"))
+        return signals_run();
     rounds = argc == 2 ? atol(argv[1]) : 0;
     if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
         return 1;
