@@ -240,7 +240,7 @@ static hx_status_t comm_free_locked(hx_comm_t *comm)
     if (comm->requests)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d requests are not freed, %d of them active", comm->requests,
                                           hx_requests_active(comm)));
-    if (!comm->failed) /* afterwards all have done what they had to do in its contexts */
+    if (hx_engine_await(&comm->engine) == HX_SUCCESS) /* afterwards all have done what they had to do in its contexts */
         status = hx_call_do(&barrier, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !comm->failed) /* by HX_CHECK: the others do something else with it */
         return status;

@@ -209,6 +209,8 @@ void hx_stall_tell(void *ctx)
         hx_patience_renew(&run->engine->patience);
     run->engine->bytes_moved = bytes;
 
+    if (run->status == HX_SUCCESS && (run->status = run->engine->comm->failed) != HX_SUCCESS)
+        hx_recall(run->engine->comm->detail); /* of another thread's call: the ranks that know of it come to this one no more */
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
     if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
