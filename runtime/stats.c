@@ -3,6 +3,7 @@
 #include "stats.h"
 #include "blocks.h"
 #include "call.h"
+#include "lock.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -170,7 +171,9 @@ void hx_stats_tell(struct hx_world *world, int failed)
     struct hx_stats mine = world->stats, all;
     char whose[64];
 
+    hx_lock(); /* a progress thread counts as well */
     hx_counters_read(world, &mine.counters);
+    hx_unlock();
     if (world->env->stats > 1 || (failed && world->rank == 0)) {
         snprintf(whose, sizeof(whose), "rank %d", world->rank);
         print(&mine, whose);
