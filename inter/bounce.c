@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, where there are any */
 #define CHUNKS_PER_BLOCK 256
@@ -98,7 +99,7 @@ static void *block_map(size_t bytes)
 /* 0, or what libfabric says. */
 static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int registered)
 {
-    size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES;
+    size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
     size_t count = bytes / pool->slot_bytes;
     struct hx_slot_block *block;
     int rc;
@@ -107,7 +108,7 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
         bytes = 8192;
         count = bytes / pool->slot_bytes;
     }
-    bytes = (bytes + 4095) & ~(size_t)4095;
+    bytes = (bytes + page - 1) & ~(page - 1);
     block = calloc(1, sizeof(*block) + count * sizeof(block->slots[0]));
     if (block == NULL)
         return -FI_ENOMEM;
