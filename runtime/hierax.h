@@ -12,7 +12,8 @@
  *    remembers the last 4096 of them: a call on one gives HX_ERR_STATE, and the text says what it was and how it ended.
  *  - Any thread may call any function but hx_init, hx_init_with and hx_finalize, which one thread calls while no other is in Hierax.
  *    Threads may drive different communicators at once. Calls on one communicator follow each other; it is up to the
- *    program that their order is the same on all ranks.
+ *    program that their order is the same on all ranks. A thread must not be cancelled (pthread_cancel) while it is in Hierax.
+ *  - Signals may come at any time, and end no wait. Their handlers call nothing of Hierax.
  */
 #ifndef HIERAX_H
 #define HIERAX_H
