@@ -119,7 +119,7 @@ struct hx_node_header {
 struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up; but for dead */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
-    _Atomic uint8_t dead;           /* 1: somebody of this node has found it dead */
+    _Atomic uint16_t dead;          /* not 0: somebody of this node has found it dead; who was found earlier has a lower number */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };

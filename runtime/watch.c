@@ -67,17 +67,27 @@ void hx_watch_look(struct hx_shared *shared)
 
 void hx_watch_tell(struct hx_shared *shared, int rank)
 {
-    atomic_store_explicit(&shared->table[rank].dead, 1, memory_order_relaxed);
+    uint32_t before = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
+    uint16_t unknown = 0;
+
+    atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
+                                            memory_order_relaxed, memory_order_relaxed);
     /* pairs with the acquire in hx_watch_dead */
     atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
 }
 
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n)
 {
+    int first = -1, earliest = UINT16_MAX + 1;
+
     if (atomic_load_explicit(&shared->header->deaths, memory_order_acquire) == 0)
         return -1;
-    for (int i = 0; i < n; i++)
-        if (atomic_load_explicit(&shared->table[ranks[i]].dead, memory_order_relaxed))
-            return i;
-    return -1;
+    for (int i = 0; i < n; i++) {
+        int dead = atomic_load_explicit(&shared->table[ranks[i]].dead, memory_order_relaxed);
+        if (dead && dead < earliest) {
+            earliest = dead;
+            first = i;
+        }
+    }
+    return first;
 }

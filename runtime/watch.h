@@ -19,6 +19,6 @@ void hx_watch_leave(struct hx_shared *shared);
 void hx_watch_look(struct hx_shared *shared);
 /* This rank of the job has died: tell the node. */
 void hx_watch_tell(struct hx_shared *shared, int rank);
-/* Of these ranks of the job, the place of the first that is known to have died, or -1. */
+/* Of these ranks of the job, the place of the one that was found first to have died, for whose sake others may have ended since; or -1. */
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);
 #endif

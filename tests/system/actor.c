@@ -181,6 +181,21 @@ static void play_dies(int dying, const char *how)
     sleep(2); /* its end would be another death */
 }
 
+/* One dies, one learns of it and ends, and then the last asks. */
+static void play_outlived(void)
+{
+    hx_status_t status;
+
+    check(sum(1), "allreduce");
+    if (rank == 1)
+        _exit(0);
+    sleep(rank == 2 ? 2 : 0);
+    status = sum(1);
+    printf("rank %d status %d: %s\n", rank, status, hx_error_detail(world));
+    fflush(stdout);
+    hx_finalize();
+}
+
 /* Other calls come every quarter of a second. */
 static void play_overdue(const char *how)
 {
@@ -557,6 +572,9 @@ int main(int argc, char **argv)
         return play_absent(atoi(argv[2]));
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
+        return 0;
+    } else if (!strcmp(mode, "outlived")) {
+        play_outlived();
         return 0;
     } else if (!strcmp(mode, "overdue") && argc > 2) {
         play_overdue(argv[2]);

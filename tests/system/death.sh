@@ -105,6 +105,11 @@ for i in "${!cases[@]}"; do
     died "$tmp/dies.$i" "${case[@]}"
 done
 
+# Who ends because a rank has died is not named in its place.
+timeout 30 "$run" -n 3 -- "$here/actor" outlived >"$tmp/outlived" 2>&1 || fail "outlived: exit $?"
+[ "$(grep -c '^rank [02] status 8: .*rank 1 has died' "$tmp/outlived")" = 2 ] ||
+    { fail "outlived: not both name rank 1"; cat "$tmp/outlived" >&2; }
+
 # A crash is a crash, whoever has started the process: libfabric's libinfinipath would end it with status 1 and leave a *.btr file.
 # crashes WHAT SIGNAL COMMAND...: a process under way that gets SIGNAL has died by it
 crashes() {
