@@ -25,6 +25,7 @@ struct hx_store {
     char *secret;
     struct hx_store_client *clients;
     struct hx_store_client **by_rank; /* NULL before HELLO and after the end */
+    unsigned char *came;              /* by rank: 1 from HELLO on, or if it has ended without */
     struct hx_keyvalue values;
     char failure[HX_STORE_TEXT_BYTES]; /* "" while all is well */
     hx_status_t failure_status;
@@ -94,12 +95,16 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
     else if (store->by_rank[rank])
         fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has HX_RANK=%u already", rank,
                  rank);
+    else if (store->came[rank])
+        fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has been rank %u, and a job starts once", rank,
+                 rank);
     if (*store->failure) {
         client->closing = 1;
         answer_failure(store, client, HX_STORE_HELLO);
     } else {
         client->rank = (int)rank;
         store->by_rank[rank] = client;
+        store->came[rank] = 1;
         store->connected++;
         hx_store_client_answer(client, HX_STORE_HELLO, HX_SUCCESS, NULL, 0);
     }
@@ -126,13 +131,23 @@ static void serve_get(const struct hx_store *store, struct hx_store_client *clie
     hx_store_client_answer(client, HX_STORE_GET, value ? HX_SUCCESS : HX_STORE_ABSENT, value, bytes);
 }
 
+/* The lowest rank that has ended, of which there is one. */
+static int first_left(const struct hx_store *store)
+{
+    int rank = 0;
+
+    while (!store->came[rank] || (store->by_rank[rank] && !store->by_rank[rank]->left))
+        rank++;
+    return rank;
+}
+
 static void serve_fence(struct hx_store *store, struct hx_store_client *client)
 {
     client->fenced = 1;
     store->fenced++;
     if (store->left > 0)
-        fail_job(store, HX_ERR_PEER_DEAD, "rank %d waits at a fence, but %d of the %d ranks have ended already",
-                 client->rank, store->left, store->size);
+        fail_job(store, HX_ERR_PEER_DEAD, "rank %d waits at a fence, but rank %d has ended (%d of the %d ranks have ended already)",
+                 client->rank, first_left(store), store->left, store->size);
     if (store->fenced < store->size)
         return;
     store->fenced = 0;
@@ -174,13 +189,17 @@ static void serve_late(struct hx_store *store, const struct hx_store_client *cli
              store->size, store->connected);
 }
 
+static void leave(struct hx_store *store, int rank)
+{
+    store->left++;
+    if (store->fenced > 0)
+        fail_job(store, HX_ERR_PEER_DEAD, "rank %d has ended while %d ranks wait for it at a fence", rank, store->fenced);
+}
+
 static void serve_bye(struct hx_store *store, struct hx_store_client *client)
 {
     client->left = 1;
-    store->left++;
-    if (store->fenced > 0)
-        fail_job(store, HX_ERR_PEER_DEAD, "rank %d has ended while %d ranks wait for it at a fence", client->rank,
-                 store->fenced);
+    leave(store, client->rank);
 }
 
 static void serve_abort(struct hx_store *store, const struct hx_store_client *client)
@@ -295,6 +314,14 @@ void hx_store_serve(struct hx_store *store)
         ;
 }
 
+void hx_store_ended(struct hx_store *store, int rank)
+{
+    if (store->came[rank])
+        return;
+    store->came[rank] = 1;
+    leave(store, rank);
+}
+
 int hx_store_open(int listen_fd, int size, const char *secret, struct hx_store **store)
 {
     struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the listening socket */
@@ -306,7 +333,8 @@ int hx_store_open(int listen_fd, int size, const char *secret, struct hx_store *
     new->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     new->secret = strdup(secret);
     new->by_rank = calloc((size_t)size, sizeof *new->by_rank);
-    if (new->epoll_fd < 0 || !new->secret || !new->by_rank ||
+    new->came = calloc((size_t)size, 1);
+    if (new->epoll_fd < 0 || !new->secret || !new->by_rank || !new->came ||
         epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0) {
         new->listen_fd = -1;
         hx_store_close(new);
@@ -347,6 +375,7 @@ void hx_store_close(struct hx_store *store)
     if (store->listen_fd >= 0)
         close(store->listen_fd);
     free(store->by_rank);
+    free(store->came);
     free(store->secret);
     free(store);
 }

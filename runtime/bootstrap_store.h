@@ -44,6 +44,7 @@ struct hx_store;
 int hx_store_open(int listen_fd, int size, const char *secret, struct hx_store **store);
 int hx_store_fd(const struct hx_store *store);       /* readable (poll) when hx_store_serve has work */
 void hx_store_serve(struct hx_store *store);         /* handle what is ready; never blocks */
+void hx_store_ended(struct hx_store *store, int rank); /* its process has, maybe without a HELLO: nobody needs to wait for it */
 int hx_store_finished(const struct hx_store *store); /* every rank has left and every answer is sent */
 
 /* Why the job has failed, or NULL; *aborted_rank is the rank that called abort, *dead_rank the one whose connection

@@ -280,6 +280,8 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
             kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
             job->ranks[i].pid = 0;
             job->running--;
+            if (!failed) /* else the job ends */
+                hx_store_ended(job->store, i);
         }
         waitpid(info.si_pid, NULL, 0);
     }
