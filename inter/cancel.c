@@ -35,6 +35,14 @@ static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
     chunk->op = NULL;
 }
 
+static void recv_cancel(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    (void)net;
+    (void)arg;
+    if (chunk->kind == HX_CHUNK_RECV)
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+}
+
 void hx_net_break(struct hx_net *net, hx_status_t why)
 {
     if (net->broken)
@@ -42,10 +50,8 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
     net->broken = why;
     hx_detail_keep(net->why);
     hx_recall(net->why);
-    for (int i = 0; i < net->nrails; i++) {
-        fi_close(&net->rails[i].ep->fid);
-        net->rails[i].ep = NULL;
-    }
+    hx_chunks_visit(net, recv_cancel, NULL); /* closing may take longer than we wait for it */
+    hx_endpoints_close(net);
     hx_chunks_visit(net, chunk_break, NULL);
     for (int i = 0; i < net->nranks; i++)
         if (net->edges[i] != NULL) {
@@ -108,5 +114,5 @@ int hx_registrations_leave(struct hx_net *net, const struct hx_registration *fir
         if (seconds_now() > give_up)
             return 0;
     }
-    return 1;
+    return !net->broken || hx_endpoints_close(net);
 }

@@ -244,7 +244,7 @@ static int links_count(const struct hx_nic_choice *choice)
     return n > 0 ? n : 1;
 }
 
-static void net_close(struct hx_net *net, int orderly);
+static int net_close(struct hx_net *net, int orderly);
 
 static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                             struct hx_net **out)
@@ -373,15 +373,17 @@ static void rail_close(struct hx_rail *rail) /* but the endpoint */
     fi_freeinfo(rail->info);
 }
 
-static void net_close(struct hx_net *net, int orderly)
+static int net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
         drain(net);
     hx_late_close(net);
+    if (!hx_endpoints_close(net)) {
+        net->broken = HX_ERR_TRANSPORT;
+        return 1;
+    }
     if (net->nrails > 1 && net->wait_fd >= 0)
         close(net->wait_fd);
-    for (int i = 0; i < net->nrails; i++)
-        fid_close(&net->rails[i], "endpoint", net->rails[i].ep != NULL ? &net->rails[i].ep->fid : NULL);
     hx_regions_close(net);
     hx_bounce_close(net);
     for (int i = 0; i < net->nrails; i++)
@@ -395,6 +397,7 @@ static void net_close(struct hx_net *net, int orderly)
         }
     free(net->edges);
     free(net);
+    return 0;
 }
 
 /* ---- asking */

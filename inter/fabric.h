@@ -20,6 +20,7 @@
 #include "runtime/error.h"
 #include "runtime/transport.h"
 #include "topo/nic.h"
+#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -188,11 +189,15 @@ struct hx_late {
 };
 #define HX_LATE_MAX 8
 
+enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: by a thread, which alone may use the domains then */
+
 struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
     int nrails, nrails_told; /* told: in the address that peers have */
     int rank, nranks, seat;
     hx_status_t broken, breaking; /* why all messages fail; why they shall, before anything else happens. HX_SUCCESS: they do not */
+    enum hx_closing closing; /* of the endpoints */
+    pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
@@ -265,6 +270,10 @@ int hx_provider_is_native_tcp(const struct fi_info *info);
 
 /* endpoint.c: of the receives that the device takes, n more are for what listens */
 void hx_listens_reserve(struct hx_net *net, size_t n);
+
+/* close.c: returns 1 once they are closed, 0 if that takes too long: then nothing that they use may be closed or
+ * unmapped. To be called again to see whether they are by now. */
+int hx_endpoints_close(struct hx_net *net);
 
 /* address.c */
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);

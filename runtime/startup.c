@@ -217,17 +217,20 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
 void hx_world_close(struct hx_world *world, int orderly)
 {
     struct hx_comm *comm;
+    int stays;
 
     if (world->shared && orderly)
         hx_watch_leave(world->shared);
-    if (world->net)
-        hx_registry.net->close(world->net, world->comms != NULL); /* others go on where one communicator has failed */
-    world->net = NULL;
+    /* where one communicator has failed others go on */
+    stays = world->net && hx_registry.net->close(world->net, world->comms != NULL);
+    if (!stays)
+        world->net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_windows_close(world);
     hx_window_views_close(world);
-    hx_registry.node->leave(world->shared);
+    if (!stays)
+        hx_registry.node->leave(world->shared);
     hx_fetch_end();
     free(world->tuning);
     free(world->links);

@@ -3,6 +3,7 @@
  * that the one can be seen to wait for the other. */
 #include "device.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 #define QUEUE 600
@@ -214,6 +215,25 @@ static void case_repeat(void)
             told++;
         }
     need(told == (is_on() ? 8 : 1));
+}
+
+static void still_closing(int number)
+{
+    (void)number;
+    _exit(is_on() ? 0 : 1);
+}
+
+/* More than b, which does not look, can take. */
+static void case_linger(void)
+{
+    both_start();
+    for (int i = 0; i < COUNT; i++)
+        need(fi_tsend(a.ep, a.buffer, BUFFER_BYTES, fi_mr_desc(a.mr), a_to_b, 1, &contexts[i]) == 0);
+    for (int i = 0; i < COUNT; i++)
+        completed(&a);
+    signal(SIGALRM, still_closing);
+    ualarm(200000, 0);
+    need(fi_close(&a.ep->fid) == 0 && !is_on());
 }
 
 static void case_stray(void)

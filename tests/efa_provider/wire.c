@@ -109,23 +109,6 @@ int efa_wire_open(struct efa_ep *ep)
     return 0;
 }
 
-void efa_wire_close(struct efa_ep *ep)
-{
-    struct efa_control *control;
-    struct efa_arrival *arrival;
-
-    if (ep->socket >= 0)
-        close(ep->socket);
-    while ((control = ep->controls) != NULL) {
-        ep->controls = control->next;
-        free(control);
-    }
-    while ((arrival = ep->arrivals) != NULL) {
-        ep->arrivals = arrival->next;
-        free(arrival);
-    }
-}
-
 /* ---- arriving */
 
 static struct efa_peer *peer_named(const struct efa_ep *ep, const char *name)
@@ -351,4 +334,36 @@ void efa_wire_progress(struct efa_ep *ep)
             efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? FI_EIO : 0, code);
         else
             at = &(*at)->next;
+}
+
+/* ---- the end */
+
+static int has_unsent(const struct efa_ep *ep)
+{
+    const struct efa_op *op = ep->sends.head;
+
+    while (op != NULL && op->sent)
+        op = op->next;
+    return op != NULL;
+}
+
+void efa_wire_close(struct efa_ep *ep)
+{
+    struct efa_control *control;
+    struct efa_arrival *arrival;
+
+    while (has_unsent(ep) && efa_worst(WORST_linger, 100)) {
+        efa_wire_progress(ep);
+        usleep(100);
+    }
+    if (ep->socket >= 0)
+        close(ep->socket);
+    while ((control = ep->controls) != NULL) {
+        ep->controls = control->next;
+        free(control);
+    }
+    while ((arrival = ep->arrivals) != NULL) {
+        ep->arrivals = arrival->next;
+        free(arrival);
+    }
 }

@@ -17,6 +17,7 @@
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
  *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
  *                         calls and never to this one; the world communicator goes on
+ *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -538,6 +539,21 @@ static void play_alltoalls(size_t bytes, int n)
     free(out);
 }
 
+static void play_gives_up(void)
+{
+    hx_status_t status;
+    double start;
+
+    check(hx_barrier(world), "hx_barrier");
+    if (rank > 0)
+        sleep(30);
+    status = sum(4000000);
+    start = now();
+    hx_finalize();
+    printf("rank %d status %d, finalized after %.0f ms\n", rank, status, (now() - start) * 1e3);
+    fflush(stdout);
+}
+
 static void play_apart(int seconds)
 {
     enum { COUNT = 250000 };
@@ -602,6 +618,9 @@ int main(int argc, char **argv)
         play_apart(atoi(argv[2]));
         hx_finalize(); /* who has given up a call leaves without the others */
         return 0;
+    } else if (!strcmp(mode, "gives_up")) {
+        play_gives_up();
+        return 1;
     } else if (!strcmp(mode, "maps"))
         play_maps();
     else if (!strcmp(mode, "memory"))
