@@ -3,6 +3,7 @@
 #include "fabric.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include <stdio.h>
 #include <string.h>
 
 #define BATCH 16
@@ -187,14 +188,16 @@ static const char *error_meaning(const struct hx_net *net, int err, int prov_err
     case 14: *gone = 1; return " (the peer's process has gone)";
     case 10: return " (the receiver was not ready for too long)";
     case 4112: return " (locked memory is exhausted: see ulimit -l)";
+    case 4127: return " (the peer has given it up)";
     default: return "";
     }
 }
 
+/* edge: NULL where a short message was injected, and its peer is not told. */
 static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *edge, const struct hx_rail *rail, int sending,
                                 const struct fi_cq_err_entry *error)
 {
-    char text[128] = "";
+    char text[128] = "", doing[64] = "sending a short message";
     const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
     int gone;
     const char *meaning = error_meaning(net, error->err, error->prov_errno, &gone);
@@ -202,9 +205,31 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
 
     if (status == HX_ERR_MISMATCH)
         meaning = " (it sent more than is expected here)";
-    return hx_fail(status, "%s rank %d of the job over %s failed: %s; provider code %d, %s%s",
-                   sending ? "sending to" : "receiving from", edge->peer, net->info->fabric_attr->prov_name,
+    if (edge != NULL)
+        snprintf(doing, sizeof(doing), "%s rank %d of the job", sending ? "sending to" : "receiving from", edge->peer);
+    return hx_fail(status, "%s over %s failed: %s; provider code %d, %s%s", doing, net->info->fabric_attr->prov_name,
                    fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+}
+
+/* EFA numbers the messages to a peer, and the peer takes none that follow one which has failed, not even words. Only
+ * that our endpoint has gone it can find out, when it next asks after us: so it is closed. What a device has written has
+ * no number, but nobody tells that it is missing. */
+static int leaves_a_hole(const struct hx_net *net, const struct fi_cq_err_entry *error)
+{
+    int gone;
+
+    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0)
+        return 0;
+    error_meaning(net, error->err, error->prov_errno, &gone);
+    return !gone;
+}
+
+static void hole_end(struct hx_net *net, hx_status_t status)
+{
+    if (net->breaking)
+        return;
+    hx_detail_keep(net->why);
+    net->breaking = status;
 }
 
 /* A device tells by it that the peer has gone; over TCP late.c finds out. */
@@ -218,6 +243,8 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     if (*error_meaning(net, error->err, error->prov_errno, &gone) != 0 && gone)
         edge->gone = 1;
     chunk->path->rail->sends_in_flight--;
+    if (leaves_a_hole(net, error))
+        hole_end(net, failure_tell(net, edge, chunk->path->rail, 1, error));
     failed_send_end(chunk, &bytes);
 }
 
@@ -227,6 +254,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     struct hx_rail *rail = chunk->path->rail;
     enum hx_chunk_kind kind = chunk->kind;
     int sent = kind == HX_CHUNK_SEND || kind == HX_CHUNK_INVITE || kind == HX_CHUNK_TELL;
+    int hole = sent && leaves_a_hole(net, error), ends_op, ends_writes, ends_flows;
+    hx_status_t status = HX_SUCCESS;
     struct hx_net_op *op;
     size_t bytes;
 
@@ -244,14 +273,21 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     op = sent ? failed_send_end(chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
     if (op != NULL && error->err == FI_ETRUNC && kind == HX_CHUNK_RECV && error->flags & FI_REMOTE_CQ_DATA)
         hx_message_is_unlike(net, op, (uint32_t)error->data);
-    if (op != NULL && hx_op_status(op) == 0) /* else we have cancelled it */
-        hx_message_fail(net, op, failure_tell(net, edge, rail, op->direction == HX_NET_SEND, error));
+    ends_op = op != NULL && hx_op_status(op) == 0; /* else we have cancelled it */
+    ends_writes = (kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge);
+    ends_flows = kind == HX_CHUNK_CREDIT && hx_flows_wait(edge); /* which would be for ever */
+    if (ends_op || ends_writes || ends_flows || hole)
+        status = failure_tell(net, edge, rail, sent, error);
+    if (hole)
+        hole_end(net, status);
+    if (ends_op)
+        hx_message_fail(net, op, status);
     if (op != NULL)
         hx_message_advance(net, op, bytes);
-    if ((kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge))
-        hx_writes_fail(net, edge, failure_tell(net, edge, rail, kind == HX_CHUNK_INVITE, error));
-    if (kind == HX_CHUNK_CREDIT && hx_flows_wait(edge)) /* which would be for ever */
-        hx_flows_fail(net, edge, failure_tell(net, edge, rail, 0, error));
+    if (ends_writes)
+        hx_writes_fail(net, edge, status);
+    if (ends_flows)
+        hx_flows_fail(net, edge, status);
 }
 
 /* Returns whether it was news: that there are no early messages is not. */
@@ -267,6 +303,8 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
     if (chunk == NULL) {
         hx_warn("%s reports an error of no message: %s (provider code %d)", net->info->fabric_attr->prov_name,
                 fi_strerror(error.err), error.prov_errno);
+        if (leaves_a_hole(net, &error)) /* of one that was injected */
+            hole_end(net, failure_tell(net, NULL, rail, 1, &error));
     } else if (chunk->kind == HX_CHUNK_SPENT) {
         return 0;
     } else if (chunk->kind == HX_CHUNK_PEEK) {
@@ -348,13 +386,18 @@ static int rail_progress(struct hx_net *net, struct hx_rail *rail)
     return handled;
 }
 
+static int breaks(struct hx_net *net)
+{
+    if (net->breaking)
+        hx_net_break(net, net->breaking);
+    return net->broken != HX_SUCCESS;
+}
+
 int hx_progress(struct hx_net *net)
 {
     int handled = 0;
 
-    if (net->breaking)
-        hx_net_break(net, net->breaking);
-    if (net->broken)
+    if (breaks(net))
         return -(int)net->broken;
     for (int i = 0; i < net->nrails; i++) {
         int rc = rail_progress(net, &net->rails[i]);
@@ -364,6 +407,8 @@ int hx_progress(struct hx_net *net)
         if (!net->rails[i].hears)
             hx_words_hear(net, &net->rails[i]);
     }
+    if (breaks(net)) /* now: the program may make no other call */
+        return -(int)net->broken;
     if (net->active != NULL)
         hx_edges_retry(net);
     net->idle = handled != 0 ? 0 : net->idle + 1;

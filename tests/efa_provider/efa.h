@@ -90,6 +90,7 @@ struct efa_op { /* from its post until its completion has been read */
     size_t pushed;           /* bytes that the device has read */
     double due;              /* not read or, once it is acknowledged, not told before */
     int err, prov_errno;
+    int fails, lost;         /* fails: with this device code; lost: behind a hole, EFA_ERROR=once */
     uint8_t *copy; /* of what was injected */
 };
 
@@ -100,6 +101,7 @@ struct efa_list {
 struct efa_peer {
     char name[EFA_NAME_BYTES];
     int greeted, welcome, fails; /* handshake; fails: a device code for all sends from now on */
+    int hole; /* it receives no message that is sent from now on */
     double not_ready_until;
     uint64_t refused[2]; /* of sends and writes, of receives: how often the queue had been read at the last -FI_EAGAIN, plus 1 */
 };
@@ -186,7 +188,7 @@ int efa_worst(enum efa_worst worst, unsigned percent); /* it is switched on, and
 unsigned efa_dice(unsigned n);                         /* 0 .. n - 1 */
 size_t efa_setting(const char *name, size_t otherwise); /* of the environment: a number, or what it is where it is not set */
 double efa_now(void);
-int efa_error_due(uint64_t sends); /* EFA_ERROR's code if it is due with this send, or 0; -1: event queue */
+int efa_error_due(uint64_t sends, int *once); /* EFA_ERROR's code if it is due with this send, or 0; < 0: event queue */
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
 void efa_leave(struct efa_domain *domain);

@@ -99,7 +99,7 @@ static uint8_t *gathered(const struct efa_request *r, size_t bytes)
     return copy;
 }
 
-static void op_start(struct efa_ep *ep, const struct efa_request *r)
+static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
 {
     struct efa_op *op = calloc(1, sizeof(*op));
 
@@ -109,6 +109,7 @@ static void op_start(struct efa_ep *ep, const struct efa_request *r)
                           .tag = r->tag, .ignore = r->ignore, .tagged = r->tagged, .target = r->target,
                           .id = ++ep->last_id};
     op->peer = r->addr == FI_ADDR_UNSPEC ? NULL : ep->av->peers[r->addr];
+    op->lost = r->kind == EFA_SEND && op->peer->hole;
     if (efa_worst(WORST_late, 50))
         op->due = efa_now() + 1e-6 * efa_dice(1000);
     for (size_t i = 0; i < r->count; i++) {
@@ -128,16 +129,21 @@ static void op_start(struct efa_ep *ep, const struct efa_request *r)
     ep->nsends += r->kind != EFA_RECV && !r->inject;
     ep->ninjects += (size_t)r->inject;
     efa_list_add(r->kind != EFA_RECV ? &ep->sends : &ep->recvs, op);
+    return op;
 }
 
-static void error_inject(struct efa_ep *ep, const struct efa_request *r)
+static void error_inject(struct efa_ep *ep, struct efa_op *op)
 {
-    int code = r->kind != EFA_RECV ? efa_error_due(++ep->posts) : 0;
+    int once = 0, code = op->kind != EFA_RECV ? efa_error_due(++ep->posts, &once) : 0;
 
-    if (code < 0)
+    if (code < 0) {
         ep->eq->error = -code;
-    else if (code > 0)
-        ep->av->peers[r->addr]->fails = code;
+    } else if (code > 0 && once) {
+        op->fails = code;
+        op->peer->hole = op->kind == EFA_SEND;
+    } else if (code > 0) {
+        op->peer->fails = code;
+    }
 }
 
 static ssize_t post(struct fid_ep *fid, const struct efa_request *r)
@@ -151,8 +157,7 @@ static ssize_t post(struct fid_ep *fid, const struct efa_request *r)
         *efa_refused_at(ep, r) = ep->cq->reads + 1;
         rc = -FI_EAGAIN;
     } else {
-        op_start(ep, r);
-        error_inject(ep, r);
+        error_inject(ep, op_start(ep, r));
     }
     efa_leave(ep->domain);
     return rc;

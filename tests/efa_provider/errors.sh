@@ -9,9 +9,9 @@ export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provide
 told() {
     # shellcheck disable=SC2016
     ERROR=$1 timeout 20 "$run" -n 3 --nodes 3 -- \
-        sh -c '[ "$HX_RANK" != 1 ] || export EFA_ERROR=$ERROR; exec "$0" loop' "$here/actor" >"$tmp/out" 2>"$tmp/err"
+        sh -c '[ "$HX_RANK" != 1 ] || export EFA_ERROR=$ERROR; exec "$0" outlives 1' "$here/actor" >"$tmp/out" 2>"$tmp/err"
     [ $? = 1 ] || fail "$1 $EFA_WORST: no failure within 20 s"
-    has "$tmp/err" "actor: rank 1: allreduce: status $2: " "$1 $EFA_WORST"
+    has "$tmp/out" "rank 1 status $2 at " "$1 $EFA_WORST"
     has "$tmp/err" "$3" "$1 $EFA_WORST"
 }
 status() { sed -n "s/^ *HX_ERR_$1 = \([0-9]*\).*/\1/p" "$top_srcdir/runtime/hierax.h"; }
@@ -30,6 +30,7 @@ told 4124@300 "$dead" "provider code 4124, Unresponsive receiver, connection est
 told 4126@300 "$dead" "provider code 4126, Unresponsive receiver, handshake failed (the peer is silent or unreachable"
 told 8@300 "$dead" "provider code 8, Connection reset by remote (the peer's process has gone)"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
+told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has given it up)"
 told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # the event queue tells of a peer that has gone: that is no fault of the endpoint's
 EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 500 >"$tmp/out" 2>"$tmp/err" ||
@@ -42,6 +43,17 @@ for at in 300 301 302 303; do
     told 10@$at "$transport" "provider code 10, Receiver not ready (the receiver was not ready for too long)"
 done
 unset EFA_RDMA HX_RDMA
+
+# one send fails, to a peer that lives and receives nothing any more, and its sender does no more than stay: the peer learns it soon
+for at in 300 301; do # a long message and a short one
+    # shellcheck disable=SC2016
+    AT=$at timeout 40 "$run" -n 2 --nodes 2 -- \
+        sh -c '[ "$HX_RANK" != 1 ] || export EFA_ERROR=once12@$AT; exec "$0" outlives 0' "$here/actor" >"$tmp/out" 2>"$tmp/err"
+    has "$tmp/out" "rank 1 status $transport at " "once12@$at"
+    has "$tmp/out" "rank 0 status $dead at " "once12@$at"
+    apart=$(sed -n 's/^rank \([01]\) .* at \([0-9]*\) ms.*/\1 \2/p' "$tmp/out" | sort | awk '{ t = $2 - t } END { print -t }')
+    [ "${apart:-9999}" -lt 8000 ] || fail "once12@$at: rank 0 learns it after $apart ms"
+done
 
 # a peer that lives takes nothing of what is under way to it: the end does not wait for it
 EFA_WORST=linger HX_LOG=warn HX_TIMEOUT=5 timeout 40 "$run" -n 2 --nodes 2 -- "$here/actor" gives_up >"$tmp/out" 2>"$tmp/err"

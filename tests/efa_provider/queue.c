@@ -220,6 +220,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *d
     case 4124: return "Unresponsive receiver, connection established";
     case 4126: return "Unresponsive receiver, handshake failed";
     case 4112: return "Locked memory exhausted";
+    case 4127: return "Operation aborted by the peer";
     default: return "Unknown error";
     }
 }

@@ -338,6 +338,26 @@ static void third_send_fails(void)
     need(strstr(fi_cq_strerror(a.cq, error.prov_errno, NULL, NULL, 0), "Unresponsive") != NULL);
 }
 
+/* It alone fails, but the peer receives nothing that is sent later. */
+static void third_send_leaves_a_hole(void)
+{
+    struct fi_cq_err_entry error = {0};
+    int sent = 0, failed = 0, received = 0;
+
+    both_start();
+    for (int i = 0; i < 5; i++)
+        need(recv_from(&b, FI_ADDR_UNSPEC, 10 + i, 1) == 0);
+    for (int i = 0; i < 5; i++)
+        send_surely(i, 1);
+    for (int i = 0, end; i < 1000; i++) {
+        sent += (end = completed(&a)) >= 0;
+        if (end == -2)
+            failed += fi_cq_readerr(a.cq, &error, 0) == 1 && error.prov_errno == 12 && error.op_context == &contexts[2];
+        received += completed(&b) >= 0;
+    }
+    need(sent == 4 && failed == 1 && received == 2);
+}
+
 static void queue_fails(void)
 {
     struct fi_eq_err_entry error = {0};
@@ -376,6 +396,9 @@ static void test_errors(void **state)
     setenv("EFA_ERROR", "13@3", 1);
     if (child_run(third_send_fails, "", said, sizeof(said)) != 0)
         fail_msg("13: %s", said);
+    setenv("EFA_ERROR", "once12@3", 1);
+    if (child_run(third_send_leaves_a_hole, "", said, sizeof(said)) != 0)
+        fail_msg("once12: %s", said);
     setenv("EFA_ERROR", "queue@3", 1);
     if (child_run(queue_fails, "", said, sizeof(said)) != 0)
         fail_msg("queue: %s", said);

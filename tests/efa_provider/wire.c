@@ -307,7 +307,7 @@ static int send_advance(struct efa_ep *ep, struct efa_op *op, int *code)
 {
     int error;
 
-    if ((*code = op->peer->fails) != 0)
+    if ((*code = op->fails != 0 ? op->fails : op->peer->fails) != 0 || op->lost)
         return 1;
     if (op->acked)
         return efa_now() >= op->due;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int started, on[WORST_COUNT], error_code;
+static int started, on[WORST_COUNT], error_code, error_once;
 static uint64_t state, error_at;
 
 static const char *const worst_names[] = {
@@ -51,6 +51,9 @@ void efa_worst_start(void)
         return;
     started = 1;
     switches_read(list != NULL ? list : "");
+    error_once = error != NULL && strncmp(error, "once", 4) == 0;
+    if (error_once)
+        error += strlen("once");
     if (error != NULL)
         error_code = strncmp(error, "queue", 5) != 0 ? atoi(error) : atoi(error + 5) > 0 ? -atoi(error + 5) : -4109;
     error_at = at != NULL ? strtoull(at + 1, NULL, 10) : 50;
@@ -97,8 +100,9 @@ double efa_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int efa_error_due(uint64_t sends)
+int efa_error_due(uint64_t sends, int *once)
 {
+    *once = error_once;
     return sends == error_at ? error_code : 0;
 }
 

@@ -17,6 +17,7 @@
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
  *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
  *                         calls and never to this one; the world communicator goes on
+ *   outlives RANK         all-reduces until one fails; prints what of and when. Then RANK ends the job, the others make no call
  *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
@@ -539,6 +540,19 @@ static void play_alltoalls(size_t bytes, int n)
     free(out);
 }
 
+static void play_outlives(int ends)
+{
+    hx_status_t status;
+    int i = 0;
+
+    while ((status = sum(i++ % 2 ? 30000 : 1)) == HX_SUCCESS)
+        ;
+    printf("rank %d status %d at %.0f ms: %s\n", rank, status, now() * 1e3, hx_error_detail(world));
+    fflush(stdout);
+    if (rank != ends)
+        sleep(30);
+}
+
 static void play_gives_up(void)
 {
     hx_status_t status;
@@ -618,6 +632,9 @@ int main(int argc, char **argv)
         play_apart(atoi(argv[2]));
         hx_finalize(); /* who has given up a call leaves without the others */
         return 0;
+    } else if (!strcmp(mode, "outlives") && argc > 2) {
+        play_outlives(atoi(argv[2]));
+        return 1;
     } else if (!strcmp(mode, "gives_up")) {
         play_gives_up();
         return 1;
