@@ -6,6 +6,7 @@
  * offer's provider a rank takes the nearest interfaces (nic.c).
  */
 #include "fabric.h"
+#include "runtime/env.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include <arpa/inet.h>
@@ -227,6 +228,15 @@ static const char *other_name_of_tcp(const char *provider)
     return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
 }
 
+/* On kernels before 5.13 EFA has either these or fork support: told to have both, libfabric ends the program or opens no
+ * domain. Without fork support it ends a program that forks. */
+static int wants_huge_pages(void)
+{
+    const char *huge = hx_env_launcher("FI_EFA_USE_HUGE_PAGE");
+
+    return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") != NULL || (huge != NULL && strcmp(huge, "0") != 0);
+}
+
 /* Before libfabric first looks: user programs fork; libinfinipath, where it comes only now with a provider that is a
  * plug-in, would install signal handlers (signals.c, which is named here for a static link to take it in); short early
  * messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive buffers of sockets must hold
@@ -234,7 +244,8 @@ static const char *other_name_of_tcp(const char *provider)
 static void libfabric_prepare(void)
 {
     hx_signals_restore();
-    setenv("FI_EFA_FORK_SAFE", "1", 0);
+    if (!wants_huge_pages())
+        setenv("FI_EFA_FORK_SAFE", "1", 0);
     setenv("IPATH_NO_BACKTRACE", "1", 0);
     setenv("FI_NET_MAX_SAVED", "1024", 0);
     setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */

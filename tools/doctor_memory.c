@@ -88,17 +88,20 @@ static int kernel_copies_at_fork(void)
 void doctor_huge_pages(struct doctor_facts *facts, struct doctor_finding *f)
 {
     int copies = kernel_copies_at_fork(), efa = facts->efa_devices > 0 || !strcmp(facts->provider, "efa");
-    const char *fork_safe = hx_env_launcher("FI_EFA_FORK_SAFE"); /* unset: Hierax sets it */
+    const char *fork_safe = hx_env_launcher("FI_EFA_FORK_SAFE"); /* unset: Hierax sets it, but for huge pages */
+    const char *huge = hx_env_launcher("RDMAV_HUGEPAGES_SAFE") ? "RDMAV_HUGEPAGES_SAFE"
+                       : is_set("FI_EFA_USE_HUGE_PAGE")        ? "FI_EFA_USE_HUGE_PAGE"
+                                                               : NULL;
     long pages = free_huge_pages();
     char thp[128];
 
-    if (!copies && hx_env_launcher("RDMAV_HUGEPAGES_SAFE") && (!fork_safe || is_set("FI_EFA_FORK_SAFE")))
-        doctor_find(f, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset RDMAV_HUGEPAGES_SAFE",
-                    "RDMAV_HUGEPAGES_SAFE is set: libfabric's efa refuses it together with fork support "
-                    "(FI_EFA_FORK_SAFE)");
-    if (!copies && fork_safe && !is_set("FI_EFA_FORK_SAFE"))
-        doctor_find(f, DOCTOR_WARN, "unset FI_EFA_FORK_SAFE",
-                    "FI_EFA_FORK_SAFE=0: a program that forks corrupts what an RDMA device reads or writes");
+    if (!copies && huge && is_set("FI_EFA_FORK_SAFE"))
+        doctor_find(f, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset FI_EFA_FORK_SAFE, or what asks for huge pages",
+                    "FI_EFA_FORK_SAFE is set beside %s: libfabric's efa has either fork support or huge pages", huge);
+    else if (!copies && (huge || (fork_safe && !is_set("FI_EFA_FORK_SAFE"))))
+        doctor_find(f, DOCTOR_WARN, huge ? "unset what asks for huge pages" : "unset FI_EFA_FORK_SAFE",
+                    "%s is set: libfabric's efa has no fork support then, and ends a program that forks",
+                    huge ? huge : "FI_EFA_FORK_SAFE=0");
     if (copies && is_set("RDMAV_FORK_SAFE"))
         doctor_find(f, DOCTOR_WARN, "unset RDMAV_FORK_SAFE",
                     "RDMAV_FORK_SAFE is set: this kernel needs it no more, and every registration costs a system call "

@@ -57,6 +57,16 @@ static int is_refused(uint32_t version, const struct fi_info *hints, const char 
            domain->data_progress == FI_PROGRESS_AUTO || domain->cq_data_size > 4;
 }
 
+/* FI_EFA_USE_HUGE_PAGE libfabric aborts of itself, from 1.18 on; RDMAV_HUGEPAGES_SAFE makes fi_domain fail. */
+static void fork_check(void)
+{
+    const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
+    int is_wanted = (huge != NULL && strcmp(huge, "0") != 0) || getenv("RDMAV_HUGEPAGES_SAFE") != NULL;
+
+    if (is_wanted && getenv("FI_EFA_FORK_SAFE") != NULL)
+        efa_breach(RULE_fork, "FI_EFA_FORK_SAFE and huge pages are asked for");
+}
+
 static struct fi_info *device_offer(const struct fi_info *hints, const char *domain_name)
 {
     struct fi_info *info = fi_allocinfo();
@@ -100,6 +110,7 @@ static int efa_getinfo(uint32_t version, const char *node, const char *service, 
         if (hints != NULL && is_refused(version, hints, name))
             continue;
         efa_worst_start();
+        fork_check();
         if ((*end = device_offer(hints, name)) == NULL)
             return -FI_ENOMEM;
         end = &(*end)->next;

@@ -307,6 +307,20 @@ static void break_threads(void)
     reads(&d);
 }
 
+static void break_fork(void)
+{
+    setenv("FI_EFA_FORK_SAFE", "1", 1);
+    setenv("FI_EFA_USE_HUGE_PAGE", "1", 1);
+    device_start(QUEUE);
+}
+
+static void break_fork_rdma(void)
+{
+    setenv("FI_EFA_FORK_SAFE", "1", 1);
+    setenv("RDMAV_HUGEPAGES_SAFE", "1", 1);
+    device_start(QUEUE);
+}
+
 static const struct {
     const char *rule;
     void (*body)(void);
@@ -346,6 +360,8 @@ static const struct {
     {"order", break_order_domain, ""},
     {"threads", break_threads, ""},
     {"wait", break_wait, ""},
+    {"fork", break_fork, ""},
+    {"fork", break_fork_rdma, ""},
 };
 #define BREACHES (sizeof(breaches) / sizeof(breaches[0]))
 
