@@ -7,7 +7,6 @@
 #define FETCH_MIN_BYTES 16384.0            /* of one member by single copy: shorter ones are mostly system calls */
 #define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
-#define FINE_SLICE_MIN_BYTES 512.0
 #define TURNS 4u
 #define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
 #define TURNS_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured: more of them push out what a rank reads and writes */
@@ -197,7 +196,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
     double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), bytes);
     uint64_t coarse, per_coarse;
-    double least = elem_bytes > FINE_SLICE_MIN_BYTES ? elem_bytes : FINE_SLICE_MIN_BYTES;
+    double least = elem_bytes > HX_SLICE_LEAST ? elem_bytes : HX_SLICE_LEAST;
     struct deciding d;
     hx_status_t status = deciding_find(planner, candidate, plan, &d);
 

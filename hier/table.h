@@ -30,6 +30,8 @@
 #define HX_TABLE_PROVIDER_BYTES 32
 #define HX_TABLE_MODELS 8 /* at most */
 #define HX_TABLE_MAX_BYTES (4 << 20) /* of a file */
+#define HX_SLICE_LEAST 512           /* bytes of the vector: shorter ones are mostly hand-overs */
+#define HX_SLICE_MOST 1073741824
 
 struct hx_table_entry {
     /* what it is for */
@@ -42,7 +44,7 @@ struct hx_table_entry {
     int64_t measured_bytes;                  /* where it was measured; -1: the file does not tell */
     /* what was found */
     char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
-    uint64_t slice_bytes;                    /* of the vector; 0: as the planner cuts it */
+    uint64_t slice_bytes;                    /* of the vector, HX_SLICE_LEAST to HX_SLICE_MOST; 0: as the planner cuts it */
     double us;                               /* median time of a call */
     char default_plan[HX_CANDIDATE_NAME_BYTES]; /* what the cost model had chosen, and its time */
     double default_us;

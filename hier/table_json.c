@@ -82,9 +82,23 @@ static int64_t read_integer(struct reader *r, const char *name, int64_t low, int
 {
     struct json_object *value = member(r, name, json_type_int, " must be an integer");
     int64_t found = value ? json_object_get_int64(value) : low;
+    char reason[96];
 
+    snprintf(reason, sizeof(reason), " is out of range: %lld to %lld", (long long)low, (long long)high);
     if (found < low || found > high)
-        bad(r, " is out of range", name);
+        bad(r, reason, name);
+    return found;
+}
+
+/* Of a size that the planner may cut vectors in, or 0. */
+static uint64_t read_slice(struct reader *r, const char *name)
+{
+    uint64_t found = (uint64_t)read_integer(r, name, 0, INT64_MAX);
+    char reason[96];
+
+    snprintf(reason, sizeof(reason), " is out of range: 0, or %d to %d", HX_SLICE_LEAST, HX_SLICE_MOST);
+    if (found && (found < HX_SLICE_LEAST || found > HX_SLICE_MOST))
+        bad(r, reason, name);
     return found;
 }
 
@@ -153,7 +167,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     entry->to_bytes = bytes[1];
     entry->measured_bytes = json_object_object_get_ex(r->from, "measured", NULL) ? read_integer(r, "measured", 0, INT64_MAX) : -1;
     read_text(r, "plan", entry->plan, sizeof(entry->plan));
-    entry->slice_bytes = (uint64_t)read_integer(r, "slice", 0, INT64_MAX);
+    entry->slice_bytes = read_slice(r, "slice");
     entry->us = read_number(r, "us");
     read_text(r, "default_plan", entry->default_plan, sizeof(entry->default_plan));
     entry->default_us = read_number(r, "default_us");

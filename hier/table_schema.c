@@ -2,6 +2,9 @@
 /* The JSON schema of a tuning table. */
 #include "table.h"
 
+#define QUOTED(x) #x
+#define TEXT_OF(macro) QUOTED(macro)
+
 const char hx_table_schema[] =
     "{\n"
     "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
@@ -58,7 +61,9 @@ const char hx_table_schema[] =
     "                    \"description\": \"of the whole vector: from, to, both included; null: no limit\"},\n"
     "          \"measured\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes; it may be missing\"},\n"
     "          \"plan\": {\"type\": \"string\", \"description\": \"the fastest, as coll_plan names it\"},\n"
-    "          \"slice\": {\"type\": \"integer\", \"minimum\": 0, \"description\": \"bytes of the vector; 0: as the planner cuts it\"},\n"
+    "          \"slice\": {\"type\": \"integer\", \"anyOf\": [{\"const\": 0}, {\"minimum\": " TEXT_OF(HX_SLICE_LEAST) ", "
+    "\"maximum\": " TEXT_OF(HX_SLICE_MOST) "}],\n"
+    "                    \"description\": \"bytes of the vector; 0: as the planner cuts it\"},\n"
     "          \"us\": {\"type\": \"number\", \"minimum\": 0},\n"
     "          \"default_plan\": {\"type\": \"string\", \"description\": \"what the cost model chooses\"},\n"
     "          \"default_us\": {\"type\": \"number\", \"minimum\": 0}\n"

@@ -269,8 +269,8 @@ static uint64_t slices_of(struct tuner *t, const struct tune_point *point, int w
     return choice.fine_slices;
 }
 
-/* Way 0 runs plan as the planner cuts it; the others in slices of half and double the bytes, where that changes anything. Returns the
- * number of ways. */
+/* Way 0 runs plan as the planner cuts it; the others in slices of half and double the bytes, where that changes anything and a table may
+ * say so. Returns the number of ways. */
 static int slices_choose(struct tuner *t, const struct tune_point *point, const char *plan)
 {
     uint64_t slices[3], bytes;
@@ -281,8 +281,9 @@ static int slices_choose(struct tuner *t, const struct tune_point *point, const 
         return 1;
     bytes = point->bytes / slices[0];
     for (int i = 0; i < 2; i++) {
-        int same = 0;
-        way_set(t, n, point, plan, i ? bytes * 2 : bytes / 2);
+        uint64_t other = i ? bytes * 2 : bytes / 2;
+        int same = other < HX_SLICE_LEAST || other > HX_SLICE_MOST;
+        way_set(t, n, point, plan, other);
         slices[n] = slices_of(t, point, n);
         for (int w = 0; w < n; w++)
             same |= slices[w] == slices[n];

@@ -232,6 +232,8 @@ sed '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "hier(nary,ring,nary) x
 says "hier(nary,ring,nary) x1 cannot serve allreduce on 1 nodes of 2 to 2 ranks" 2 check wrong.json
 sed 's/"nodes": 1, "ranks_per_node": \[2, 2\]/"nodes": 1, "ranks_per_node": [2, 3]/' t.json >wrong.json
 says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
+sed 's/"slice": 0/"slice": 1/' t.json >wrong.json
+says "slice is out of range: 0, or 512 to 1073741824" 2 check wrong.json
 
 # ---- README's commands, in less time
 sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 2s/' >commands
