@@ -154,6 +154,21 @@ static const char *const setting_names[HX_COLL_COUNT] = {
     [HX_COLL_ALLTOALL] = "ALLTOALL", [HX_COLL_ALLTOALLV] = "ALLTOALLV",
 };
 
+const char *hx_forced_setting(const struct hx_planner *planner, char text[64])
+{
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        const struct hx_forced *forced = &planner->forced[c];
+        const char *level = forced->plan ? "" : forced->intra ? "INTRA_" : forced->inter ? "INTER_" : NULL;
+        if (level) {
+            snprintf(text, 64, "HX_%s%s", level, setting_names[c]);
+            return text;
+        }
+    }
+    if (!planner->forced_lanes && !planner->forced_slice)
+        return NULL;
+    return strcpy(text, planner->forced_lanes ? "HX_LANES" : "HX_SLICE");
+}
+
 void hx_forced_read(struct hx_planner *planner, const struct hx_env *env)
 {
 #define FORCED(coll, name) \

@@ -58,6 +58,8 @@ int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate 
  * checked ones, for a vector of `bytes`. */
 void hx_forced_read(struct hx_planner *planner, const struct hx_env *env);
 hx_status_t hx_forced_check(const struct hx_planner *planner);
+/* Put the name of a setting that leaves less to choose into text; NULL: there is none. */
+const char *hx_forced_setting(const struct hx_planner *planner, char text[64]);
 void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
 
 /* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */

@@ -370,6 +370,17 @@ static int end_tell(struct tune_run *run, int stopped)
     return model_end(run) || html_write(run, 1) ? -1 : 0;
 }
 
+/* Plans that a setting forces would be told as what the cost model chooses, and jobs without it would go by them. */
+static int is_forced(const struct tune_run *run)
+{
+    char text[64];
+    const char *setting = hx_forced_setting(hx_world->comms->planner, text);
+
+    if (setting && run->job.rank == 0)
+        fprintf(stderr, "coll_tune: %s is set: it forces what is to be found out here; unset it\n", setting);
+    return setting != NULL;
+}
+
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
@@ -381,6 +392,8 @@ static int run_all(struct tune_run *run)
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
+    if (is_forced(run))
+        return 2;
     if (run->npoints == 0 && run->o->command != TUNE_CONFIRM) {
         if (run->job.rank == 0)
             fprintf(stderr, "coll_tune: none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu\n",

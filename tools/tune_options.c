@@ -28,7 +28,8 @@ static const struct argp_option option_table[] = {
 
 static const char doc[] =
     "Find the fastest plan per collective and size for the shape of this job, and write them to a table that jobs of this shape use "
-    "(HX_TABLE=FILE). Start it as the jobs that are to be fast: same nodes, ranks per node, placement and settings.\n\n"
+    "(HX_TABLE=FILE). Start it as the jobs that are to be fast: same nodes, ranks per node, placement and settings, but none that "
+    "forces algorithms, lanes or slices.\n\n"
     "  srun -N 4 --ntasks-per-node=8 --mpi=pmi2 coll_tune -o table.json --budget 10m\n"
     "  HX_TABLE=table.json srun -N 4 --ntasks-per-node=8 --mpi=pmi2 ./program\n\n"
     "Without a job:\n"
@@ -61,7 +62,7 @@ static const char doc[] =
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
-    "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line or table; 128 and the signal's "
+    "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line, setting or table; 128 and the signal's "
     "number when interrupted.";
 
 struct parsing {

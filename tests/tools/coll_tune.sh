@@ -270,6 +270,11 @@ has out "t.json: 14 entries" "a bad table and a good one"
 says 'cut.json: there is something else than a table' 2 -o cut.json
 says 'foreign.json: it was made on' 2 -o foreign.json --resume
 says 'choose another --output' 2 -o foreign.json
+for setting in HX_ALLREDUCE=ring HX_INTRA_BCAST=nary HX_LANES=2 HX_SLICE=4K; do
+    status=0
+    env $setting "$run" -n 2 -- "$tune" --collectives bcast --max 8 -o forced.json >out 2>err || status=$?
+    [ "$status $(grep -c "^coll_tune: ${setting%=*} is set: it forces" err)" = "2 1" ] && [ ! -e forced.json ] || { fail "$setting: exit $status"; cat err >&2; }
+done
 status=0
 "$run" -n 2 -- "$tune" --factro 3 >out 2>err || status=$?
 [ "$status $(grep -c '^coll_tune:' err)" = "2 1" ] || { fail "a job tells a bad option not exactly once"; cat err >&2; }
