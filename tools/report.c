@@ -42,12 +42,12 @@ int report_is_repeatable(const struct report_files *files)
     return !files->html || whole_file_is_regular(files->html);
 }
 
-/* "" would make files like .dat, which ls does not show. */
+/* "" would make files like .dat, which ls does not show; of "-" one would expect that standard output gets them. */
 static int prefix_check(const char *option, const char *prefix, char error[OPTION_TEXT_BYTES])
 {
-    if (!prefix || prefix[0])
+    if (!prefix || (prefix[0] && strcmp(prefix, "-")))
         return 0;
-    snprintf(error, OPTION_TEXT_BYTES, "--%s=: expected the prefix of the files to write, as in --%s=run", option, option);
+    snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected the prefix of the files to write, as in --%s=run", option, prefix, option);
     return -1;
 }
 

@@ -88,6 +88,7 @@ case_bad_input() {
     refuses '--svg=/no/such/folder/x-plot.svg: cannot write' allreduce --svg /no/such/folder/x
     refuses '--gnuplot=: expected the prefix of the files to write' allreduce --gnuplot ''
     refuses '--svg=: expected the prefix of the files to write' allreduce --svg ''
+    refuses '--svg=-: expected the prefix of the files to write' allreduce --svg -
     refuses 'does not define --op=band for --dtype=float32' allreduce --op band
 }
 

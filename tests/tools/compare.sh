@@ -84,6 +84,13 @@ for option in html gnuplot svg; do
 done
 [ ! -e "$tmp/order" ] || fail "launched before --html was looked at"
 
+# -: standard output, in place of the table
+run 0 --rounds 3 --max 64 --csv -
+cmp "$tmp/out" "$tmp/csv" || fail "--csv - is not what --csv FILE is"
+run 0 --rounds 3 --max 64 --html -
+head -n 1 "$tmp/out" | grep -q '^<!DOCTYPE html>' && tail -n 1 "$tmp/out" | grep -q '</html>' || fail "--html - is no page"
+! rm ./- 2>"$tmp/err" || fail "a file named -"
+
 # interrupted in the fourth round: the three complete ones are reported everywhere, and the exit status tells the signal
 side a 1 2 3 4 5
 side b 2 8 4 4 5
@@ -118,6 +125,10 @@ says "$tmp/bin" "coll_bench_mpi is missing (looked for it in $tmp/bin, tools, bu
 
 run 2 --gnuplot ""
 grep -q -- '--gnuplot=: expected the prefix' "$tmp/err" || fail "an empty prefix is accepted"
+run 2 --svg -
+grep -q -- '--svg=-: expected the prefix' "$tmp/err" || fail "plots to standard output are accepted"
+run 2 --csv - --html -
+grep -q -- 'csv and --html both write to "-"' "$tmp/err" || fail "standard output for two forms is accepted"
 if [ -w /dev/full ]; then
     side a 1
     side b 2
