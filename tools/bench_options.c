@@ -85,7 +85,7 @@ static const char doc[] =
 
 static int add_collective(struct bench_options *o, const char *text)
 {
-    int chosen = option_choose("collective", text, bench_collective_names, o->error);
+    int chosen = option_collective(text, bench_collective_names, o->error);
     if (chosen < 0)
         return EINVAL;
     for (int i = 0; i < o->ncollectives; i++)

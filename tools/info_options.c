@@ -55,7 +55,7 @@ static error_t coll_add(struct info_options *o, const char *text)
 
     for (int i = 0; i < HX_COLL_COUNT; i++)
         names[i] = hx_coll_name((enum hx_coll)i);
-    int chosen = option_choose("collective", text, names, o->error);
+    int chosen = option_collective(text, names, o->error);
     if (chosen < 0)
         return EINVAL;
     for (int i = 0; i < o->ncolls; i++)

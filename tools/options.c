@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values and names on command lines: see options.h. */
 #include "options.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,32 @@ int option_choose(const char *what, const char *text, const char *const *names, 
     for (int i = 0; names[i] && n < OPTION_TEXT_BYTES; i++)
         n += snprintf(error + n, OPTION_TEXT_BYTES - (size_t)n, " %s", names[i]);
     return -1;
+}
+
+/* "All-Reduce" as "allreduce". */
+static void spelling_settle(const char *text, char plain[NAME_BYTES])
+{
+    int n = 0;
+
+    for (; *text && n < NAME_BYTES - 1; text++)
+        if (*text != '-' && *text != '_')
+            plain[n++] = (char)tolower((unsigned char)*text);
+    plain[n] = '\0';
+    if (!strcmp(plain, "broadcast"))
+        strcpy(plain, "bcast");
+}
+
+int option_collective(const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
+{
+    char wanted[NAME_BYTES], plain[NAME_BYTES];
+
+    spelling_settle(text, wanted);
+    for (int i = 0; names[i]; i++) {
+        spelling_settle(names[i], plain);
+        if (!strcmp(wanted, plain))
+            return i;
+    }
+    return option_choose("collective", text, names, error);
 }
 
 int option_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value,

@@ -138,10 +138,14 @@ static void setting_add(struct plan_options *o, const char *text)
 static void coll_add(struct plan_options *o, const char *text)
 {
     const char *names[HX_COLL_COUNT + 1] = {NULL};
+    char error[OPTION_TEXT_BYTES];
 
     for (int i = 0; i < HX_COLL_COUNT; i++)
         names[i] = hx_coll_name((enum hx_coll)i);
-    enum hx_coll coll = (enum hx_coll)plan_name_choose("collective", text, names);
+    int chosen = option_collective(text, names, error);
+    if (chosen < 0)
+        plan_refuse("%s", error);
+    enum hx_coll coll = (enum hx_coll)chosen;
     for (int i = 0; i < o->ncolls; i++)
         if (o->colls[i] == coll)
             return;

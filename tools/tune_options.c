@@ -96,7 +96,7 @@ static int collectives_add(struct tune_options *o, const char *text)
         char name[64] = "";
         size_t n = strcspn(at, ",");
         strncat(name, at, n < sizeof(name) - 1 ? n : sizeof(name) - 1);
-        int chosen = option_choose("collective", name, names, o->error), known = 0;
+        int chosen = option_collective(name, names, o->error), known = 0;
         if (chosen < 0)
             return EINVAL;
         for (int i = 0; i < o->bench.ncollectives; i++)
