@@ -132,8 +132,9 @@ static uint64_t job_choose(struct plan_job *job)
     job->tuned = hx_planner_tuned(&job->planner, job->coll, job->folding == HX_FOLDS_IN_ORDER, job->bytes, job->candidates,
                                   job->ncandidates, &tuned);
     job->best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
-    if (job->best < 0)
-        plan_refuse("no plan for %s fits --shape %s and the HX_* settings", hx_coll_name(job->coll), job->shape_text);
+    if (job->best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
+        plan_refuse("no plan for %s fits --shape %s: all number a block for each pair of at most %d ranks", hx_coll_name(job->coll),
+                    job->shape_text, HX_MATRIX_MEMBERS);
     return tuned >= 0 ? job->tuned->slice_bytes : 0;
 }
 

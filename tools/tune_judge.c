@@ -200,8 +200,8 @@ void tune_judged_free(struct tune_judged *j)
     free(j);
 }
 
-/* The planner's choice for a point by name. */
-static void choose(struct tune_judged *j, enum hx_coll coll, double bytes, char name[HX_CANDIDATE_NAME_BYTES])
+/* The planner's choice for a point by name. 0, or -1: there is none. */
+static int choose(struct tune_judged *j, enum hx_coll coll, double bytes, char name[HX_CANDIDATE_NAME_BYTES])
 {
     const char *fallback;
     int pick, n;
@@ -211,7 +211,10 @@ static void choose(struct tune_judged *j, enum hx_coll coll, double bytes, char 
     hx_planner_tuned(&j->planner, coll, 0, bytes, j->candidates, n, &pick);
     if (pick < 0)
         pick = hx_planner_best(&j->planner, j->candidates, n, bytes);
+    if (pick < 0)
+        return -1;
     hx_candidate_name(&j->candidates[pick], name);
+    return 0;
 }
 
 static int verdict_add(struct json_object *point, const char *pick, const char *shape, struct tune_figure *figure)
@@ -247,9 +250,8 @@ static int point_judge(void *ctx, struct tune_judged *j, struct json_object *poi
     char pick[HX_CANDIDATE_NAME_BYTES], shape[64];
     enum hx_coll coll;
 
-    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0)
+    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || choose(j, coll, real_of(point, "bytes"), pick) != 0)
         return -1;
-    choose(j, coll, real_of(point, "bytes"), pick);
     hx_shape_format(j->shape, shape, sizeof(shape));
     return verdict_add(point, pick, shape, ctx);
 }

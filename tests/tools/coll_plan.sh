@@ -50,6 +50,9 @@ sends exscan chain 8 1 $M HX_INTER_EXSCAN
 
 says 'hier(nary,' 0 explain allreduce --shape 3,1,2 --size 1M
 says 'reduce_scatter_block' 2 explain allredcue --shape 2,2
+for name in all-reduce All_Reduce ALLREDUCE; do says 'allreduce of ' 0 explain $name --shape 2,2; done
+says 'bcast of ' 0 explain broadcast --shape 2,2
+says 'all number a block for each pair of at most 46340 ranks' 2 explain alltoall --shape 46341x1
 says '3,,2' 2 explain allreduce --shape 3,,2
 says 'ring' 2 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=rign
 says '12Q' 2 explain allreduce --shape 2,2 --size 12Q
