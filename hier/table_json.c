@@ -323,6 +323,8 @@ static void parse(struct reader *r, struct hx_table *table)
     at = json_tokener_get_parse_end(tokener);
     if (strlen(r->text) != r->bytes)
         refuse(r, strlen(r->text), "not JSON: a NUL", "");
+    else if (error == json_tokener_error_parse_eof)
+        refuse(r, at, "not JSON: it ends too early", "");
     else if (error != json_tokener_success)
         refuse(r, at, "not JSON: ", json_tokener_error_desc(error));
     else if (at < r->bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_report makes reports from what coll_bench has written as JSON: of a run that is over, or of several side by
  * side. */
+#include "json_file.h"
 #include "report_bench.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -62,14 +63,13 @@ static const struct argp argp = {option_table, option_take, "FILE.json...", doc,
 
 static struct json_object *document_read(const char *path, char error[OPTION_TEXT_BYTES])
 {
-    struct json_object *document = json_object_from_file(path);
-    const char *refused = document ? report_bench_refused(document) : json_util_get_last_err();
+    struct json_object *document = json_file_read(path, error);
+    const char *refused = document ? report_bench_refused(document) : NULL;
 
-    if (document && !refused)
+    if (!refused)
         return document;
     json_object_put(document);
-    snprintf(error, OPTION_TEXT_BYTES, "%.1000s: %.900s", path, refused ? refused : "cannot read");
-    error[strcspn(error, "\n")] = '\0';
+    snprintf(error, OPTION_TEXT_BYTES, "%.1000s: %.900s", path, refused);
     return NULL;
 }
 

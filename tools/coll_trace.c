@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_trace: its command line, and how it reads a trace. */
 #include "coll_trace.h"
-#include "options.h"
+#include "json_file.h"
 #include "whole_file.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -158,15 +158,15 @@ static void rank_take(struct trace_set *set, struct json_object *trace, const ch
 void trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events)
 {
     struct json_object *head, *traces;
+    char error[OPTION_TEXT_BYTES];
     struct stat there;
 
     if (access(file, R_OK) != 0 || stat(file, &there) != 0)
         trace_refuse(1, "%s: %s", file, strerror(errno));
     if (S_ISREG(there.st_mode) && there.st_size == 0) /* a rank makes its file when it starts, so as to find out whether it can */
         trace_refuse(1, "%s: it is empty: its rank ended without hx_finalize", file);
-    if (!(*root = json_object_from_file(file)))
-        trace_refuse(1, "%s: this is no JSON: %.*s", file, (int)strcspn(json_util_get_last_err(), "\n"),
-                     json_util_get_last_err());
+    if (!(*root = json_file_read(file, error)))
+        trace_refuse(1, "%s", error);
     if (!json_object_is_type(*root, json_type_object))
         trace_refuse(1, "%s: this is no trace of Hierax", file);
     head = member(*root, "otherData", json_type_object, file);

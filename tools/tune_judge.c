@@ -6,6 +6,7 @@
  */
 #include "coll_tune.h"
 #include "bench_backend.h"
+#include "json_file.h"
 #include "runtime/error.h"
 #include "whole_file.h"
 #include <json.h>
@@ -277,12 +278,13 @@ int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *byte
 int tune_judgement_read(const char *path, struct tune_judged *j,
                         int (*visit)(void *ctx, struct tune_judged *j, struct json_object *point), void *ctx)
 {
-    struct json_object *doc = json_object_from_file(path), *points = json_object_object_get(doc, "points");
+    char error[OPTION_TEXT_BYTES];
+    struct json_object *doc = json_file_read(path, error), *points = json_object_object_get(doc, "points");
     size_t n = json_object_is_type(points, json_type_array) ? json_object_array_length(points) : 0;
     int status = doc ? judged_open(j, doc, path) : -1;
 
     if (!doc)
-        fprintf(stderr, "coll_tune: %s: %s", path, json_util_get_last_err());
+        fprintf(stderr, "coll_tune: %s\n", error);
     for (size_t i = 0; status == 0 && i < n; i++)
         if ((status = visit(ctx, j, json_object_array_get_idx(points, i))) < 0)
             fprintf(stderr, "coll_tune: %s: point %zu is none\n", path, i + 1);

@@ -83,7 +83,10 @@ says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --
 says "option --resume is not one of coll_tune model" 2 model --resume
 says "--min=33554432 is above --max=16777216" 2 --min 32M
 head -c 200 judged.json >cut.json
-says "cut.json" 2 judge cut.json
+says "cut.json:$(($(wc -l <cut.json) + 1)):" 2 judge cut.json
+has both "not JSON: it ends too early" "judge of a part of a file"
+sed 's/"shape": "[^"]*"/"shape": "50000x1"/; s/"points": \[\]/"points": [{"collective": "alltoall", "bytes": 8, "plans": [{"plan": "flat(mesh)", "us": 1}]}]/' efa.json >wide.json
+says "wide.json: point 1 is none" 2 judge wide.json # of so many ranks there is no plan
 
 # ---- jobs go by the table: plant other plans. Which was the fastest all-reduce here is luck, so it is said.
 sed -i '/"allreduce"/s/"plan": "[^"]*", "slice": [0-9]*/"plan": "flat(mesh)", "slice": 0/' t.json
@@ -265,7 +268,7 @@ says 'no_such.json: No such file' 2 check no_such.json
 says '--output=/no/such/folder/t.json: No such file or directory' 2 -o /no/such/folder/t.json
 ! grep -q ' of .*: ' err || fail "measured before the output was found to be bad"
 head -c 600 t.json >cut.json
-says 'cut.json:' 2 check cut.json t.json
+says "cut.json:$(($(wc -l <cut.json) + 1)):$(($(tail -n 1 cut.json | wc -c) + 1)): not JSON: it ends too early" 2 check cut.json t.json
 has out "t.json: 14 entries" "a bad table and a good one"
 says 'cut.json: there is something else than a table' 2 -o cut.json
 says 'foreign.json: it was made on' 2 -o foreign.json --resume

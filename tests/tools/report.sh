@@ -162,7 +162,10 @@ refuses 'a row has no "collective"' odd.json --html x.html
 echo '{"library": "x", "rows": [{"collective": "a", "bytes": 8, "median_us": "<i>", "plan": 7}, {"collective": "a", "bytes": 1e300}]}' >odd.json
 "$report" odd.json odd.json --html odd.html || fail "a poor document: exit $?"
 head -c 300 bench.json >cut.json
-refuses cut.json cut.json --html x.html
+refuses "cut.json:$(($(wc -l <cut.json) + 1)):" cut.json --html x.html
+has err 'not JSON: it ends too early' "a part of a document"
+refuses 'not JSON: it ends too early' /dev/null --html x.html
+refuses '.: Is a directory' . --html x.html
 refuses 'no JSON document of coll_bench' /dev/stdin --html x.html <<<'[]'
 refuses 'No such file' nowhere.json --html x.html
 refuses 'did you mean html?' bench.json --hmtl x.html
