@@ -69,7 +69,7 @@ for nodes in 1 2,1; do
 done
 if [ $growth != 0 ]; then
     timeout 120 "$run" -n 3 -- "$here/comms_many" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
-    timeout 60 "$run" -n 3 --nodes 2 -- "$here/comms_many" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
+    timeout 120 "$run" -n 3 --nodes 2 -- "$here/comms_many" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
 fi
 for nodes in 1 2; do
     HX_TIMEOUT=20 timeout 60 "$run" -n 2 --nodes $nodes -- "$here/comms_many" crossed 2>"$tmp/err" || fail "crossed: $(tail -n 3 "$tmp/err")"
