@@ -93,7 +93,7 @@ static int merge(const struct tune_options *o)
     if (status == 0 && tune_table_write(all, o->output))
         status = 2;
     if (status == 0)
-        printf("%s: %d entries\n", o->output, all->n);
+        fprintf(strcmp(o->output, "-") ? stdout : stderr, "%s: %d entries\n", o->output, all->n);
     else
         fprintf(stderr, "coll_tune: %s was not written\n", o->output);
     hx_table_free(all);

@@ -208,7 +208,9 @@ if [ -w /dev/full ]; then
     says "coll_tune: --output=full: No space left on device" 2 merge planted.json only.json -o full
     [ "$(readlink full)" = /dev/full ] || fail "-o a device replaces it"
 fi
-says "pipe: no file of at most" 2 check pipe
+says "pipe: it is no regular file" 2 check pipe
+says ".: it is a folder" 2 check .
+"$tune" merge planted.json only.json -o - >piped.json 2>err && cmp piped.json merged.json || fail "-o -: something else than a table"
 for from in 1 10001; do # two that can be read, but not both in one
     awk -v from=$from '/"collective"/ && !n++ { sub(/,$/, ""); sub(/"nodes": [0-9]*/, "\"nodes\": @")
             for (i = from; i < from + 9000; i++) { line = $0; sub(/@/, i, line); print line (i < from + 8999 ? "," : "") } }
