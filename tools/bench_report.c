@@ -204,7 +204,7 @@ static int csv_write(const char *path, char error[OPTION_TEXT_BYTES])
 
     if (whole_file_open(&file, path)) {
         if (csv && fflush(csv) == 0)
-            fwrite(csv_kept, 1, csv_bytes, file.out);
+            whole_file_write(&file, csv_kept, csv_bytes);
         else
             file.error = ENOMEM;
     }

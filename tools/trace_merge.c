@@ -90,7 +90,7 @@ int trace_merge(const struct trace_options *o)
     if (ferror(kept) | fclose(kept))
         trace_refuse(1, "no memory");
     if (whole_file_open(&file, o->output))
-        fwrite(text, 1, bytes, file.out);
+        whole_file_write(&file, text, bytes);
     if (whole_file_close(&file) != 0)
         trace_refuse(1, "cannot write %s: %s", o->output, strerror(errno));
     trace_missing_tell(&set);

@@ -71,6 +71,12 @@ static void stream_flush(FILE *out, int *error)
         *error = errno ? errno : EIO;
 }
 
+void whole_file_write(struct whole_file *file, const char *text, size_t bytes)
+{
+    if (fwrite(text, 1, bytes, file->out) != bytes && !file->error)
+        file->error = errno;
+}
+
 void whole_file_flush(struct whole_file *file)
 {
     stream_flush(file->out, &file->error);

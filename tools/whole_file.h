@@ -26,6 +26,9 @@ int whole_file_is_regular(const char *path);
 /* The stream, or NULL with errno. */
 FILE *whole_file_open(struct whole_file *file, const char *path);
 
+/* Much at once: of a part that does not get out a later flush would not know why. */
+void whole_file_write(struct whole_file *file, const char *text, size_t bytes);
+
 /* What there is, now. That it cannot be written is told by whole_file_close. */
 void whole_file_flush(struct whole_file *file);
 
