@@ -15,8 +15,8 @@ static struct hx_extent cut(struct hx_extent whole, uint64_t i, uint64_t m)
 {
     if (m == 1)
         return whole;
-    uint64_t low = i * whole.length / m, high = (i + 1) * whole.length / m;
-    return (struct hx_extent){whole.start + low, high - low};
+    uint64_t each = whole.length / m, rest = whole.length % m, before = i * rest; /* i * whole.length may not fit */
+    return (struct hx_extent){whole.start + i * each + before / m, each + (before % m + rest >= m)};
 }
 
 static uint64_t ceil_div(uint64_t a, uint64_t b)

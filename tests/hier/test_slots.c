@@ -92,6 +92,33 @@ static void blocks_stand_apart(void **state)
         assert_in_range(with_lines[split][0], 20, with_lines[split][0] + with_lines[split][1] - 20);
 }
 
+/* As long as a call may be, and cut into as many slices as there may be: they follow each other, and are alike but for an element. */
+static void slices_of_the_longest_vector(void **state)
+{
+    const uint64_t count = (UINT64_C(1) << 48) - 1, slices[] = {7, (1 << 22) - 1, 1 << 23};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct hx_sizes sizes = {.count = count, .elem_bytes = 1, .fine_slices = slices[i], .coarse_slices = 1};
+        struct hx_plan *plan = hx_plan_new(HX_COLL_BCAST, 2, 0, 1);
+        struct hx_stage *stage = hx_plan_add_stage(plan, 0, HX_SCOPE_INTRA, (int[]){0, 1}, 2, 0);
+        struct hx_layout layout;
+        struct hx_span span;
+        size_t end = 0;
+
+        stage->nblocks = plan->nblocks = plan->in_nblocks = plan->out_nblocks = 1;
+        stage->uses_slot = 1;
+        hx_layout_init(&layout, plan, stage, &sizes);
+        for (uint64_t slice = 0; slice < slices[i]; slice++) {
+            assert_int_equal(hx_layout_spans(&layout, HX_OUT, 0, 1, 0, slice, &span, 1), 1);
+            assert_true(span.offset == end && span.bytes - count / slices[i] <= 1 && span.bytes <= layout.slot_bytes);
+            end += span.bytes;
+        }
+        assert_true(end == count);
+        hx_plan_release(plan);
+    }
+}
+
 /* Bytes that one rank's slots take, as cut by the planner; elements of 4 bytes. */
 static size_t slots_of(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan, uint64_t count)
 {
@@ -218,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_stand_apart),
+        cmocka_unit_test(slices_of_the_longest_vector),
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
         cmocka_unit_test(shortest_slices_fit),
