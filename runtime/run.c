@@ -322,10 +322,10 @@ static __attribute__((noinline)) void average(const struct hx_run *run)
     const struct hx_bound *bound = run->bound;
     const struct hx_comm *comm = run->engine->comm;
     size_t bytes = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
+    int contributors = hx_coll_contributors(bound->kind.coll, comm->size, comm->rank);
 
-    if (bytes)
-        hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->kind.dtype,
-                         hx_coll_contributors(bound->kind.coll, comm->size, comm->rank));
+    if (contributors > 1) /* of a scan there may be one, whose input is the result as it is, or none */
+        hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->kind.dtype, contributors);
 }
 
 /* Enter a call. Returns 0 when its slots may not be written yet. */

@@ -169,6 +169,21 @@ static void scan_call(enum hx_coll coll, hx_dtype_t t, hx_op_t op, size_t n, int
     input_check(no_out && in_place ? out : in, rank, 0, n, t, op, what); /* what must stay as it was */
 }
 
+/* A scan's result of one rank is its input to the last bit, though an average is asked for. */
+static void lone_calls(void)
+{
+    uint32_t in = 0x7fc12345, out; /* a NaN with a payload, which reductions do not keep */
+
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        out = 0;
+        calls++;
+        if ((exclusive ? hx_exscan : hx_scan)(&in, &out, 1, HX_FLOAT32, HX_AVG, world) != HX_SUCCESS)
+            die("an average of one rank");
+        if (rank == exclusive ? out != in : rank > exclusive && out != 0x7fc00000)
+            die("an average of one rank is not its input, or one of several keeps the payload of a NaN");
+    }
+}
+
 /* Ranks' blocks differ: nothing, half of n, or n. */
 static size_t *block_counts(size_t n, int shift, size_t *before, size_t *all)
 {
@@ -542,6 +557,7 @@ static void run_counts(void)
     size_t p = (size_t)size, counts[] = {0, 1, 2, 3, 7, 8, p - 1, p, p + 1, 1000, 4096 + 3, 100003};
 
     run_islands();
+    lone_calls();
     for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
             all_calls(kinds[k].type, kinds[k].op, counts[i]);
