@@ -183,6 +183,7 @@ void hx_comm_release(struct hx_comm *comm)
 {
     struct hx_world *world = comm->world;
     struct hx_comm **link = &world->comms;
+    int failed = hx_failed_keep(comm);
 
     while (*link != comm)
         link = &(*link)->next;
@@ -198,7 +199,7 @@ void hx_comm_release(struct hx_comm *comm)
         if (i > 0)
             free(engine);
     }
-    if (!comm->failed) /* else somebody may still be in it */
+    if (!failed) /* else somebody may still be in it */
         hx_contexts_give_back(world, comm->contexts);
     if (comm->planner)
         hx_registry.planner->close(comm->planner);

@@ -82,6 +82,7 @@ struct hx_world {
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
+    struct hx_past *past;     /* those that were freed when they had failed: see failed.h */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
     struct hx_link *links;    /* [nodes][nodes] of rank 0, if it has had them measured; NULL */

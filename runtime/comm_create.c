@@ -110,7 +110,8 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
         return HX_SUCCESS;
     }
     if (comm) {
-        comm->failed = heard; /* then others may have it: its contexts stay taken */
+        if (heard != HX_SUCCESS) /* then others may have it, and wait in it */
+            hx_comm_break(comm, heard);
         hx_comm_release(comm);
     }
     if (status != HX_SUCCESS || heard != HX_SUCCESS)

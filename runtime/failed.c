@@ -4,6 +4,7 @@
 #include "comm.h"
 #include "watch.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- on this node -------------------------------------------------------------------------------------------- */
@@ -42,16 +43,49 @@ hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but)
     return HX_SUCCESS;
 }
 
+/* ---- what is freed ------------------------------------------------------------------------------------------- */
+
+struct hx_past { /* a communicator that has failed; its failure stays where it stands, since nobody gets its contexts anew */
+    struct hx_past *next;
+    const struct hx_failure *failure;
+    int contexts[HX_COMM_CONTEXTS], size;
+    int ranks[]; /* of the job */
+};
+
+int hx_failed_keep(struct hx_comm *comm)
+{
+    const struct hx_failure *failure = comm->engine.mine ? failure_of(comm, comm->local_me) : NULL;
+    struct hx_past *past = NULL;
+
+    if (failure && comm->local_n < comm->size)
+        past = malloc(sizeof(*past) + (size_t)comm->size * sizeof(int));
+    if (past) { /* else who asks is told nothing */
+        *past = (struct hx_past){.next = comm->world->past, .failure = failure, .size = comm->size};
+        memcpy(past->contexts, comm->contexts, sizeof(past->contexts));
+        memcpy(past->ranks, comm->ranks, (size_t)comm->size * sizeof(int));
+        comm->world->past = past;
+    }
+    return comm->failed || failure;
+}
+
+void hx_failed_forget(struct hx_world *world)
+{
+    for (struct hx_past *past; (past = world->past);) {
+        world->past = past->next;
+        free(past);
+    }
+}
+
 /* ---- telling others ------------------------------------------------------------------------------------------ */
 
-/* The rank there of a rank of the job, or -1. */
-static int rank_in(const struct hx_comm *comm, int job_rank)
+/* Where a rank of the job stands among the ranks of a communicator, or -1. */
+static int rank_in(const int *ranks, int size, int job_rank)
 {
     int rank = 0;
 
-    while (rank < comm->size && comm->ranks[rank] != job_rank)
+    while (rank < size && ranks[rank] != job_rank)
         rank++;
-    return rank < comm->size ? rank : -1;
+    return rank < size ? rank : -1;
 }
 
 static void deaths_tell(const struct hx_world *world, int peer)
@@ -66,6 +100,14 @@ static void deaths_tell(const struct hx_world *world, int peer)
             hx_registry.net->tell(world->net, peer, &(struct hx_word){.kind = HX_WORD_DEAD, .rank = rank});
 }
 
+static void failure_tell(const struct hx_world *world, int peer, int context, const struct hx_failure *failure)
+{
+    struct hx_word word = {.kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status, .context = context};
+
+    snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
+    hx_registry.net->tell(world->net, peer, &word);
+}
+
 void hx_failed_tell(const struct hx_world *world, int peer)
 {
     if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
@@ -73,14 +115,18 @@ void hx_failed_tell(const struct hx_world *world, int peer)
     deaths_tell(world, peer);
     for (const struct hx_comm *comm = world->comms; comm; comm = comm->next) {
         const struct hx_failure *failure = failure_of(comm, comm->local_me);
-        struct hx_word word;
-        if (!failure || rank_in(comm, peer) < 0)
-            continue;
-        word = (struct hx_word){
-            .kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status, .context = comm->contexts[0]};
-        snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
-        hx_registry.net->tell(world->net, peer, &word);
+        if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
+            failure_tell(world, peer, comm->contexts[0], failure);
     }
+}
+
+/* peer waits in this context. */
+static void past_tell(const struct hx_world *world, int peer, int context)
+{
+    for (const struct hx_past *past = world->past; past; past = past->next)
+        for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+            if (past->contexts[i] == context && rank_in(past->ranks, past->size, peer) >= 0)
+                failure_tell(world, peer, past->contexts[0], past->failure);
 }
 
 struct hx_word hx_failed_question(const struct hx_run *run)
@@ -111,7 +157,7 @@ static struct hx_engine *engine_of(const struct hx_world *world, int context, in
 {
     for (struct hx_comm *comm = world->comms; comm; comm = comm->next)
         for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-            if (comm->contexts[i] == context && rank_in(comm, peer) >= 0)
+            if (comm->contexts[i] == context && rank_in(comm->ranks, comm->size, peer) >= 0)
                 return i == 0 ? &comm->engine : comm->others[i - 1];
     return NULL;
 }
@@ -143,7 +189,7 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_w
         return;
     failure.rank = engine->comm->rank;
     hx_signature_tell(&word->signature, hx_coll_name((enum hx_coll)word->signature.coll), there, sizeof(there));
-    hx_unlike_tell(engine, mine, rank_in(engine->comm, peer), there, failure.text, sizeof(failure.text));
+    hx_unlike_tell(engine, mine, rank_in(engine->comm->ranks, engine->comm->size, peer), there, failure.text, sizeof(failure.text));
     hx_failed_note(engine->comm, &failure);
 }
 
@@ -155,6 +201,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
     case HX_WORD_ASKS:
         call_heard(world, peer, word);
         hx_failed_tell(world, peer);
+        past_tell(world, peer, word->context);
         break;
     case HX_WORD_DEAD: death_heard(world, word->rank); break;
     case HX_WORD_FAILED: failure_heard(world, peer, word); break;

@@ -7,6 +7,8 @@
  *               Whoever has waited for a second asks the rank for which it waits, and is told what that one knows: who has died, and which
  *               communicators of both have failed. So nobody waits for long who waits for somebody that waits for one that has failed.
  *
+ * What has failed and is freed is told on: others may have it still, and wait.
+ *
  * Who asks also tells its call, which is compared with those that the other has entered and left last: between nodes, calls that differ in
  * such a way that no message comes are found so; those whose messages meet, by the signatures that these bring along.
  */
@@ -20,6 +22,11 @@ void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure);
 /* Has the run's communicator failed on a rank of this node, or elsewhere as one has heard, with another status than this? Then with
  * what; else HX_SUCCESS. */
 hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but);
+
+/* comm is released. Has it failed here, or elsewhere as is known here? Then others may still be in its contexts; who waits there and asks
+ * is told on. */
+int hx_failed_keep(struct hx_comm *comm);
+void hx_failed_forget(struct hx_world *world); /* at the end */
 
 /* Tell peer, a rank of the job on another node, all that it may want to know. */
 void hx_failed_tell(const struct hx_world *world, int peer);

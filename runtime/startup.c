@@ -9,6 +9,7 @@
  * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
  */
 #include "startup.h"
+#include "failed.h"
 #include "log.h"
 #include "trace.h"
 #include "watch.h"
@@ -227,6 +228,7 @@ void hx_world_close(struct hx_world *world, int orderly)
         world->net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);
+    hx_failed_forget(world);
     hx_windows_close(world);
     hx_window_views_close(world);
     if (!stays)

@@ -74,5 +74,6 @@ fi
 for nodes in 1 2; do
     HX_TIMEOUT=20 timeout 60 "$run" -n 2 --nodes $nodes -- "$here/comms_many" crossed 2>"$tmp/err" || fail "crossed: $(tail -n 3 "$tmp/err")"
 done
+HX_TIMEOUT=20 timeout 60 "$run" -n 3 --nodes 3 -- "$here/comms_many" freed 2>"$tmp/err" || fail "freed: $(tail -n 3 "$tmp/err")"
 timeout 60 "$run" -n 2 -- "$here/comms_many" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
 finish

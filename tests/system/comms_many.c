@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of a job that makes many communicators. usage: comms_many growth COMMUNICATORS | limit | crossed */
+/* One rank of a job that makes many communicators. usage: comms_many growth COMMUNICATORS | limit | crossed | freed */
 #include <hierax.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -118,6 +118,27 @@ static void crossed(void)
     free(second);
 }
 
+/* Of three ranks 0 fails in a call in which 2 has nothing to do with it, and frees the communicator; 2 waits for it in the next call. */
+static void freed(void)
+{
+    int in[2] = {0}, out[6];
+    hx_status_t status;
+    hx_comm_t *comm;
+
+    check(hx_init(&world), NULL);
+    rank = hx_rank(world);
+    check(hx_comm_dup(world, &comm), world);
+    check(hx_barrier(comm), comm);
+    status = hx_bcast(in, rank == 0 ? 2 : 1, HX_INT32, 1, comm);
+    if (rank > 0)
+        status = hx_gather(in, out, 1, HX_INT32, 2, comm);
+    if ((rank != 1 && status != HX_ERR_MISMATCH) || (rank == 2 && !strstr(hx_error_detail(comm), "rank 0 has failed in this")))
+        fail(comm, hx_strerror(status));
+    if (rank == 0)
+        check(hx_comm_free(comm), NULL);
+    check(hx_finalize(), NULL);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "growth"))
@@ -126,6 +147,8 @@ int main(int argc, char **argv)
         limit();
     else if (argc == 2 && !strcmp(argv[1], "crossed"))
         crossed();
+    else if (argc == 2 && !strcmp(argv[1], "freed"))
+        freed();
     else
         return 2;
     return 0;
