@@ -380,7 +380,7 @@ void hx_words_hear(struct hx_net *net, struct hx_rail *rail); /* post the receiv
 void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_word_tell(struct hx_net *net, int peer, const struct hx_word *word);
-int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0; or -FI_EAGAIN: it was not sent */
+int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0, also when enough are under way; or -FI_EAGAIN: try again */
 int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
 /* late.c; hx_late_ask: see runtime/transport.h */

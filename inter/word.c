@@ -38,10 +38,12 @@ void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 
     hx_chunk_release(net, chunk);
     rail->hears = 0;
-    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL)
+    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL ||
+        word.word.ndead < 0 || word.word.ndead > HX_WORD_RANKS)
         return;
-    if (word.word.kind == HX_WORD_DEAD && word.word.rank >= 0 && word.word.rank < net->nranks && net->edges[word.word.rank] != NULL)
-        net->edges[word.word.rank]->gone = 1;
+    for (int i = 0; i < word.word.ndead; i++)
+        if (word.word.dead[i] >= 0 && word.word.dead[i] < net->nranks && net->edges[word.word.dead[i]] != NULL)
+            net->edges[word.word.dead[i]]->gone = 1;
     if (net->heard != NULL)
         net->heard(net->heard_arg, (int)word.from, &word.word);
 }

@@ -95,9 +95,14 @@ static void deaths_tell(const struct hx_world *world, int peer)
     /* acquire pairs with the release in hx_watch_tell */
     if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0)
         return;
-    for (int rank = 0; rank < world->size; rank++)
-        if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
-            hx_registry.net->tell(world->net, peer, &(struct hx_word){.kind = HX_WORD_DEAD, .rank = rank});
+    for (int rank = 0; rank < world->size;) {
+        struct hx_word word = {.kind = HX_WORD_DEAD};
+        for (; rank < world->size && word.ndead < HX_WORD_RANKS; rank++)
+            if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
+                word.dead[word.ndead++] = rank;
+        if (word.ndead)
+            hx_registry.net->tell(world->net, peer, &word);
+    }
 }
 
 static void failure_tell(const struct hx_world *world, int peer, int context, const struct hx_failure *failure)
@@ -203,7 +208,10 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
         hx_failed_tell(world, peer);
         past_tell(world, peer, word->context);
         break;
-    case HX_WORD_DEAD: death_heard(world, word->rank); break;
+    case HX_WORD_DEAD:
+        for (int i = 0; i < word->ndead; i++)
+            death_heard(world, word->dead[i]);
+        break;
     case HX_WORD_FAILED: failure_heard(world, peer, word); break;
     }
 }

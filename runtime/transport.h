@@ -71,19 +71,23 @@ struct hx_net_seat {
 /* What ranks tell each other beside messages; few, maybe lost with their sender, maybe twice. */
 enum hx_word_kind {
     HX_WORD_ASKS,  /* what it is that the peer knows: its call, which waits for the peer, is this one */
-    HX_WORD_DEAD,  /* this rank of the job has died */
+    HX_WORD_DEAD,  /* these ranks of the job have died */
     HX_WORD_FAILED /* a communicator has failed */
 };
-#define HX_WORD_TEXT_BYTES 384
+#define HX_WORD_RANKS 96
 
 struct hx_word {
     int32_t kind;    /* enum hx_word_kind */
-    int32_t rank;    /* DEAD: of the job; FAILED: of the communicator, the one on which it has failed first */
+    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first */
     int32_t status;  /* FAILED: with what, an hx_status_t */
     int32_t context; /* ASKS: of the call; FAILED: of the communicator's blocking calls */
     uint64_t call;   /* ASKS: its number there; 0: none is told */
     struct hx_signature signature; /* ASKS */
-    char text[HX_WORD_TEXT_BYTES]; /* FAILED: why */
+    int64_t ndead;   /* DEAD: how many; else 0 */
+    union {
+        int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
+        char text[4 * HX_WORD_RANKS];    /* FAILED: why */
+    };
 };
 
 typedef void hx_net_heard_t(void *arg, int peer, const struct hx_word *word);
