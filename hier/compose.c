@@ -91,7 +91,7 @@ struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope 
 void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
 {
     if (c->status == HX_SUCCESS)
-        c->status = hx_stage_build(c->plan, stage, name, build);
+        c->status = hx_stage_build(stage, name, build);
 }
 
 const int *hx_composer_node(const struct composer *c)

@@ -402,13 +402,11 @@ void hx_learn(struct hx_builder *b)
     step_append(b, HX_OP_LEARN);
 }
 
-hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name,
-                           void (*build)(struct hx_builder *))
+hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
 {
     struct hx_builder b = {.p = stage->n, .me = stage->me, .root = stage->root, .in = stage->in, .out = stage->out,
                            .stage = stage};
 
-    (void)plan;
     stage->algorithm = name;
     build(&b);
     if (b.status == HX_SUCCESS)

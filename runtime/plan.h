@@ -351,9 +351,11 @@ struct hx_algorithm {
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
 struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages);
-/* Append a stage and run build over it; members is copied. The stage's lists are set by hx_stage_list before build. */
+/* Append an empty stage; members is copied. Whoever composes then fills in what a builder is to find: in, out, root, blocks or rows. NULL:
+ * no memory. */
 struct hx_stage *hx_plan_add_stage(struct hx_plan *plan, int level, enum hx_scope scope, const int *members, int n, int me);
-hx_status_t hx_stage_build(struct hx_plan *plan, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
+/* Run an algorithm, called name, over it: its steps. */
+hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
 hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels; then it is immutable */
 void hx_plan_retain(struct hx_plan *plan);
 void hx_plan_release(struct hx_plan *plan);

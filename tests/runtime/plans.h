@@ -50,7 +50,7 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
     stage->root = root;
     stage->in = coll == HX_COLL_BCAST ? HX_OUT : HX_IN;
     stage->out = HX_OUT;
-    status = hx_stage_build(plan, stage, name, build);
+    status = hx_stage_build(stage, name, build);
     free(members);
     if (status != HX_SUCCESS || hx_plan_seal(plan) != HX_SUCCESS) {
         hx_plan_release(plan);

@@ -166,7 +166,7 @@ static void node_stage(struct hx_plan *plan, const struct hx_shape *shape, int l
                 stage->list[count++] = (uint32_t)lane;
         stage->list_start[j + 1] = (uint32_t)count;
     }
-    assert_int_equal(hx_stage_build(plan, stage, name, algorithm_named(name, coll)->build), HX_SUCCESS);
+    assert_int_equal(hx_stage_build(stage, name, algorithm_named(name, coll)->build), HX_SUCCESS);
 }
 
 static void lane_stage(struct hx_plan *plan, const struct hx_shape *shape, int lane, const char *name)
@@ -181,7 +181,7 @@ static void lane_stage(struct hx_plan *plan, const struct hx_shape *shape, int l
     stage->coarse = 1;
     stage->list = calloc(1, sizeof(uint32_t));
     stage->list[0] = (uint32_t)lane;
-    assert_int_equal(hx_stage_build(plan, stage, name, algorithm_named(name, HX_COLL_ALLREDUCE)->build), HX_SUCCESS);
+    assert_int_equal(hx_stage_build(stage, name, algorithm_named(name, HX_COLL_ALLREDUCE)->build), HX_SUCCESS);
     free(members);
 }
 
