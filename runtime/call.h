@@ -88,7 +88,7 @@ static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kin
     return hx_bound_find(&comm->engine, hx_kind_on(comm, kind));
 }
 
-/* Is a barrier due before the next rooted call? The same on all ranks. */
+/* Is a barrier due before the next call that does not await all? The same on all ranks. */
 static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
 {
     return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;

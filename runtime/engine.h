@@ -7,10 +7,11 @@
  *
  * Slots are reused from call to call: call c writes into the bank that call c-2 used, which long slots go through part by part, so that
  * they are not taken back from the cache of who read them last. Whoever starts c has ended c-1;
- * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a
- * rooted c-1 whoever writes a slot first waits until all ranks of its node have left c-2. Between nodes a rank that
- * only sends could still run ahead of the others for ever, and match ids of calls repeat: after HX_CALLS_AHEAD rooted
- * calls in a row the next one begins with a barrier (hx_engine_is_far_ahead).
+ * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a c-1 that
+ * does not await all (it has a root, or is a scan, or some blocks may be empty) whoever writes a slot first waits until
+ * all ranks of its node have left c-2. Between nodes a rank that only sends could still run ahead of the others for
+ * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
+ * (hx_engine_is_far_ahead).
  */
 #ifndef HX_ENGINE_H
 #define HX_ENGINE_H
@@ -187,7 +188,7 @@ struct hx_engine {
     int context;
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
-    int ahead;               /* rooted calls since the last one that awaited all */
+    int ahead;               /* calls since the last one that awaited all */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;

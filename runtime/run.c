@@ -67,8 +67,8 @@ static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, 
     __builtin_unreachable(); /* the builder makes no others */
 }
 
-/* The step at the instance's pc, with addresses. */
-static inline const struct hx_bound_step *step_fetch(const struct hx_run *run, const struct hx_instance *instance,
+/* The step at the instance's pc, with addresses: those written down, or for this slice only, in *storage. */
+static inline const struct hx_bound_step *step_at_pc(const struct hx_run *run, const struct hx_instance *instance,
                                                      struct hx_bound_step *storage)
 {
     const struct hx_bound_stage *bs = instance->stage;
@@ -188,7 +188,7 @@ static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, 
     if (instance->slice > bs->finished)
         limit = bs->instances[(instance->slice - 1) % bs->window].pc;
     for (; instance->pc < limit; instance->pc++) {
-        const struct hx_bound_step *step = step_fetch(run, instance, &storage);
+        const struct hx_bound_step *step = step_at_pc(run, instance, &storage);
         if (step_issue(run, instance, step))
             continue;
         if (step->op != HX_OP_ELECT)
@@ -306,8 +306,8 @@ static int slots_look(void *ctx)
     return slots_user(engine) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(engine));
 }
 
-/* A call that awaited nobody has ended here: others may wait for just that. */
-static __attribute__((noinline)) void rooted_leave(struct hx_engine *engine)
+/* A call that does not await all has ended here: others may be behind, and wait for just that (slots_look). */
+static __attribute__((noinline)) void leave_ahead(struct hx_engine *engine)
 {
     const struct hx_node *node = &engine->node;
 
@@ -377,7 +377,7 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     if (run->bound->awaits_all)
         engine->ahead = 0;
     else
-        rooted_leave(engine);
+        leave_ahead(engine);
     if (run->bound->kind.op == HX_AVG)
         average(run);
     return HX_SUCCESS;
