@@ -28,12 +28,16 @@ void hx_allgather_levels(struct hx_builder *b)
         }
         hx_copy(b, hx_charge(b, b->out, b->me), hx_charge(b, b->in, b->me));
     }
-    for (int i = 1; i < d; i++)
-        for (int domain = (mine + i) % d, q = -1; (q = hx_domain_principal(b, mine, domain, q)) >= 0; q++) {
+    for (int i = 1; i < d; i++) {
+        int domain = (mine + i) % d;
+        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++) {
+            if (!hx_am_deputy_of(b, mine, domain, q))
+                continue;
             hx_await(b, FILLED, q);
             hx_copy_from_slot(b, hx_charge(b, b->out, q), q);
             reads = 1;
         }
+    }
     if (reads)
         hx_publish_read(b, READ);
 }

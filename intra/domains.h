@@ -60,14 +60,10 @@ static inline int hx_has_charge(const struct hx_builder *b, int member)
     return 0;
 }
 
-/* The first, from `from` on, of the members of domain `there` that have charge of something and me, of domain `mine`, for deputy; -1: no
- * more. from -1: the first of all. */
-static inline int hx_domain_principal(const struct hx_builder *b, int mine, int there, int from)
+/* Has member m of domain `there` charge of something, and me, of domain `mine`, for its deputy? */
+static inline int hx_am_deputy_of(const struct hx_builder *b, int mine, int there, int m)
 {
-    for (int m = from < 0 ? hx_domain_start(b, there) : from; m < hx_domain_start(b, there + 1); m++)
-        if (hx_has_charge(b, m) && hx_domain_deputy(b, mine, there, m) == b->me)
-            return m;
-    return -1;
+    return hx_has_charge(b, m) && hx_domain_deputy(b, mine, there, m) == b->me;
 }
 
 /* out = what all domains contribute to my charge, own from in; they have put it in their slots, and said so by flag. */
