@@ -6,8 +6,7 @@
  *   p = 8:  round 0   1 -> 0, 3 -> 2, 5 -> 4, 7 -> 6: a block     round 1   2 -> 0, 6 -> 4: two     round 2   4 -> 0: four
  *
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p, any root. For small blocks.
- * Source: the gather by recursive halving of the distributed-memory lecture; Thakur, Rabenseifner, Gropp, IJHPCA 19
- * (2005).
+ * Source: the minimum-spanning-tree gather of Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007).
  */
 #include "algorithms.h"
 #include "tree.h"

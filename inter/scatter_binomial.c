@@ -7,8 +7,8 @@
  *
  * Who hands on keeps what it received in scratch, block v + i in row i.
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p, any root. For small blocks.
- * Source: the scatter by recursive halving of the distributed-memory lecture; Thakur, Rabenseifner, Gropp, IJHPCA 19
- * (2005).
+ * Source: the minimum-spanning-tree scatter of Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007); the first half
+ * of the broadcast in Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
 #include "algorithms.h"
 #include "tree.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The algorithms inside a node: slots and flags in shared memory. */
+/*
+ * The algorithms inside a node: slots and flags in shared memory.
+ *
+ * Costs: alpha is a flag handed to another core, beta the time for one byte to or from memory. Memory traffic counts the bytes
+ * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads
+ * from its own cache: that is not counted. Copying S costs 2 S.
+ */
 #ifndef HX_INTRA_ALGORITHMS_H
 #define HX_INTRA_ALGORITHMS_H
 #include "plan.h"

@@ -6,7 +6,7 @@
  *   owners: slot[r] = in[r];  publish FILLED
  *   for q = r+1, r+2, ...:  await FILLED of q;  out[q] = block q of slot[q]         then publish READ
  *
- * Cost: alpha + 2 S beta of memory traffic per member. Any p. Block j belongs to member j and may be empty: then
+ * Cost: alpha + (2 + 1/p) S beta of memory traffic per member. Any p. Block j belongs to member j and may be empty: then
  * nobody waits for j.
  */
 #include "algorithms.h"

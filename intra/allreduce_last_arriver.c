@@ -7,7 +7,7 @@
  *   slot[r] = in;  elect: the last adds slot[0] = slot[0] op slot[1] op ... op slot[p-1], publishes SUMMED of 0
  *   await SUMMED of 0;  out = slot[0]
  *
- * Cost: 2 alpha + (p + 4) S beta of memory traffic for the last, 3 S beta for the others. For more ranks than cores: where ranks take turns
+ * Cost: 2 alpha + (p + 3) S beta of memory traffic for the last, 4 S beta for the others. For more ranks than cores: where ranks take turns
  * on a core they copy one after the other anyway, and by the n-ary one each of them would read all p slots; by the sliced one they would
  * take turns once more. Any p, any operation; folded in rank order, whoever does it.
  * Source: the centralized barrier, whose last arriver releases the others (Mellor-Crummey and Scott, ACM TOCS 9, 1991), with the sum in it.

@@ -6,8 +6,8 @@
  *
  *   slot[r] = in;  publish;  await all;  out = slot[0] op slot[1] op ... op slot[p-1]    (own from in)
  *
- * Cost: alpha + p S beta of shared memory. Any p, any operation; all fold in rank order, so results are equal bit by
- * bit.
+ * Cost: alpha + (p + 2) S beta of memory traffic per member. Any p, any operation; all fold in rank
+ * order, so results are equal bit by bit.
  * Source: the flag exchange of small-message shared-memory collectives (Open MPI xhc, MPICH release_gather), without
  * a tree.
  */

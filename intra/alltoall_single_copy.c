@@ -6,8 +6,8 @@
  *   for q = r+1, r+2, ...:  await READY of q;  out[q>r] = block q>r of in of q           then publish READ
  *   await READ of all that have something to get
  *
- * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take 2 S. For large blocks. Any p. A member may have nothing to
- * get: then it waits for nobody, and nobody for it.
+ * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (2 - 1/p) S. For large blocks. Any p. A
+ * member may have nothing to get: then it waits for nobody, and nobody for it.
  * Source: see allreduce_single_copy.c.
  */
 #include "algorithms.h"

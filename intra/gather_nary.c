@@ -6,7 +6,8 @@
  *   member j, no holder of itself:   slot[j] = in[j];  publish FILLED
  *   holder of j:                     await FILLED of j;  out[j] = slot[j];  after the last: publish READ
  *
- * Cost: alpha + 2 S/n beta of memory traffic per member. Any n. A block may be empty: then its member takes no part.
+ * Cost: alpha + 2 S/n beta of memory traffic for each block, at its member and at its holder. Any n. A block may
+ * be empty: then its member takes no part.
  */
 #include "algorithms.h"
 #include "owners.h"

@@ -12,7 +12,7 @@
  * "keep" and "total" make that sum in an exclusive scan, at the last rank alone: its input is put aside before its
  * output may overwrite it, then added to that.
  *
- * Cost of apply: alpha + 4 S beta of memory traffic per member. Any p, any operation (rank order).
+ * Cost of apply: alpha + 4 S beta of memory traffic at member 0, 3 S beta at the others. Any p, any operation (rank order).
  */
 #include "algorithms.h"
 

@@ -6,7 +6,8 @@
  *   holder of j:   slot[holder] block j = in[j], for all its j;  publish FILLED
  *   member j:      await FILLED of its holder;  out[j] = block j of slot[holder];  publish READ
  *
- * Cost: alpha + 2 S/n beta of memory traffic per member. Any n. A block may be empty: then its member takes no part.
+ * Cost: alpha + 2 S/n beta of memory traffic for each block, at its holder and at its member. Any n. A block may
+ * be empty: then its member takes no part.
  */
 #include "algorithms.h"
 #include "owners.h"
