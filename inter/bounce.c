@@ -285,6 +285,23 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
     return 0;
 }
 
+int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const struct hx_slot *slot, size_t bytes,
+                       uint64_t tag)
+{
+    struct hx_path *path = &edge->paths[0];
+    struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
+
+    if (chunk == NULL)
+        return -FI_EAGAIN;
+    if (fi_trecv(path->rail->ep, slot->base, bytes, hx_descriptor(slot->registration), path->addr, tag, 0, &chunk->context) != 0) {
+        hx_chunk_release(net, chunk);
+        hx_path_refuse(path, HX_POST_RECV);
+        return -FI_EAGAIN;
+    }
+    path->rail->unread = 1;
+    return 0;
+}
+
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
 {
     chunk->kind = HX_CHUNK_FREE;

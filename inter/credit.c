@@ -54,32 +54,17 @@ void hx_flows_close(struct hx_edge *edge)
 
 /* ---- the sender */
 
-static int listen_post(struct hx_net *net, struct hx_edge *edge)
-{
-    struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk =
-        hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_CREDIT, edge, path);
-
-    if (chunk == NULL)
-        return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, edge->credit_slot->base, sizeof(struct hx_credit),
-                 hx_descriptor(edge->credit_slot->registration), path->addr, HX_CREDIT_TAG, 0, &chunk->context) != 0) {
-        hx_chunk_release(net, chunk);
-        hx_path_refuse(path, HX_POST_RECV);
-        return -FI_EAGAIN;
-    }
-    path->rail->unread = 1;
-    edge->credit_listening = 1;
-    return 0;
-}
-
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
 {
     if (edge->credit_listening)
         return 0;
     if (edge->credit_slot == NULL)
         edge->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
-    return edge->credit_slot != NULL ? listen_post(net, edge) : -FI_EAGAIN;
+    if (edge->credit_slot == NULL ||
+        hx_control_receive(net, HX_CHUNK_CREDIT, edge, edge->credit_slot, sizeof(struct hx_credit), HX_CREDIT_TAG) != 0)
+        return -FI_EAGAIN;
+    edge->credit_listening = 1;
+    return 0;
 }
 
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge)

@@ -81,12 +81,12 @@ enum hx_chunk_kind {
     HX_CHUNK_INVITE, /* that invitation */
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
     HX_CHUNK_CREDIT, /* a receive of the peer's next credit */
-    HX_CHUNK_TELL,   /* one that is sent, where it cannot be injected */
-    HX_CHUNK_PEEK,
-    HX_CHUNK_EARLY,
-    HX_CHUNK_WORD, /* one that is sent */
-    HX_CHUNK_HEAR, /* the receive of the next, from anybody: of no edge */
-    HX_CHUNK_SPENT /* a send that has failed: more may be told of it */
+    HX_CHUNK_TELL,   /* a credit that is sent, where it cannot be injected */
+    HX_CHUNK_PEEK,   /* a look for early messages */
+    HX_CHUNK_EARLY,  /* the receive of one that it has found */
+    HX_CHUNK_WORD,   /* a word that is sent */
+    HX_CHUNK_HEAR,   /* the receive of the next, from anybody: of no edge */
+    HX_CHUNK_SPENT   /* a send that has failed: more may be told of it */
 };
 
 struct hx_early; /* a message taken before its receive was posted */
@@ -292,6 +292,9 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
 /* One that sends a copy of data. 0, or what libfabric says. */
 ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const void *data, size_t bytes, uint64_t tag);
+/* One that receives into this slot, which stays the edge's. 0, or -FI_EAGAIN. */
+int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const struct hx_slot *slot, size_t bytes,
+                       uint64_t tag);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */

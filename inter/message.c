@@ -152,8 +152,8 @@ static uint64_t tag_of(const struct hx_net_op *op, size_t offset)
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
-/* The registration under which this chunk can go without a copy, if it can. Short ones are copied even where their own memory could be
- * registered: that would pin more than a copy saves. */
+/* Must this chunk be copied through a slot? If not, *registration is the one under which it goes, where it needs one. Short messages are
+ * copied even where their own memory could be registered: that would pin more than a copy saves. */
 static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes,
                    const struct hx_registration **registration)
 {

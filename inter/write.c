@@ -94,21 +94,11 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
 
 static int listen_post(struct hx_net *net, struct hx_edge *edge)
 {
-    struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk;
-
     if (edge->invite_slot == NULL)
-        edge->invite_slot = hx_slot_alloc(net, path->rail, sizeof(struct invite));
-    chunk = edge->invite_slot == NULL || hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, HX_CHUNK_LISTEN, edge, path);
-    if (chunk == NULL)
+        edge->invite_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct invite));
+    if (edge->invite_slot == NULL ||
+        hx_control_receive(net, HX_CHUNK_LISTEN, edge, edge->invite_slot, sizeof(struct invite), INVITE_TAG) != 0)
         return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, edge->invite_slot->base, sizeof(struct invite),
-                 hx_descriptor(edge->invite_slot->registration), path->addr, INVITE_TAG, 0, &chunk->context) != 0) {
-        hx_chunk_release(net, chunk);
-        hx_path_refuse(path, HX_POST_RECV);
-        return -FI_EAGAIN;
-    }
-    path->rail->unread = 1;
     edge->invite_listening = 1;
     return 0;
 }
