@@ -40,7 +40,6 @@ void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int n
         hx_lists_item(l, hx_shape_member(c->shape, node, local));
 }
 
-/* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
 void hx_composer_carried(struct composer *c, struct hx_lists *l, int local)
 {
     for (int lane = 0; lane < c->candidate->lanes; lane++) {
@@ -53,7 +52,6 @@ void hx_composer_carried(struct composer *c, struct hx_lists *l, int local)
     }
 }
 
-/* Are they complete, and is there a stage to take them? Else they are gone. */
 int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage)
 {
     if (!l->failed && stage)
@@ -99,18 +97,25 @@ const int *hx_composer_node(const struct composer *c)
     return c->shape->members + c->shape->node_start[c->node];
 }
 
-/* A stage among the ranks of my node whose block j is what local rank j has charge of. Its root carries lane 0. */
-static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
+struct hx_stage *hx_composer_local(struct composer *c, int level, enum hx_space in, enum hx_space out, hx_composer_list_t *list)
 {
     struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
     struct hx_lists l;
 
     hx_lists_open(&l, c->n);
     for (int local = 0; local < c->n && !l.failed; local++) {
-        hx_composer_carried(c, &l, local);
+        list(c, &l, local);
         hx_lists_block_end(&l);
     }
     hx_composer_lists_give(c, &l, stage);
+    return stage;
+}
+
+/* The same, whose root carries lane 0. */
+static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space in, enum hx_space out, hx_composer_list_t *list)
+{
+    struct hx_stage *stage = hx_composer_local(c, level, in, out, list);
+
     if (c->status == HX_SUCCESS)
         stage->root = hx_composer_carrier(c, 0, c->node);
     return stage;
@@ -119,7 +124,7 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
 void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
                        enum hx_space out)
 {
-    struct hx_stage *stage = node_stage(c, level, in, out);
+    struct hx_stage *stage = node_stage(c, level, in, out, hx_composer_carried);
 
     hx_composer_rows(c, stage, 0);
     hx_composer_build(c, stage, name, build);
@@ -143,37 +148,26 @@ static void last_stage(struct composer *c, int level, enum hx_space in, enum hx_
     part_stage(c, level, c->candidate->last, in, out);
 }
 
-/* A fixed part. A member that neither hands over nor takes still lays out its slots and flags as the others do. */
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out)
 {
-    struct hx_stage *stage = node_stage(c, level, in, out);
+    struct hx_stage *stage = node_stage(c, level, in, out, hx_composer_carried);
 
-    if (c->status == HX_SUCCESS) {
-        stage->uses_slot = 1;
-        stage->nflags = 2;
-    }
+    if (c->status == HX_SUCCESS)
+        hx_composer_alike(stage);
     hx_composer_build(c, stage, name, build);
 }
 
-/* A stage among the ranks of my node whose block j is local rank j's own. */
-struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in, enum hx_space out)
+void hx_composer_rank(struct composer *c, struct hx_lists *l, int local)
 {
-    struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, in, out);
-    struct hx_lists l;
-
-    hx_lists_open(&l, c->n);
-    for (int local = 0; local < c->n && !l.failed; local++) {
-        hx_lists_item(&l, hx_composer_node(c)[local]);
-        hx_lists_block_end(&l);
-    }
-    hx_composer_lists_give(c, &l, stage);
-    if (c->status == HX_SUCCESS)
-        stage->root = hx_composer_carrier(c, 0, c->node);
-    return stage;
+    hx_lists_item(l, hx_composer_node(c)[local]);
 }
 
-/* A gather to, or scatter from, the carriers of my node. */
+struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in, enum hx_space out)
+{
+    return node_stage(c, level, in, out, hx_composer_rank);
+}
+
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
                          enum hx_space out)
 {
@@ -188,10 +182,8 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
     hx_composer_rows_all(c, stage);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
-        if (c->candidate->lanes < c->n) { /* a member that neither hands over nor takes still lays out its slots and flags alike */
-            stage->uses_slot = 1;
-            stage->nflags = 2;
-        }
+        if (c->candidate->lanes < c->n) /* else everybody holds its own block, and nobody has a slot */
+            hx_composer_alike(stage);
         hx_composer_build(c, stage, name, build);
     } else {
         free(holder);
@@ -371,10 +363,10 @@ static void compose_reduce(struct composer *c)
 static void compose_barrier(struct composer *c)
 {
     if (c->n > 1)
-        hx_composer_build(c, node_stage(c, 0, HX_IN, HX_NOWHERE), "arrive", hx_barrier_arrive);
+        hx_composer_build(c, node_stage(c, 0, HX_IN, HX_NOWHERE, hx_composer_carried), "arrive", hx_barrier_arrive);
     hx_composer_lanes(c, 1, HX_IN, HX_NOWHERE);
     if (c->n > 1)
-        hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE), "release", hx_barrier_release);
+        hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE, hx_composer_carried), "release", hx_barrier_release);
 }
 
 static void (*const composers[HX_COLL_COUNT])(struct composer *) = {

@@ -110,7 +110,7 @@ static void list_own(struct composer *c, struct hx_lists *l, int local)
     if (c->candidate->lanes)
         hx_composer_carried(c, l, local);
     else
-        hx_lists_item(l, hx_composer_node(c)[local]);
+        hx_composer_rank(c, l, local);
 }
 
 /* All that `place` has charge of in my group of a level; each is a block, or with what comes before it one. Returns how many. */
@@ -181,8 +181,7 @@ static void level_stage(struct composer *c, const struct level_map *map, int at,
     blocks_give(c, map, level, stage);
     if (level < map->levels)
         domains_give(c, map, level, stage);
-    stage->uses_slot = 1; /* alike on all ranks of the node, even where a group is one rank */
-    stage->nflags = 2;
+    hx_composer_alike(stage); /* even where a group is one rank */
     hx_composer_build(c, stage, "nary_levels", build);
 }
 
@@ -247,20 +246,11 @@ static void work_find(struct composer *c)
 /* Between the root and each rank's own block. */
 static void root_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space space)
 {
-    struct hx_stage *stage =
-        hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, space, space);
-    struct hx_lists l;
+    struct hx_stage *stage = hx_composer_local(c, level, space, space, list_own);
 
-    hx_lists_open(&l, c->n);
-    for (int local = 0; local < c->n && !l.failed; local++) {
-        list_own(c, &l, local);
-        hx_lists_block_end(&l);
-    }
-    hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->root = c->shape->local_of[c->candidate->root];
-        stage->uses_slot = 1;
-        stage->nflags = 2;
+        hx_composer_alike(stage);
     }
     hx_composer_build(c, stage, name, build);
 }

@@ -16,7 +16,7 @@
 #include "runtime/error.h"
 #include <stdlib.h>
 
-/* The last stage of a scan. The first node has nothing to apply, but lays out its slots and flags as the others do. */
+/* The last stage of a scan. The first node has nothing to apply. */
 static void apply_stage(struct composer *c, int level)
 {
     int *members = malloc((size_t)c->n * sizeof(int)), exclusive = c->plan->coll == HX_COLL_EXSCAN;
@@ -32,8 +32,7 @@ static void apply_stage(struct composer *c, int level)
     free(members);
     if (c->status != HX_SUCCESS)
         return;
-    stage->uses_slot = 1;
-    stage->nflags = 2;
+    hx_composer_alike(stage);
     hx_composer_build(c, stage, "apply",
                       c->node == 0 ? hx_prefix_apply_nothing : exclusive ? hx_prefix_apply_exclusive : hx_prefix_apply);
 }

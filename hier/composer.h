@@ -32,11 +32,25 @@ int hx_composer_carrier(const struct composer *c, int lane, int node);
 /* The stages, between nodes, of the lanes that this rank carries. */
 void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_space out);
 
+/* To list what belongs to local rank `local` of my node. */
+typedef void hx_composer_list_t(struct composer *c, struct hx_lists *l, int local);
+
+/* A stage of my node whose block j is what `list` lists of local rank j. NULL after an error. */
+struct hx_stage *hx_composer_local(struct composer *c, int level, enum hx_space in, enum hx_space out, hx_composer_list_t *list);
+
+/* All ranks of a node lay out slots and flags alike, each for itself, stage by stage: so must a member that neither hands over nor
+ * takes, whose builder asks for none. Two flags: filled, read. */
+static inline void hx_composer_alike(struct hx_stage *stage)
+{
+    stage->uses_slot = 1;
+    stage->nflags = 2;
+}
+
 /* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what
  * i sends there. */
 void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);
-/* The same by an algorithm that is not chosen. Members that neither hand over nor take have slots and flags as the others. */
+/* The same by an algorithm that is not chosen, of which some members neither hand over nor take. */
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);
 /* A stage of my node whose block j is local rank j's own. */
@@ -47,6 +61,8 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
 
 /* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
 void hx_composer_carried(struct composer *c, struct hx_lists *l, int local);
+/* Its own block. */
+void hx_composer_rank(struct composer *c, struct hx_lists *l, int local);
 /* The ranks of a node that lane covers, as plan blocks. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
 /* WORK holds all blocks of my lanes. */
