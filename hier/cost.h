@@ -83,8 +83,8 @@ double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape
 double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes,
                          double hand_over_us);
 
-/* Rounds, and messages and multiples of the vector that the busiest of p members sends or receives, by the algorithm's
- * book. Returns -1 for an unknown one. */
+/* cost_book.c: rounds, and messages and multiples of the vector that the busiest of p members sends or receives, of an algorithm that
+ * sends messages. Returns -1 for another one. */
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors);
 
 #endif
