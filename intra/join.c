@@ -15,13 +15,11 @@
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
 #include "files.h"
-#include "runtime/bootstrap_kind.h"
 #include "runtime/comm.h"
 #include "runtime/log.h"
+#include "socket.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,20 +27,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HELLO_MAGIC 0x48786a31u /* "Hxj1" */
-#define PUBLIC_BYTES 8          /* of the job's random bytes: name the socket; the others stay secret */
-#define FDS_PER_MESSAGE 200     /* the kernel allows 253 */
-#define CONNECT_TRIES 2000      /* a millisecond each: bound, but not yet listening */
-#define KNOCK_SECONDS 1.0       /* for a hello that should lie there */
+#define KNOCK_SECONDS 1.0 /* for a hello that should lie there */
 
 struct hello {
     uint32_t magic;
     int32_t rank;
-    unsigned char secret[HX_SECRET_BYTES - PUBLIC_BYTES];
+    unsigned char secret[HX_SECRET_BYTES - HX_PUBLIC_BYTES];
 };
 
 struct welcome {
@@ -57,138 +50,12 @@ struct guest {
     int rank, socket, wake_fd;
 };
 
-static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secret, int emulated)
-{
-    int n;
-
-    memset(name, 0, sizeof(*name));
-    name->sun_family = AF_UNIX;
-    n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hierax-");
-    for (int i = 0; i < PUBLIC_BYTES; i++)
-        n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", secret[i]);
-    n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "-%d", emulated);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
-
-/* -1: not to be read. */
-static long somaxconn(void)
-{
-    FILE *f = fopen("/proc/sys/net/core/somaxconn", "re");
-    long value = -1;
-
-    if (f && fscanf(f, "%ld", &value) != 1)
-        value = -1;
-    if (f)
-        fclose(f);
-    return value;
-}
-
-/* Bind the node's name and listen (*hosting 1), or connect to who has (0). Returns the socket or -1. The host accepts when all have come, so
- * nobody may wait for room in its queue. */
-static int host_or_connect(const struct sockaddr_un *name, socklen_t length, int *hosting)
-{
-    for (int tries = 0; tries < CONNECT_TRIES; tries++) {
-        int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), connected;
-        if (s < 0)
-            break;
-        connected = connect(s, (const struct sockaddr *)name, length);
-        fcntl(s, F_SETFL, 0);
-        if (connected == 0) {
-            *hosting = 0;
-            return s;
-        }
-        if (errno == EAGAIN) {
-            close(s);
-            hx_fail(HX_ERR_NOMEM, "this node has more ranks than a socket may keep waiting: net.core.somaxconn is %ld, raise it to their number",
-                    somaxconn());
-            return -1;
-        }
-        if (bind(s, (const struct sockaddr *)name, length) == 0 && listen(s, 65535) == 0) {
-            *hosting = 1;
-            return s;
-        }
-        close(s);
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    hx_fail(HX_ERR_NOMEM, "cannot meet the ranks of this node at socket @%s: %s", name->sun_path + 1, strerror(errno));
-    return -1;
-}
-
-static int peer_is_me(int s)
-{
-    struct ucred peer;
-    socklen_t length = sizeof(peer);
-
-    return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
-}
-
 static int secrets_equal(const unsigned char *a, const unsigned char *b, size_t n)
 {
     unsigned char difference = 0;
     for (size_t i = 0; i < n; i++)
         difference |= a[i] ^ b[i];
     return difference == 0;
-}
-
-/* ---- messages with descriptors ----------------------------------------------------------------------------------- */
-
-static int message_send(int s, const void *data, size_t bytes, const int *fds, int nfds)
-{
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
-    } control;
-    struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-
-    if (nfds) {
-        memset(&control, 0, sizeof(control));
-        message.msg_control = &control;
-        message.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
-        memcpy(CMSG_DATA(header), fds, (size_t)nfds * sizeof(int));
-    }
-    return sendmsg(s, &message, MSG_NOSIGNAL) == (ssize_t)bytes ? 0 : -1;
-}
-
-/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never). */
-static ssize_t message_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout)
-{
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(FDS_PER_MESSAGE * sizeof(int))];
-    } control;
-    struct iovec part = {.iov_base = data, .iov_len = capacity};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    int room = *nfds;
-    ssize_t got;
-
-    *nfds = 0;
-    if (hx_boot_wait_fd(s, POLLIN, hx_boot_deadline(timeout)) <= 0) {
-        errno = ETIMEDOUT;
-        return -1;
-    }
-    got = recvmsg(s, &message, MSG_CMSG_CLOEXEC);
-    if (got >= 0) /* descriptors are missing where the process may not open so many files */
-        errno = message.msg_flags & MSG_CTRUNC ? EMFILE : got ? EPROTO : ECONNRESET;
-    struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int)), passed[FDS_PER_MESSAGE];
-        memcpy(passed, CMSG_DATA(header), (size_t)count * sizeof(int));
-        for (int i = 0; i < count; i++) {
-            if (i < room)
-                fds[(*nfds)++] = passed[i];
-            else
-                close(passed[i]);
-        }
-    }
-    return got;
 }
 
 /* ---- the host's side --------------------------------------------------------------------------------------------- */
@@ -214,9 +81,9 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
                 status = hx_files_fail(n + 1, errno);
             break;
         }
-        ssize_t got = peer_is_me(s) ? message_receive(s, &hello, sizeof(hello), &fd, &nfds, KNOCK_SECONDS) : -1;
+        ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, &hello, sizeof(hello), &fd, &nfds, KNOCK_SECONDS) : -1;
         if (got != sizeof(hello) || nfds != 1 || hello.magic != HELLO_MAGIC ||
-            !secrets_equal(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret))) {
+            !secrets_equal(hello.secret, secret + HX_PUBLIC_BYTES, sizeof(hello.secret))) {
             int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
             if (!full)
                 hx_warn("refused a process that is not of this job at the node's socket");
@@ -264,11 +131,11 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
     size_t bytes = sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t);
     int created = welcome->failure.status == HX_SUCCESS;
 
-    if (message_send(guest->socket, welcome, bytes, &memory, created) < 0)
+    if (hx_socket_send(guest->socket, welcome, bytes, &memory, created) < 0)
         return -1;
-    for (int i = 0; created && i < welcome->n; i += FDS_PER_MESSAGE) {
-        int count = welcome->n - i < FDS_PER_MESSAGE ? welcome->n - i : FDS_PER_MESSAGE;
-        if (message_send(guest->socket, &i, sizeof(i), wake_fds + i, count) < 0)
+    for (int i = 0; created && i < welcome->n; i += HX_SOCKET_FDS) {
+        int count = welcome->n - i < HX_SOCKET_FDS ? welcome->n - i : HX_SOCKET_FDS;
+        if (hx_socket_send(guest->socket, &i, sizeof(i), wake_fds + i, count) < 0)
             return -1;
     }
     return 0;
@@ -289,7 +156,7 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
         if (welcome->failure.status != HX_SUCCESS) /* nobody answers */
             continue;
-        if (sent < 0 || message_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout) != sizeof(answer)) {
+        if (sent < 0 || hx_socket_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout) != sizeof(answer)) {
             answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->rank};
             snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared: %s",
                      sent < 0 ? strerror(errno) : "no answer");
@@ -348,10 +215,10 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int ra
 {
     struct hello hello = {.magic = HELLO_MAGIC, .rank = rank};
 
-    memcpy(hello.secret, secret + PUBLIC_BYTES, sizeof(hello.secret));
-    if (!peer_is_me(s))
+    memcpy(hello.secret, secret + HX_PUBLIC_BYTES, sizeof(hello.secret));
+    if (!hx_socket_same_user(s))
         return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user");
-    if (message_send(s, &hello, sizeof(hello), &wake_fd, 1) < 0)
+    if (hx_socket_send(s, &hello, sizeof(hello), &wake_fd, 1) < 0)
         return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
     return HX_SUCCESS;
 }
@@ -364,7 +231,7 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     struct welcome *welcome = malloc(capacity);
     int nfds = 1;
     hx_status_t status = HX_SUCCESS;
-    ssize_t got = welcome ? message_receive(s, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
+    ssize_t got = welcome ? hx_socket_receive(s, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
 
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
@@ -391,7 +258,7 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     hx_files_allow(shared->n);
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
-        if (message_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) < 0 || count <= 0 || errno == EMFILE) {
+        if (hx_socket_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) < 0 || count <= 0 || errno == EMFILE) {
             status = errno == EMFILE ? hx_files_fail(shared->n, errno)
                                      : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
             for (int k = 0; k < count; k++)
@@ -420,7 +287,7 @@ static hx_status_t guest_node(int s, int rank, int size, double timeout, const s
             hx_shared_map(shared, base, size);
     }
     hx_failure_keep(failure, rank, status);
-    message_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
+    hx_socket_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
     return status;
 }
 
@@ -450,8 +317,6 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
                                    struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
-    struct sockaddr_un name;
-    socklen_t length = socket_name(&name, secret, emulated);
     struct hx_shared *shared = malloc(sizeof(*shared));
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
     hx_status_t status = HX_SUCCESS, fenced;
@@ -462,7 +327,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
         status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
     else if (wake_fd < 0)
         status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
-    if (status == HX_SUCCESS && (s = host_or_connect(&name, length, &hosting)) < 0)
+    if (status == HX_SUCCESS && (s = hx_socket_meet(secret, emulated, &hosting)) < 0)
         status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS && !hosting)
         status = knock(s, wake_fd, secret, rank);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The abstract Unix socket at which the ranks of a node meet, and what passes over it: messages with descriptors. For join.c. */
+#ifndef HX_SOCKET_H
+#define HX_SOCKET_H
+#include <sys/types.h>
+
+#define HX_PUBLIC_BYTES 8 /* of the job's random bytes: name the socket; the others stay secret */
+#define HX_SOCKET_FDS 200 /* descriptors in one message; the kernel allows 253 */
+
+/* Bind the name of this job's (emulated) node and listen (*hosting 1), or connect to who has (0). Returns the socket, or -1 after hx_fail. */
+int hx_socket_meet(const unsigned char *secret, int emulated, int *hosting);
+
+/* Does the process at the other end run as this user? */
+int hx_socket_same_user(int s);
+
+/* 0, or -1. */
+int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nfds);
+/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never). *nfds in: room in fds; out: how many came. Those
+ * for which there is no room are closed. errno is EMFILE where some are missing. */
+ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout);
+
+#endif
