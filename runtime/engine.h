@@ -278,6 +278,9 @@ hx_status_t hx_bound_learn(struct hx_run *run);
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out);
 
+/* The steps of stages of an only slice, which stands still: write down where. */
+hx_status_t hx_bind_steps(const struct hx_node *node, struct hx_bound *bound);
+
 /* Find from which step on each stage may write its part of OUT around the caches. */
 void hx_bind_streams(const struct hx_engine *engine, struct hx_bound *bound);
 
