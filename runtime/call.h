@@ -143,6 +143,9 @@ static inline size_t hx_aside_head_bytes(int ranks)
 /* The traffic of a call that has it, when hx_call_aside has been called. */
 struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory);
 
+/* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
+struct hx_engine *hx_engine_next(struct hx_comm *comm);
+
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */
 void hx_requests_fail(struct hx_comm *comm);
