@@ -34,17 +34,19 @@ static int step_spans(const struct hx_bound_stage *bs, const struct hx_step *ste
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
                   uint64_t slice, struct hx_bound_step *out)
 {
+    int reduces = step->op == HX_OP_REDUCE;
     uint32_t dst_row = hx_step_dst_row(step);
-    const uint8_t spaces[3] = {step->dst, step->src, step->op == HX_OP_REDUCE ? step->own : HX_NOWHERE};
-    const uint32_t rows[3] = {dst_row, step->row, dst_row};
-    const size_t slots[3] = {bs->slot_offsets[step->op == HX_OP_REDUCE ? step->peer : bs->me], step->op == HX_OP_REDUCE ? 0 : bs->slot_offsets[step->peer], 0};
+    /* by operand; slots: whose, from the first of the segment on (those that a REDUCE reads begin there, its own is never in one) */
     struct hx_operand *operands[3] = {&out->dst, &out->src, &out->own};
+    const uint8_t spaces[3] = {step->dst, step->src, reduces ? step->own : HX_NOWHERE};
+    const uint32_t rows[3] = {dst_row, step->row, dst_row};
+    const size_t slots[3] = {bs->slot_offsets[reduces ? step->peer : bs->me], reduces ? 0 : bs->slot_offsets[step->peer], 0};
     struct hx_span spans[3] = {{0, 0}};
     size_t place = slice % bs->window;
 
-    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->walks && step->op == HX_OP_REDUCE), .peer = step->peer, .n = step->n,
-                                  .tag = step->tag, .handle = step->handle, .plan_step = step};
-    if (step->nblocks == 0) { /* no data: only flags and transfers */
+    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->walks && reduces), .peer = step->peer,
+                                  .n = step->n, .tag = step->tag, .handle = step->handle, .plan_step = step};
+    if (step->nblocks == 0) { /* no data: a flag, or (then nobody looks at what stands here) JOIN and LEARN */
         const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
         for (int parity = 0; parity < 2; parity++)
             out->flag_offset[parity] = (size_t)((const char *)&flags[parity][bs->stage->first_flag + step->tag].epoch -
