@@ -2,79 +2,10 @@
 /* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
 #include "coll_tune.h"
 #include "bench_backend.h"
-#include <errno.h>
 #include <json.h>
-#include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct tune_run {
-    const struct tune_options *o;
-    struct bench_job job;
-    struct tuner *tuner;
-    const char *output;
-    struct hx_table *table; /* on rank 0 */
-    struct tune_point *points;
-    struct tune_story *stories; /* of the points */
-    struct tune_survey *survey; /* of the point under way */
-    struct tune_fitting fitting; /* on rank 0 */
-    struct json_object *judgement; /* judge: on rank 0 */
-    int npoints;
-    double begin_ns, told_ns;
-    char begun[BENCH_TEXT_BYTES];
-};
-
-/* ---- the points ------------------------------------------------------------------------------------------------------ */
-
-static void point_add(struct tune_run *run, int collective, uint64_t want)
-{
-    struct bench_row row = {.collective = (enum bench_collective)collective};
-    struct tune_point *last = run->npoints ? &run->points[run->npoints - 1] : NULL, *point = &run->points[run->npoints];
-
-    bench_row_size(&run->o->bench, &run->job, want, &row);
-    if (last && last->collective == row.collective && last->bytes == row.bytes) /* two small sizes were raised to the same one */
-        return;
-    *point = (struct tune_point){.collective = row.collective, .bytes = row.bytes, .count = row.count};
-    hx_coll_parse(bench_collective_names[collective], &point->coll);
-    tuner_key(run->tuner, point);
-    point->entry.measured_bytes = (int64_t)row.bytes;
-    point->entry.to_bytes = UINT64_MAX;
-    if (last && last->collective == row.collective) {
-        last->entry.to_bytes = (uint64_t)sqrt((double)last->bytes * (double)row.bytes);
-        point->entry.from_bytes = last->entry.to_bytes + 1;
-    }
-    run->npoints++;
-}
-
-static size_t points_most(const struct tune_run *run)
-{
-    return (size_t)run->o->bench.ncollectives * TUNE_SIZES;
-}
-
-static int points_make(struct tune_run *run)
-{
-    static const uint64_t fixed[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20}; /* judge, model */
-    const struct bench_options *b = &run->o->bench;
-
-    run->points = calloc(points_most(run), sizeof(*run->points));
-    run->stories = calloc(points_most(run), sizeof(*run->stories));
-    run->survey = calloc(1, sizeof(*run->survey));
-    if (!run->points || !run->stories || !run->survey) {
-        fprintf(stderr, "coll_tune: no memory\n");
-        return -1;
-    }
-    for (int i = 0; i < b->ncollectives && run->o->command != TUNE_CONFIRM; i++) {
-        for (uint64_t want = b->min_bytes; run->o->command == TUNE_RUN && want <= b->max_bytes;
-             want = want ? want * b->factor : 1)
-            point_add(run, b->collectives[i], want);
-        for (size_t k = 0; run->o->command != TUNE_RUN && k < sizeof(fixed) / sizeof(*fixed); k++)
-            if (b->min_bytes <= fixed[k] && fixed[k] <= b->max_bytes)
-                point_add(run, b->collectives[i], fixed[k]);
-    }
-    return 0;
-}
 
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
 
@@ -121,19 +52,10 @@ static int table_open(struct tune_run *run)
     if (run->o->resume)
         entries_take(run);
     if (run->o->command == TUNE_CONFIRM)
-        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)points_most(run));
+        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)tune_points_most(run));
     if (run->npoints < 0)
         return 1;
     return tune_table_write(run->table, run->output) ? 2 : 0;
-}
-
-static int points_left(const struct tune_run *run, int from)
-{
-    int left = 0;
-
-    for (int i = from; i < run->npoints; i++)
-        left += !run->points[i].known && !run->points[i].measured;
-    return left;
 }
 
 /* The report of what there is so far, or of all. 0, or -1 after printing. */
@@ -143,7 +65,7 @@ static int html_write(struct tune_run *run, int at_end)
     char error[OPTION_TEXT_BYTES] = "";
     struct tune_book book = {.o = run->o, .job = &run->job, .output = run->output, .begun = run->begun, .points = run->points,
                              .stories = run->stories, .n = run->npoints, .elapsed_s = (bench_now_ns() - run->begin_ns) / 1e9,
-                             .complete = at_end && points_left(run, 0) == 0};
+                             .complete = at_end && tune_points_left(run, 0) == 0};
 
     if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || bench_now_ns() - run->told_ns < 1e9)))
         return 0;
@@ -192,10 +114,9 @@ static const char *chosen_before(const struct tune_run *run, int at)
     return before->entry.plan;
 }
 
-/* The greatest time of any rank since begin_ns; *stop: the signal that one of them got, or 0. */
-static double elapsed_s(double begin_ns, int *stop)
+double tune_elapsed_s(const struct tune_run *run, int *stop)
 {
-    double elapsed = (bench_now_ns() - begin_ns) / 1e9;
+    double elapsed = (bench_now_ns() - run->begin_ns) / 1e9;
 
     if (tuner_agree(&elapsed, stop))
         bench_backend_abort(1);
@@ -273,69 +194,25 @@ static enum tune_outcome point_confirm(struct tune_run *run, int at, double seco
     return outcome;
 }
 
-/* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both, and those up to where
- * they met. Returns whether there is one. */
-static int point_insert(struct tune_run *run, int i)
-{
-    struct tune_point *low = &run->points[i], *point = low + 1, high = *point;
-    struct bench_row row = {.collective = low->collective};
-
-    bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)high.bytes), &row);
-    if (row.bytes <= low->bytes || row.bytes >= high.bytes || (size_t)run->npoints == points_most(run))
-        return 0;
-    uint64_t from = (uint64_t)sqrt((double)low->bytes * (double)row.bytes) + 1, to = (uint64_t)sqrt((double)row.bytes * (double)high.bytes);
-    memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
-    memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
-    run->stories[i + 1] = (struct tune_story){0};
-    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
-    tuner_key(run->tuner, point);
-    point->entry.measured_bytes = (int64_t)row.bytes;
-    point->entry.from_bytes = from < high.entry.from_bytes ? from : high.entry.from_bytes;
-    point->entry.to_bytes = to > low->entry.to_bytes ? to : low->entry.to_bytes;
-    low->entry.to_bytes = point->entry.from_bytes - 1;
-    point[1].entry.from_bytes = point->entry.to_bytes + 1;
-    run->npoints++;
-    return 1;
-}
-
-/* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
- * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many there are now. */
-static int points_refine(struct tune_run *run)
-{
-    int measured = 0, added = 0, stop = 0;
-    double elapsed = elapsed_s(run->begin_ns, &stop);
-
-    for (int i = 0; i < run->npoints; i++)
-        measured += run->points[i].measured;
-    double seconds = measured ? elapsed / measured : 1, left = stop ? 0 : run->o->budget_s - elapsed; /* of a point */
-    for (int i = run->npoints - 2; i >= 0 && run->o->refine && (added + 1) * seconds < left; i--) {
-        const struct tune_point *low = &run->points[i], *high = low + 1;
-        if (low->collective == high->collective && high->bytes > 2 * low->bytes && low->entry.to_bytes + 1 == high->entry.from_bytes &&
-            (strcmp(low->entry.plan, high->entry.plan) || low->entry.slice_bytes != high->entry.slice_bytes))
-            added += point_insert(run, i);
-    }
-    return added;
-}
-
 /* All points that are not known yet, while time is left. Returns 0, or the signal that stopped it. */
 static int points_run(struct tune_run *run)
 {
-    double begin_ns = run->begin_ns, elapsed;
+    double elapsed;
     int stop = 0;
 
     for (int i = 0; i < run->npoints && !stop; i++) {
         if (run->points[i].known || run->points[i].measured)
             continue;
-        if ((elapsed = elapsed_s(begin_ns, &stop)) >= run->o->budget_s || stop)
+        if ((elapsed = tune_elapsed_s(run, &stop)) >= run->o->budget_s || stop)
             break;
         if (run->job.rank == 0)
             tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
-        double seconds = (run->o->budget_s - elapsed) / points_left(run, i);
+        double seconds = (run->o->budget_s - elapsed) / tune_points_left(run, i);
         enum tune_outcome outcome = run->o->command == TUNE_CONFIRM ? point_confirm(run, i, seconds) : point_run(run, i, seconds);
         if (outcome == TUNE_FAILED)
             bench_backend_abort(1);
         if (outcome == TUNE_STOPPED)
-            elapsed_s(begin_ns, &stop);
+            tune_elapsed_s(run, &stop);
     }
     return stop;
 }
@@ -355,7 +232,7 @@ static int model_end(struct tune_run *run)
 /* On rank 0. 0, or -1: the report is not there. */
 static int end_tell(struct tune_run *run, int stopped)
 {
-    int left = points_left(run, 0), kept = 0;
+    int left = tune_points_left(run, 0), kept = 0;
     const char *why = stopped ? "stopped" : "the budget is used up";
 
     tune_summary(run->o, run->points, run->npoints);
@@ -389,7 +266,7 @@ static int run_all(struct tune_run *run)
 
     bench_date(run->begun);
     run->output = run->o->output ? run->o->output : TUNE_OUTPUT;
-    if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || points_make(run))
+    if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || tune_points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
     if (is_forced(run))
@@ -415,7 +292,7 @@ static int run_all(struct tune_run *run)
     run->begin_ns = bench_now_ns();
     do
         signal_number = points_run(run);
-    while (!signal_number && run->o->command == TUNE_RUN && points_left(run, 0) == 0 && points_refine(run));
+    while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 && tune_points_refine(run));
     if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
         tune_confirm_summary(run->output, run->points, run->npoints, signal_number);
     else if (run->job.rank == 0)

@@ -161,6 +161,34 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
 /* The command, of files. The exit status. */
 int tune_model(const struct tune_options *o);
 
+/* coll_tune.c: a run of the job. */
+struct tune_run {
+    const struct tune_options *o;
+    struct bench_job job;
+    struct tuner *tuner;
+    const char *output;
+    struct hx_table *table; /* on rank 0 */
+    struct tune_point *points;
+    struct tune_story *stories; /* of the points */
+    struct tune_survey *survey; /* of the point under way */
+    struct tune_fitting fitting; /* on rank 0 */
+    struct json_object *judgement; /* judge: on rank 0 */
+    int npoints;
+    double begin_ns, told_ns;
+    char begun[BENCH_TEXT_BYTES];
+};
+
+/* The greatest time of any rank since begin_ns; *stop: the signal that one of them got, or 0. */
+double tune_elapsed_s(const struct tune_run *run, int *stop);
+
+/* tune_points.c. Make: 0, or -1 after printing why; those of confirm are the table's. */
+int tune_points_make(struct tune_run *run);
+size_t tune_points_most(const struct tune_run *run); /* that there may ever be */
+int tune_points_left(const struct tune_run *run, int from); /* neither known nor measured */
+/* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
+ * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many were added. */
+int tune_points_refine(struct tune_run *run);
+
 /* tune_report.c, on rank 0 only */
 void tune_progress(const struct tune_point *points, int n, int at, double elapsed_s, double budget_s);
 void tune_told(const struct tune_point *points, int n, int at);
