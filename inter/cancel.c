@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Taking messages back: afterwards the provider never touches their memory again. Receives can be, and what is sent from a bounce buffer
- * is left to end by itself; what is sent from the caller's memory a provider hardly ever gives back: then the endpoints are closed. */
+/*
+ * Messages that fail or are taken back: once they are done the provider never touches their memory again. A receive can be cancelled, and
+ * what is sent from a bounce buffer is left to end by itself; what is sent from the caller's memory a provider hardly ever gives back:
+ * then the endpoints are closed.
+ */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/log.h"
+#include <stdio.h>
 #include <time.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
@@ -14,6 +19,84 @@ static double seconds_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
+
+/* ---- one message */
+
+/* May it end when it likes? Devices take back no sends and no writes. From a bounce buffer one may go on to a peer that comes late, which
+ * gets what was sent, and a peer may still write to one, where nobody looks; so it is with memory that a failed call leaves alone. */
+static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
+{
+    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
+           (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
+}
+
+static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
+{
+    if (chunk->op != op)
+        return;
+    if (may_be_left(net, chunk)) {
+        chunk->op = NULL;
+        hx_message_advance(net, op, chunk->bytes);
+    } else if (chunk->kind != HX_CHUNK_WINDOW) {
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+    } else {
+        if (!net->breaking) {
+            snprintf(net->why, sizeof(net->why),
+                     "rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed", chunk->edge->peer,
+                     net->rank);
+            hx_warn("%s", net->why);
+        }
+        net->breaking = (hx_status_t)hx_op_status(op);
+    }
+}
+
+void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status)
+{
+    struct hx_edge *edge = net->edges[op->peer];
+
+    if (hx_op_status(op) != 0 || op->done != 0)
+        return;
+    hx_op_queue_remove(hx_op_queue_of(edge, op), op);
+    op->state = (void *)(uintptr_t)status;
+    if (op->theirs == 0) /* else the caller can tell more */
+        hx_detail_keep(op->why);
+    if (op->completed_bytes == op->posted_bytes)
+        op->done = -(int)status;
+    else
+        hx_chunks_visit(net, chunk_cancel, op);
+}
+
+int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
+{
+    if (theirs == op->signature || theirs == 0 || op->signature == 0)
+        return 0;
+    op->theirs = theirs;
+    hx_message_fail(net, op, HX_ERR_MISMATCH);
+    return 1;
+}
+
+void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
+{
+    double give_up = seconds_now() + CANCEL_SECONDS;
+
+    if (net->broken || op->done != 0)
+        return;
+    if (op->direction == HX_NET_RECV &&
+        hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
+        hx_flow_of(net->edges[op->peer], op->match)->received +=
+            (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
+    hx_message_fail(net, op, HX_ERR_TRANSPORT);
+    while (op->done == 0 && !net->broken) {
+        hx_progress(net);
+        if (op->done == 0 && seconds_now() > give_up) {
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
+                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_net_break(net, HX_ERR_TRANSPORT);
+        }
+    }
+}
+
+/* ---- all of them */
 
 static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
 {
@@ -63,26 +146,7 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
         }
 }
 
-void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
-{
-    double give_up = seconds_now() + CANCEL_SECONDS;
-
-    if (net->broken || op->done != 0)
-        return;
-    if (op->direction == HX_NET_RECV &&
-        hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
-        hx_flow_of(net->edges[op->peer], op->match)->received +=
-            (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
-    hx_message_fail(net, op, HX_ERR_TRANSPORT);
-    while (op->done == 0 && !net->broken) {
-        hx_progress(net);
-        if (op->done == 0 && seconds_now() > give_up) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
-                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
-            hx_net_break(net, HX_ERR_TRANSPORT);
-        }
-    }
-}
+/* ---- those that use some memory */
 
 struct users {
     const struct hx_registration *first, *end;

@@ -318,19 +318,13 @@ int hx_region_is_left(const struct hx_net *net, const struct hx_registration *re
 
 /* message.c */
 void hx_message_post(struct hx_net *net, struct hx_net_op *op);
-void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
-void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
-/* Has the peer another call in mind, by its signature (0: it tells none)? Then the message has failed. */
-int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
-/* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
-int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
-void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
+struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op); /* where it waits for its turn */
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
 /* A request for the chunk at offset, to be posted on *buffer: the message's own memory, or a slot. NULL: no memory now. */
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
@@ -343,6 +337,15 @@ static inline int hx_is_refusal(ssize_t rc)
 }
 /* The provider's refusal: -FI_EAGAIN to try again, or the message has failed and 0 ends its turn. */
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
+
+/* cancel.c */
+void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
+void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
+/* Has the peer another call in mind, by its signature (0: it tells none)? Then the message has failed. */
+int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
+/* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
+int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
+void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 
 /* write.c */
 int hx_writes_ask(struct hx_rail *rail); /* before it is opened. Returns whether its provider has writes */

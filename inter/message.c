@@ -6,10 +6,8 @@
  */
 #include "fabric.h"
 #include "runtime/error.h"
-#include "runtime/log.h"
 #include "runtime/probe.h"
 #include "stripe.h"
-#include <stdio.h>
 
 #define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
 
@@ -54,7 +52,7 @@ void hx_edge_activate(struct hx_net *net, struct hx_edge *edge)
     net->active = edge;
 }
 
-/* ---- the end of a message; op->state holds the status it has failed with */
+/* ---- the end of a message; of one that fails (cancel.c) op->state holds the status */
 
 static void message_end(struct hx_net *net, struct hx_net_op *op)
 {
@@ -80,67 +78,14 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op, size_t bytes)
     }
 }
 
-/* May it end when it likes? Devices take back no sends and no writes. From a bounce buffer one may go on to a peer that comes late, which
- * gets what was sent, and a peer may still write to one, where nobody looks; so it is with memory that a failed call leaves alone. */
-static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
-{
-    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
-           (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
-}
-
-static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
-{
-    if (chunk->op != op)
-        return;
-    if (may_be_left(net, chunk)) {
-        chunk->op = NULL;
-        hx_message_advance(net, op, chunk->bytes);
-    } else if (chunk->kind != HX_CHUNK_WINDOW) {
-        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
-    } else {
-        if (!net->breaking) {
-            snprintf(net->why, sizeof(net->why),
-                     "rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed", chunk->edge->peer,
-                     net->rank);
-            hx_warn("%s", net->why);
-        }
-        net->breaking = (hx_status_t)hx_op_status(op);
-    }
-}
-
-/* Where a message waits for its turn. (A large one's flow exists from its post on.) */
-static struct hx_op_queue *queue_of(struct hx_edge *edge, const struct hx_net_op *op)
+/* A large one's flow exists from its post on. */
+struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op)
 {
     if (op->direction == HX_NET_RECV)
         return &edge->recvs;
     if (op->written)
         return &edge->writes;
     return hx_op_is_large(op) ? &hx_flow_of(edge, op->match)->large : &edge->eager;
-}
-
-void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status)
-{
-    struct hx_edge *edge = net->edges[op->peer];
-
-    if (hx_op_status(op) != 0 || op->done != 0)
-        return;
-    hx_op_queue_remove(queue_of(edge, op), op);
-    op->state = (void *)(uintptr_t)status;
-    if (op->theirs == 0) /* else the caller can tell more */
-        hx_detail_keep(op->why);
-    if (op->completed_bytes == op->posted_bytes)
-        op->done = -(int)status;
-    else
-        hx_chunks_visit(net, chunk_cancel, op);
-}
-
-int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
-{
-    if (theirs == op->signature || theirs == 0 || op->signature == 0)
-        return 0;
-    op->theirs = theirs;
-    hx_message_fail(net, op, HX_ERR_MISMATCH);
-    return 1;
 }
 
 /* ---- posting chunks */
@@ -375,7 +320,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->chunk_bytes = hx_chunk_bytes(net, edge, op->total_bytes);
     op->in_order = 0;
     op->ahead = 0;
-    queue = queue_of(edge, op);
+    queue = hx_op_queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
         rc = queue->head != NULL ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
     } else if (op->written) {
