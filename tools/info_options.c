@@ -39,7 +39,7 @@ static const char doc[] =
     "  plan      bytes of memory that the largest plan takes\n\n"
     "  coll_info\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
-    "  coll_info --algorithms allreduce -p 64\n\n"
+    "  coll_info --algorithms allreduce -p 64\n"
     "  coll_info --table tuned.json\n"
     "  coll_info --doctor\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"

@@ -48,7 +48,7 @@ const struct plan_command plan_commands[] = {
      "run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 and the most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
      "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic"},
-    {"big", "[COLLECTIVE...]", "large nodes: no small messages between nodes, slots within half the cache",
+    {"big", "[COLLECTIVE...]", "check the plans chosen for large nodes: no small messages between nodes, a node's slots within half its last-level cache",
      "  coll_plan big --shape 64x192 256M"},
     {0}};
 /* "explain, cost: " before what not every command takes. */
