@@ -115,8 +115,6 @@ hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call)
             return hx_comm_break(call->comm, HX_ERR_NOMEM);
         }
         call->out = spread->scrap;
-        if (call->aside == HX_ASIDE_OUT)
-            call->aside = HX_ASIDE_NOTHING;
         displs = call->kind.coll == HX_COLL_GATHER ? NULL : displs;
     }
     if (displs)

@@ -130,7 +130,6 @@ static hx_status_t request_finish(hx_request_t *request)
     hx_status_t status = request->status;
 
     request->state = HX_REQUEST_INACTIVE;
-    request->status = HX_SUCCESS;
     if (!request->persistent)
         request_release(request);
     return status;
