@@ -193,7 +193,7 @@ static void other_counts(void)
         displs[r] = 3 * (size_t)r;
     }
     for (int said = 0; said < 120; said = said * 4 + 1) { /* fewer, or more */
-        hx_request_t *request;
+        hx_request_t *request, *both[2];
         size_t mine = me == odd ? (size_t)said : 2;
         memset(out, 0x5a, sizeof(out));
         snprintf(wanted, sizeof(wanted), "counts[%d] is 2, but rank %d gives %d elements", odd, odd, said);
@@ -204,8 +204,9 @@ static void other_counts(void)
         EXPECT(hx_scatterv(in, counts, said ? NULL : displs, out, mine, HX_INT32, root, world), me == odd ? HX_ERR_ARG : HX_SUCCESS, world,
                me == odd ? wanted : "");
         failures += (out[0] == 0x5a5a5a5a) != (me == odd);
-        EXPECT(hx_igatherv(in, mine, out, counts, displs, HX_INT32, root, world, &request), HX_SUCCESS, world, "");
-        EXPECT(hx_wait(request), me == root ? HX_ERR_ARG : HX_SUCCESS, world, "");
+        EXPECT(hx_igatherv(in, mine, out, counts, displs, HX_INT32, root, world, &both[0]), HX_SUCCESS, world, "");
+        EXPECT(hx_ibarrier(world, &both[1]), HX_SUCCESS, world, "");
+        EXPECT(hx_waitall(2, both), me == root ? HX_ERR_ARG : HX_SUCCESS, world, "");
         EXPECT(hx_scatterv_init(in, counts, NULL, out, mine, HX_INT32, root, world, &request), HX_SUCCESS, world, "");
         for (int i = 0; i < 2; i++) {
             EXPECT(hx_start(request), HX_SUCCESS, world, "");
