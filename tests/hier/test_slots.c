@@ -208,6 +208,43 @@ static void smaller_nodes_have_room(void **state)
     hx_env_release(&env);
 }
 
+/* What goes by levels needs private memory on its way: of long vectors too much, and it is no choice. */
+static void levels_hold_no_long_vectors(void **state)
+{
+    static const enum hx_coll colls[] = {HX_COLL_REDUCE, HX_COLL_REDUCE_SCATTER};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (int i = 0; i < 2 * 21; i++) { /* of 1 KiB to 1 GiB */
+        char error[HX_TOPO_ERROR_BYTES];
+        struct hx_shape *shape = hx_shape_parse("2x24/2/6", error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = shape->max_local};
+        uint64_t count = (UINT64_C(256) << i / 2) / (i % 2 ? (uint64_t)shape->nranks : 1) + 1;
+        struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = 1, .coarse_slices = 1};
+        struct hx_planner planner;
+        int first = colls[i % 2] == HX_COLL_REDUCE ? 6 : 0; /* the shortest reduce goes by one lane, which has no levels */
+        int by_levels = 0, n;
+
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 1, &job, NULL), HX_SUCCESS);
+        double bytes = hx_planner_vector_bytes(&planner, colls[i % 2], count, 4);
+        n = hx_planner_candidates(&planner, colls[i % 2], 0, 0, bytes, candidates, &fallback);
+        for (int c = 0; c < n; c++) {
+            int levels = hx_candidate_needs(&candidates[c], HX_NEEDS_LEVELS);
+            struct hx_plan *plan = levels ? hx_compose(shape, 1, &candidates[c]) : NULL;
+            by_levels += plan != NULL;
+            assert_true(!plan || hx_layout_space_bytes(plan, &sizes, HX_WORK) <= 33 << 19);
+            hx_plan_release(plan);
+        }
+        assert_true(n > 0 && (by_levels > 0) == (i / 2 >= first && i / 2 < 15));
+        hx_planner_release(&planner);
+        hx_shape_free(shape);
+    }
+    hx_env_release(&env);
+}
+
 /* However short the slices are forced to be: where a long vector's slots fit without that, they do. */
 static void shortest_slices_fit(void **state)
 {
@@ -248,6 +285,7 @@ int main(void)
         cmocka_unit_test(slices_of_the_longest_vector),
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
+        cmocka_unit_test(levels_hold_no_long_vectors),
         cmocka_unit_test(shortest_slices_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

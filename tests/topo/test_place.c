@@ -211,6 +211,7 @@ static void test_container(void **state)
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "134217728\n");
     put("sys/fs/cgroup/unified/cpu.max", "200000 100000\n");
+    put("sys/fs/elsewhere/memory.limit_in_bytes", "1048576\n"); /* where that path would lead */
     struct hx_place p = place_in(TWO_SOCKETS, root);
     assert_true(p.quota_cpus == 2);
     assert_int_equal(p.memory_limit_bytes, GIB / 8);
