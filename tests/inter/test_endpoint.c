@@ -259,6 +259,9 @@ static void case_cancel(struct world *w)
         check(holds(other, sizeof(other), 2));
         for (size_t i = 0; i < sizeof(buffer); i++)
             check(buffer[i] == 0x77);
+        for (double limit = now() + 5; w->net->recvs_in_flight > 0 && now() < limit;)
+            turn(w);
+        check(w->net->recvs_in_flight == 0 && w->net->edges[0]->recvs_in_flight == 0); /* it counts no more */
     } else {
         uint8_t *second = fill(sizeof(other), 2);
         struct hx_segment to = {second, sizeof(other)};
@@ -311,11 +314,12 @@ static void case_cancel_send(struct world *w)
     size_t bytes = 30 * MB;
     uint8_t byte = (uint8_t)w->me;
     struct hx_segment part = {fill(bytes, 1), bytes}, small = {&byte, 1};
-    struct hx_net_op op;
+    struct hx_net_op op, behind;
 
     if (w->me == 0) {
         double begin;
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        post(w, &behind, HX_NET_SEND, 1, 3, &part, 1);
         for (int i = 0; i < 1000; i++)
             turn(w);
         check(op.done == 0);
@@ -323,6 +327,9 @@ static void case_cancel_send(struct world *w)
         ops->cancel(w->net, &op);
         check(op.done < 0 && now() - begin < 3);
         check(!w->net->register_local || !w->net->broken);
+        check((behind.done < 0) == (w->net->broken != HX_SUCCESS)); /* no message stays that nobody ends */
+        ops->cancel(w->net, &behind);
+        check(behind.done < 0);
     }
     atomic_fetch_add(&w->meet->arrived, 1);
     while (atomic_load(&w->meet->arrived) < 4)
@@ -425,7 +432,10 @@ static void case_mismatch(struct world *w)
             check(finish(w, post(w, &op, HX_NET_SEND, 1, i, &to, 1)) == 1);
             continue;
         }
+        memset(buffer, 0x77, sizeof(buffer));
         check(finish(w, post(w, &op, HX_NET_RECV, 0, i, &from, 1)) == -HX_ERR_MISMATCH);
+        for (size_t k = to.bytes; k < sizeof(buffer); k++) /* no more is written than has come */
+            check(buffer[k] == 0x77);
         snprintf(sent, sizeof(sent), " %zu ", to.bytes);
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
         check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job") != NULL);
