@@ -11,7 +11,9 @@
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
  *                         prints what it gets
  *   differ                HX_CHECK: the last rank makes other calls than the others; then all the same
- *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says
+ *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says. What 0 makes meanwhile
+ *                         does not meet 1 in it
+ *   slow                  a long broadcast, which 1 looks at now and then for 2 s
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
@@ -317,18 +319,53 @@ static int play_unlike(int i)
 
 static void play_part(void)
 {
-    hx_comm_t *part = NULL;
+    static const int even[] = {0, 2};
+    hx_comm_t *part = NULL, *group;
+    int context;
 
     check(hx_comm_split(world, rank / 2, rank, &part), "hx_comm_split");
+    context = part->contexts[0];
     if (rank == 0)
         printf("part status %d\n", hx_barrier(part)); /* for which 1 does not come */
     else
         usleep(800000); /* not to time out with it */
     check(hx_barrier(world), "hx_barrier");
+    if (rank != 1)
+        check(hx_comm_free(part), "hx_comm_free");
+    if (rank % 2 == 0) {
+        check(hx_comm_group(world, even, 2, &group), "hx_comm_group");
+        if (group->contexts[0] == context) {
+            fprintf(stderr, "actor: rank %d: a new communicator where another rank is still in one that has failed\n", rank);
+            exit(1);
+        }
+    }
+    check(hx_barrier(world), "hx_barrier");
     printf("finalize status %d\n", hx_finalize());
     fflush(stdout);
     if (rank == 0)
         sleep(1); /* its end must not be what the others hear of */
+}
+
+/* Of one message, which goes on all the time. */
+static void play_slow(void)
+{
+    enum { COUNT = 16 << 20 };
+    int *values = calloc(COUNT, sizeof(int)), done = 0;
+    hx_request_t *request;
+
+    if (!values)
+        exit(3);
+    values[COUNT - 1] = rank == 0;
+    check(hx_barrier(world), "hx_barrier");
+    check(hx_ibcast(values, COUNT, HX_INT32, 0, world, &request), "hx_ibcast");
+    for (int i = 0; rank == 1 && i < 30 && !done; i++) {
+        usleep(i % 5 ? 0 : 350000);
+        check(hx_test(request, &done), "hx_test");
+    }
+    if (!done)
+        check(hx_wait(request), "hx_wait");
+    printf("rank %d: %d, %s\n", rank, values[COUNT - 1], done ? "too soon" : "late");
+    free(values);
 }
 
 static int play_groups(void)
@@ -616,7 +653,9 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "part")) {
         play_part();
         return 0;
-    } else if (!strcmp(mode, "groups"))
+    } else if (!strcmp(mode, "slow"))
+        play_slow();
+    else if (!strcmp(mode, "groups"))
         return play_groups();
     else if (!strcmp(mode, "given_up"))
         return play_given_up(argc > 2);

@@ -51,7 +51,7 @@ names 0
 missing=3
 absent 4 2 3
 names 2
-grep -Eq "(another node): .*[23]" <(grep '^rank [01] ' "$tmp/out") ||
+grep -Eq "another node: .*[23]|rank [23] has failed in" <(grep '^rank [01] ' "$tmp/out") ||
     { fail "nobody on the other node names a rank of the node that is late"; cat "$tmp/out" >&2; }
 
 # overdue NODES HOW [SETTING]: 1 s, though calls of another communicator move for 2.5 s
@@ -73,10 +73,13 @@ for how in blocks waits tests; do
 done
 overdue 1 waits HX_SPIN=1000000000
 HX_TIMEOUT=1 "$run" -n 4 --timeout 30 -- "$here/actor" part >"$tmp/part" 2>&1 &
+HX_TIMEOUT=1 HX_BCAST=flat HX_SLICE=1G "$run" -n 2 --nodes 2 --timeout 30 -- "$here/actor" slow >"$tmp/slow" 2>&1 &
 wait
 on_time
 [[ $(grep -c '^part status 7$' "$tmp/part") = 1 && $(grep -c '^finalize status 0$' "$tmp/part") = 4 ]] ||
     { fail "hx_finalize after a failure that not all ranks know of"; cat "$tmp/part" >&2; }
+
+[ "$(grep -c '^rank [01]: 1, late$' "$tmp/slow")" = 2 ] || { fail "a message that takes 2 s, and moves"; cat "$tmp/slow" >&2; }
 
 # a group that cannot be created
 for nodes in 1 2 4; do
