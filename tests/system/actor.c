@@ -15,7 +15,7 @@
  *                         does not meet 1 in it
  *   slow                  a long broadcast, which 1 looks at now and then for 2 s
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
- *   bcasts BYTES N        N broadcasts by 0, which 1 enters late; everybody looks at every number that it gets
+ *   bcasts BYTES N [wait] N broadcasts (that do not block) by 0, which 1 enters late; everybody looks at every number that it gets
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
  *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
  *                         calls and never to this one; the world communicator goes on
@@ -521,17 +521,20 @@ static int play_calls(const char *name, int n)
 #endif
 }
 
-static void play_bcasts(size_t bytes, int n)
+static void play_bcasts(size_t bytes, int n, int waits)
 {
     size_t count = bytes / sizeof(int);
     int *buf = malloc(bytes);
+    hx_request_t *request;
 
     for (int call = 1; buf && call <= n; call++) {
         for (size_t i = 0; i < count; i++)
             buf[i] = rank == 0 ? call * 1000003 + (int)i : -1;
         if (rank == 1)
-            usleep(50000);
-        check(hx_bcast(buf, count, HX_INT32, 0, world), "bcast");
+            usleep(1000000 / (useconds_t)n);
+        check(waits ? hx_ibcast(buf, count, HX_INT32, 0, world, &request) : hx_bcast(buf, count, HX_INT32, 0, world), "bcast");
+        if (waits)
+            check(hx_wait(request), "hx_wait");
         for (size_t i = 0; i < count; i++)
             if (buf[i] != call * 1000003 + (int)i) {
                 fprintf(stderr, "actor: rank %d: bcast %d: number %zu is %d, of call %d number %d\n", rank, call, i, buf[i],
@@ -664,7 +667,7 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "late") && argc > 3)
         play_late(atoi(argv[2]), atof(argv[3]));
     else if (!strcmp(mode, "bcasts") && argc > 3)
-        play_bcasts((size_t)atol(argv[2]), atoi(argv[3]));
+        play_bcasts((size_t)atol(argv[2]), atoi(argv[3]), argc > 4);
     else if (!strcmp(mode, "alltoalls") && argc > 3)
         play_alltoalls((size_t)atol(argv[2]), atoi(argv[3]));
     else if (!strcmp(mode, "apart") && argc > 2) {

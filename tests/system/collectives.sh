@@ -78,6 +78,7 @@ done
 for shape in 1:1 3:1 4:2 5:5; do
     passes "${shape%:*}" "${shape#*:}" ahead
 done
+passes 4 1 ahead HX_BCAST=nary HX_ALLGATHER=mesh
 for lanes in 1 2 3; do
     passes 6 2 short HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K
     passes 5 2 short HX_LANES=$lanes HX_ALLREDUCE=ring HX_REDUCE_SCATTER=ring HX_ALLGATHER=ring HX_CHUNK=4K
