@@ -33,7 +33,7 @@ told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked 
 told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has given it up)"
 told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # the event queue tells of a peer that has gone: that is no fault of the endpoint's
-EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 500 >"$tmp/out" 2>"$tmp/err" ||
+EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 4000 >"$tmp/out" 2>"$tmp/err" ||
     fail "a peer's end in the event queue: exit $?: $(head -n 3 "$tmp/err")"
 has "$tmp/err" "(provider code 13) (the peer is silent or unreachable" "event queue"
 # of remote writes, and of the invitations to them

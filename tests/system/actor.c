@@ -270,6 +270,12 @@ static hx_status_t call_other(int i, int other)
             check(hx_comm_dup(world, &comm), "hx_comm_dup");
         return other ? hx_comm_free(comm) : hx_barrier(comm); /* which goes on */
     case 8: return other ? hx_barrier(world) : hx_reduce(in, out, 8, HX_INT32, HX_SUM, 0, world);
+    case 10: /* as many in all */
+        for (int r = 0; r < size; r++)
+            sent[r] = 2;
+        sent[0] -= (size_t)other;
+        sent[1] += (size_t)other;
+        return hx_reduce_scatter(all, all + 32, sent, HX_INT32, HX_SUM, world);
     default: /* it alone sees that it has none of these */
         for (int r = 0; r < size; r++) {
             sent[r] = expected[r] = 1;
@@ -301,7 +307,7 @@ static int play_differ(void)
 }
 
 /* Without HX_CHECK: by the time that they have made two more calls, alike, all ranks know. */
-static int play_unlike(int i)
+static int play_unlike(int i, double stay_s)
 {
     hx_status_t status = call_other(i, rank == size - 1);
 
@@ -312,7 +318,7 @@ static int play_unlike(int i)
         fprintf(stderr, "actor: rank %d: case %d: status %d: %s\n", rank, i, status, hx_error_detail(world));
         return 1;
     }
-    usleep(2000000); /* so that who waits can ask */
+    usleep((useconds_t)(stay_s * 1e6)); /* who waits can ask meanwhile */
     check(hx_finalize(), "hx_finalize");
     return 0;
 }
@@ -652,7 +658,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "differ")) {
         return play_differ();
     } else if (!strcmp(mode, "unlike") && argc > 2) {
-        return play_unlike(atoi(argv[2]));
+        return play_unlike(atoi(argv[2]), argc > 3 ? atof(argv[3]) : 0.5);
     } else if (!strcmp(mode, "part")) {
         play_part();
         return 0;
