@@ -55,8 +55,8 @@ hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
     return HX_SUCCESS;
 }
 
-/* A listening socket on address, or -1 and errno. */
-static int listen_on(const struct sockaddr *address, socklen_t bytes)
+/* A socket bound to address, or -1 and errno. */
+static int bind_to(const struct sockaddr *address, socklen_t bytes)
 {
     const int on = 1, off = 0;
     const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -66,7 +66,7 @@ static int listen_on(const struct sockaddr *address, socklen_t bytes)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (address->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(fd, address, bytes) == 0 && listen(fd, SOMAXCONN) == 0)
+    if (bind(fd, address, bytes) == 0)
         return fd;
     const int saved_errno = errno;
     close(fd);
@@ -85,29 +85,35 @@ static int is_numeric(const struct hx_root *root)
     return 1;
 }
 
-/* A name is often 127.0.1.1 to its own host and another address to the others: then listen on all of this machine's.
+/* A name is often 127.0.1.1 to its own host and another address to the others: then bind to all of this machine's.
  */
-static int listen_on_all(int port)
+static int bind_to_all(int port)
 {
     const struct sockaddr_in6 any6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
     const struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    const int fd = listen_on((const struct sockaddr *)&any6, sizeof any6);
+    const int fd = bind_to((const struct sockaddr *)&any6, sizeof any6);
 
-    return fd >= 0 || errno == EADDRINUSE ? fd : listen_on((const struct sockaddr *)&any4, sizeof any4);
+    return fd >= 0 || errno == EADDRINUSE ? fd : bind_to((const struct sockaddr *)&any4, sizeof any4);
 }
 
+/* A socket that listens where root is, or -1 where that is not this machine or another process listens. It listens once and for good: who
+ * had connected to a socket that is closed again would be reset. */
 static int listen_on_root(const struct hx_root *root)
 {
     for (const struct addrinfo *address = root->addresses; address; address = address->ai_next) {
-        int fd = listen_on(address->ai_addr, address->ai_addrlen);
+        int fd = bind_to(address->ai_addr, address->ai_addrlen);
 
         if (fd < 0 && errno != EADDRINUSE)
             continue; /* not an address of this machine, or not allowed here */
         if (fd >= 0 && !is_numeric(root)) {
             close(fd);
-            fd = listen_on_all(atoi(root->port));
+            fd = bind_to_all(atoi(root->port));
         }
-        return fd;
+        if (fd >= 0 && listen(fd, SOMAXCONN) == 0)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+        return -1;
     }
     return -1;
 }

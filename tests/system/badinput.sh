@@ -133,11 +133,18 @@ if [ "$(id -u)" = 0 ] && [ -z "${TEST_SANITIZER:-}" ]; then
     has "$tmp/out" 'net.core.somaxconn is 8, raise it' "a short queue of connections"
 fi
 
-# memory that is refused
+# memory that is refused; ranks that find the store before rank 0 has begun to serve it
 if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
     for number in 1 38; do # EPERM, ENOSYS
         refused 4 3 1 'memfd_create' REFUSE=$number LD_PRELOAD="$tmp/refuse.so"
     done
+    export HX_ROOT=localhost:$((30000 + $$ % 2000)) HX_SIZE=2 HX_SECRET=s
+    HX_RANK=1 timeout 20 "$here/actor" init >"$tmp/out" 2>&1 &
+    HX_RANK=0 PAUSE=1 LD_PRELOAD="$tmp/refuse.so" timeout 20 "$here/actor" init >"$tmp/err" 2>&1
+    wait $!
+    unset HX_ROOT HX_SIZE HX_SECRET
+    cat "$tmp/err" >>"$tmp/out"
+    [ "$(grep -c 'status 0' "$tmp/out")" = 2 ] || { fail "rank 0 is slow to serve: not both start"; cat "$tmp/out" >&2; }
 fi
 
 # arguments

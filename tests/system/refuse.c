@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE; the rank in DIE ends where it lets the
- * others of its node read its memory. */
+ * others of its node read its memory; with PAUSE set, who begins to listen does nothing else for a second. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,4 +33,13 @@ int prctl(int option, ...)
         values[i] = va_arg(list, unsigned long);
     va_end(list);
     return (int)syscall(SYS_prctl, option, values[0], values[1], values[2], values[3]);
+}
+
+int listen(int fd, int backlog)
+{
+    const int rc = (int)syscall(SYS_listen, fd, backlog);
+
+    if (getenv("PAUSE"))
+        sleep(1);
+    return rc;
 }
