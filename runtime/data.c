@@ -31,18 +31,21 @@ static inline void number_copy(unsigned char *dst, const unsigned char *src, siz
 #undef ENDS_COPY
 }
 
-static inline void piece_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
+static inline void piece_copy(const struct hx_run *run, const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
+                              size_t bytes)
 {
     if (bytes - NUMBER_MIN_BYTES <= NUMBER_MAX_BYTES - NUMBER_MIN_BYTES)
         number_copy(dst, src, bytes);
+    else if (bytes >= HX_SHARE_LEAST && step->dst.space == HX_SLOT)
+        hx_share(run->engine, dst, src, bytes);
     else if (bytes && dst != src)
         hx_memcpy(dst, src, bytes);
 }
 
-static void piece_stream(const struct hx_run *run, unsigned char *dst, const unsigned char *src, size_t bytes)
+static void piece_stream(const struct hx_run *run, const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src, size_t bytes)
 {
     if (hx_reduces_in_place(run))
-        piece_copy(dst, src, bytes);
+        piece_copy(run, step, dst, src, bytes);
     else if (bytes && dst != src)
         run->engine->streamed_bytes += hx_stream(dst, src, bytes);
 }
@@ -157,9 +160,9 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
                                                                src + walk_at(&from), own ? own + walk_at(&with) : NULL,
                                                                bytes / run->bound->elem_bytes);
         else if (step->op == HX_OP_STREAM)
-            piece_stream(run, dst + walk_at(&to), src + walk_at(&from), bytes);
+            piece_stream(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
         else
-            piece_copy(dst + walk_at(&to), src + walk_at(&from), bytes);
+            piece_copy(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
         walk_advance(&to, bytes);
         walk_advance(&from, bytes);
         if (own)
@@ -170,7 +173,7 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     if (step->contiguous)
-        piece_copy(hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
+        piece_copy(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
         data_scattered(run, instance, step);
 }
@@ -178,7 +181,7 @@ void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const 
 void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     if (step->contiguous)
-        piece_stream(run, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
+        piece_stream(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
         data_scattered(run, instance, step);
 }

@@ -26,6 +26,7 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->fetched_bytes += engine->fetched_bytes;
     c->window_bytes += engine->window_bytes;
     c->streamed_bytes += engine->streamed_bytes;
+    c->far_bytes += engine->distance.far_bytes;
 }
 
 static void comm_add(const struct hx_comm *comm, struct hx_counters *c)

@@ -13,13 +13,15 @@ static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int ch
 }
 
 /* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
-static void segments_move(struct hx_transfer *t, unsigned char *chunk, size_t n, int to_chunk)
+static void segments_move(struct hx_engine *engine, struct hx_transfer *t, unsigned char *chunk, size_t n, int to_chunk)
 {
     while (n) {
         const struct hx_segment *segment = &t->net.segments[t->segment];
         size_t part = segment->bytes - t->within < n ? segment->bytes - t->within : n;
         unsigned char *at = (unsigned char *)segment->base + t->within;
-        if (to_chunk)
+        if (to_chunk && part >= HX_SHARE_LEAST)
+            hx_share(engine, chunk, at, part);
+        else if (to_chunk)
             hx_memcpy(chunk, at, part);
         else
             hx_memcpy(at, chunk, part);
@@ -64,7 +66,7 @@ static __attribute__((noinline)) void transfer_differs(const struct hx_engine *e
 }
 
 /* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
-static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
+static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
 {
     const struct hx_node *node = &engine->node;
     struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
@@ -81,7 +83,7 @@ static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, st
                 break;
             entry->stamp = stamp_of(engine, t);
             entry->left = left;
-            segments_move(t, entry->data, n, 1);
+            segments_move(engine, t, entry->data, n, 1);
             atomic_store_explicit(&entry->full, ++q->number, memory_order_release);
         } else {
             /* acquire pairs with the sender's release of full: the chunk is there */
@@ -91,7 +93,7 @@ static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, st
                 transfer_differs(engine, entry, t, q->peer);
                 break;
             }
-            segments_move(t, entry->data, n, 0);
+            segments_move(engine, t, entry->data, n, 0);
             atomic_store_explicit(&ring->taken, ++q->number, memory_order_release);
         }
         t->net.completed_bytes += n;
@@ -105,7 +107,7 @@ static int ring_move(const struct hx_engine *engine, struct hx_ring_queue *q, st
 }
 
 /* Returns the number of chunks moved. */
-static int queue_progress(const struct hx_engine *engine, struct hx_ring_queue *q)
+static int queue_progress(struct hx_engine *engine, struct hx_ring_queue *q)
 {
     int moved = 0;
 

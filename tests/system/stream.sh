@@ -58,6 +58,17 @@ else
     done
 fi
 
+# Other ranks are far: what they read in slots and rings is written around the caches too.
+far() { told far_bytes '\([0-9]*\) .*'; }
+for plan in HX_BCAST=nary HX_BCAST=chain; do # whose chunks go through rings
+    job HX_FAR_NS=1 $plan -- -n 3 -- "$bench" bcast --check --min 300K --max 300K --iterations 20
+    [ "$(far)" -gt 300000 ] || fail "$plan, far: $(far) bytes"
+    job HX_FAR_NS=0 $plan -- -n 3 -- "$bench" bcast --check --min 300K --max 300K --iterations 20
+    [ "$(far)" = 0 ] || fail "$plan, never far: $(far) bytes"
+done
+job HX_FAR_NS=1 -- -n 6 --nodes 3,1,2 -- "$bench" allreduce allgather reduce alltoallv --check --min 1 --max 1M --factor 33 --iterations 5 --repetitions 2
+[ "$(far)" -gt 0 ] || fail "several nodes, far: $(far) bytes"
+
 # all collectives, in place, on several nodes, by single copy and from mapped memory, in drawn order
 for options in "" --in-place --alloc; do
     # shellcheck disable=SC2086
