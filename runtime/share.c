@@ -3,41 +3,45 @@
 #include "share.h"
 #include "comm.h"
 #include "memcpy.h"
+#include "stats.h"
 #include "stream.h"
-#include <time.h>
 
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
 #define WEIGHT (1.0 / 8)          /* of a measurement */
 #define MOST_NS 300               /* an interrupt counts for no more */
+#define CLOCK_NS 100              /* a clock that takes longer tells nothing, nor does a look at it that was interrupted */
 
-static int64_t now_ns(void)
+static int can_tell(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd");
+#else
+    return 0;
+#endif
 }
 
-/* Read what another rank has written at the end of its last call, and nobody has read since. The clock's own time is measured too. */
+/* Read what another rank has written at the end of a call; by turns of which no two ranks read the same at once, since a line comes sooner
+ * from a neighbour that has just got it. The clock's own time is measured too. */
 static void measure(struct hx_engine *engine)
 {
     struct hx_distance *distance = &engine->distance;
     const struct hx_node *node = &engine->node;
-    int before = distance->peer, peer = (before + 1) % node->n;
+    int peer = (node->me + 1 + (int)(distance->measured++ % (unsigned)(node->n - 1))) % node->n;
+    const struct hx_control *theirs = hx_node_control(node, peer);
 
-    peer = peer == node->me ? (peer + 1) % node->n : peer;
-    _Atomic uint64_t *line = &hx_node_control(node, peer)->passed;
-    int64_t start = now_ns(), begin = now_ns();
-    uint64_t passed = atomic_load_explicit(line, memory_order_relaxed);
-    int64_t end = now_ns(), ns = (end - begin) - (begin - start);
-    int stands = peer == before && passed == distance->passed; /* still in this rank's cache */
+    /* another line, so that the time to find the page does not count */
+    (void)atomic_load_explicit(&theirs->signatures[HX_SIGNATURES - 1][HX_SIGNATURE_WORDS - 1], memory_order_relaxed);
+    uint64_t start = hx_stats_now(), begin = hx_stats_now();
+    uint64_t passed = atomic_load_explicit(&theirs->passed, memory_order_relaxed);
+    int64_t clock = (int64_t)(begin - start), ns = (int64_t)(hx_stats_now() - begin) - clock;
 
+    if (clock <= CLOCK_NS && !(peer == distance->peer && passed == distance->passed)) /* else it is still in this rank's cache */
+        distance->ns += WEIGHT * ((double)(ns < MOST_NS ? ns : MOST_NS) - distance->ns);
     distance->call = engine->call;
     distance->shared_bytes = 0;
     distance->peer = peer;
     distance->passed = passed;
-    if (!stands)
-        distance->ns += WEIGHT * ((double)(ns < 0 ? 0 : ns > MOST_NS ? MOST_NS : ns) - distance->ns);
 }
 
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes)
@@ -46,9 +50,9 @@ void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes
     const int64_t far_ns = engine->world->env->far_ns;
 
     distance->shared_bytes += bytes;
-    if (far_ns && distance->shared_bytes >= MEASURE_EVERY && distance->call != engine->call && engine->node.n > 1)
+    if (distance->shared_bytes >= MEASURE_EVERY && distance->call != engine->call && far_ns > 0 && far_ns <= MOST_NS && can_tell())
         measure(engine);
-    if (far_ns && distance->ns >= (double)far_ns)
+    if (distance->ns >= (double)far_ns)
         distance->far_bytes += hx_stream(dst, src, bytes);
     else
         hx_memcpy(dst, src, bytes);

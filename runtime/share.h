@@ -3,9 +3,10 @@
  * Copying into memory that other ranks of the node will read.
  *
  * Ranks that share a last-level cache hand a line over in it. Between ranks that do not, each line makes two journeys from cache to cache, the
- * first to be written, where the reader had it, the second to be read. Stores around the caches (stream.h) make one: to memory. On two cores of
- * an AMD EPYC, wherever its virtual machine had them, a broadcast of 1 MiB took 88-95 us by the one way where they were near and 225-234 where they
- * were far, 82-126 by the other in both cases. So each rank measures now and then for how long a line of another's is under way.
+ * first to be written, where the reader had it, the second to be read. Stores around the caches (stream.h) make one: to memory. Two cores of an
+ * AMD EPYC that its virtual machine puts near each other or far apart: there a broadcast of 1 MiB took about 90 us by the first way where they
+ * were near and 230 where they were far, 85 by the second in both cases. So each rank measures now and then for how long a line of another's
+ * is under way: about 20 ns and 100 there. Only on AMD's processors: others were not at hand.
  */
 #ifndef HX_SHARE_H
 #define HX_SHARE_H
@@ -22,7 +23,8 @@ struct hx_distance {
     uint64_t call;       /* in this call, */
     int peer;            /* whose line, */
     uint64_t passed;     /* what stood there, */
-    double ns;           /* and for which time lines are under way; 0: never measured */
+    unsigned measured;   /* the how many-th time, */
+    double ns;           /* and for which time lines are under way, of all ranks by turns; 0: never measured */
     uint64_t far_bytes;  /* written around the caches for that reason */
 };
 
