@@ -50,7 +50,8 @@ void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes
     const int64_t far_ns = engine->world->env->far_ns;
 
     distance->shared_bytes += bytes;
-    if (distance->shared_bytes >= MEASURE_EVERY && distance->call != engine->call && far_ns > 0 && far_ns <= MOST_NS && can_tell())
+    if (distance->shared_bytes >= MEASURE_EVERY && distance->call != engine->call && engine->node.n > 1 && far_ns > 0 &&
+        far_ns <= MOST_NS && can_tell())
         measure(engine);
     if (distance->ns >= (double)far_ns)
         distance->far_bytes += hx_stream(dst, src, bytes);
