@@ -6,13 +6,19 @@
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
-#define FURTHER_FLAG 0.125 /* of alpha: another flag read in the same wait */
+#define FURTHER_FLAG 0.0625 /* of alpha: another flag read in the same wait. 0.02 to 0.04 where one core had written all; others read them too */
 #define EMPTY_STEP 0.125 /* of alpha: a block that there is none of: sent, received, joined */
+#define RING_FLAGS 1.7 /* alphas of a message through a ring, of two ranks */
 #define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
 
 static double switches(const struct hx_cost_params *p)
 {
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
+}
+
+double hx_cost_hand_over(const struct hx_cost_params *p, double others)
+{
+    return p->intra_alpha_us * (1 + (others > 1 ? others - 1 : 0) * FURTHER_FLAG) + switches(p);
 }
 
 /* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
@@ -48,10 +54,10 @@ static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds,
     return (rounds - 1) / (slices < 1 ? 1 : slices > most ? most : slices);
 }
 
-/* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots, or get them from his. */
-static double parts_us(const struct hx_cost_params *p, int n, double bytes)
+/* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots (gather), or get them from his. */
+static double parts_us(const struct hx_cost_params *p, enum hx_coll coll, int n, double bytes)
 {
-    return p->intra_alpha_us + switches(p) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+    return hx_cost_hand_over(p, coll == HX_COLL_GATHER ? n - 1 : 1) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
 #define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
@@ -83,7 +89,7 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
     } else {
         copied = 1.0 / n;
     }
-    return hops * (p->intra_alpha_us + switches(p)) +
+    return hops * hx_cost_hand_over(p, n - 1) +
            (calls * fetch_us + bytes * (fetched / fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
                p->oversubscription;
 }
@@ -101,39 +107,38 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
                               bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) /* while the root reads n slots, the next slice comes in */
-        return p->intra_alpha_us + switches(p) +
+        return hx_cost_hand_over(p, n - 1) +
                (slice / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
-        return p->intra_alpha_us + switches(p) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+        return hx_cost_hand_over(p, n - 1) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "last_arriver")) /* all copy in and out; one reads n slots, and somebody gives his core away in vain */
-        return 2 * p->intra_alpha_us + switches(p) * (1 + 1 / p->oversubscription) +
+        return hx_cost_hand_over(p, n - 1) + p->intra_alpha_us + switches(p) / p->oversubscription +
                (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s) * 1e-3;
     if (!strcmp(algorithm->name, "nary_sliced"))
-        return 2 * (p->intra_alpha_us + switches(p)) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+        return 2 * hx_cost_hand_over(p, n - 1) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
-        return p->intra_alpha_us + switches(p) +
+        return hx_cost_hand_over(p, n - 1) +
                (bytes / p->intra_gb_s + n * bytes / owners / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
-        return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p);
+        return hx_cost_hand_over(p, n - 1);
     if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
-        return 2 * ((hx_tree_rounds(n, 2) + 2) / 3) *
-               (p->intra_alpha_us * (1 + (n < 9 ? n - 2 : 7) * FURTHER_FLAG) + switches(p));
+        return 2 * ((hx_tree_rounds(n, 2) + 2) / 3) * hx_cost_hand_over(p, n < 9 ? n - 1 : 8);
     if (hx_coll_has_pairs(algorithm->coll)) /* all copy in, owners copy out or take from rings */
         bytes *= (double)n / owners;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
-        return p->intra_alpha_us * (1 + (n - 2) * FURTHER_FLAG) + switches(p) +
+        return hx_cost_hand_over(p, n - 1) +
                (bytes * owners / n + bytes) / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
-        return parts_us(p, n, bytes);
+        return parts_us(p, algorithm->coll, n, bytes);
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
-        return p->intra_alpha_us + switches(p) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+        return hx_cost_hand_over(p, owners) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
     if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
         return 1e12;
-    return rounds * (p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
+    return rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
            (vectors + pipeline_fill(algorithm, rounds, slice > 0 ? bytes / slice : 1)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
                p->oversubscription;
 }
@@ -159,7 +164,7 @@ static double intra_stage_us(const struct hx_cost_params *p, const struct hx_sha
     }
     return hx_cost_far_us(p, shape, algorithm, n, bytes) +
            (algorithm->needs & HX_NEEDS_LEVELS && shape->nlevels
-                ? hx_cost_levels_us(p, shape, algorithm->coll, n, owners, bytes, p->intra_alpha_us + switches(p))
+                ? hx_cost_levels_us(p, shape, algorithm->coll, n, owners, bytes)
                 : plain_stage_us(p, algorithm, n, owners, bytes));
 }
 
@@ -171,7 +176,7 @@ static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *s
     double own = bytes / shape->nnodes;
 
     return part ? intra_stage_us(p, shape, part, shape->max_local, 1, own)
-                : parts_us(p, shape->max_local, own) + parts_us(p, candidate->lanes, bytes - own);
+                : parts_us(p, candidate->coll, shape->max_local, own) + parts_us(p, candidate->coll, candidate->lanes, bytes - own);
 }
 
 /* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
@@ -225,15 +230,15 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
 /* With traffic: counts, then short blocks, and a look at each of the long ones, which there may be. */
 static double traffic_us(const struct hx_cost_params *params, const struct hx_shape *shape, double bytes)
 {
-    return 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG) + switches(params)) +
-           2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 + shape->nranks * EMPTY_STEP * params->intra_alpha_us;
+    return 2 * hx_cost_hand_over(params, shape->max_local - 1) + 2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 +
+           shape->nranks * EMPTY_STEP * params->intra_alpha_us;
 }
 
 /* Of a composition, the stages inside the nodes that come before the lanes. */
 static double before_lanes_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                               double bytes)
 {
-    double hand_over_us = params->intra_alpha_us + switches(params);
+    double hand_over_us = hx_cost_hand_over(params, 1);
 
     if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll)) /* those after them too */
         return blocks_us(params, shape, candidate, bytes);
@@ -250,12 +255,12 @@ static double before_lanes_us(const struct hx_cost_params *params, const struct 
 static double after_lanes_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                              double bytes)
 {
-    double hand_over_us = params->intra_alpha_us + switches(params);
+    double hand_over_us = hx_cost_hand_over(params, 1);
 
     if (candidate->last && candidate->coll != HX_COLL_SCATTER)
         return intra_stage_us(params, shape, candidate->last, shape->max_local, candidate->lanes, bytes);
     if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* release, and arrive before */
-        return 2 * (params->intra_alpha_us * (1 + (shape->max_local - 2) * FURTHER_FLAG / 2) + switches(params));
+        return hx_cost_hand_over(params, 1) + hx_cost_hand_over(params, shape->max_local - 1);
     if (candidate->coll == HX_COLL_REDUCE && candidate->lanes > 1) /* carriers copy in, the root copies out */
         return hand_over_us + 2 * bytes / params->intra_gb_s * 1e-3;
     if (candidate->coll == HX_COLL_REDUCE_SCATTER && candidate->lanes < shape->max_local)

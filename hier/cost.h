@@ -76,12 +76,14 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                           double bytes);
 
+/* A hand-over inside a node: who goes on awaits the flags of so many others, each in a line of its own. */
+double hx_cost_hand_over(const struct hx_cost_params *params, double others);
+
 /* cost_levels.c, over n members of a node: the time in which the ranks of a domain read what an algorithm makes them read of others;
  * and the stages of one that goes by levels, each with a hand-over. */
 double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
                       double bytes);
-double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes,
-                         double hand_over_us);
+double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes);
 
 /* cost_book.c: rounds, and messages and multiples of the vector that the busiest of p members sends or receives, of an algorithm that
  * sends messages. Returns -1 for another one. */

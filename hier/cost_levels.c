@@ -82,18 +82,18 @@ static double in_charge(double members, double owners)
 
 /* The stages of a phase, the innermost one first: who has charge of a block puts the others' part in its slot, reads and folds its own of
  * all (reduce-scatter), or puts its own and reads the others' (all-gather). Without what is far. */
-static double phase_us(const struct hx_cost_params *p, const struct hx_shape *shape, int reduces, double n, double owners, double bytes,
-                       double hand_over_us)
+static double phase_us(const struct hx_cost_params *p, const struct hx_shape *shape, int reduces, double n, double owners, double bytes)
 {
     double members = n / shape->most_domains[shape->nlevels - 1], inner = bytes / in_charge(members, owners), us = 0;
-    double copied = reduces ? bytes : bytes + inner, folded = reduces ? members * inner : 0;
+    double copied = reduces ? bytes : bytes + inner, folded = reduces ? members * inner : 0, meet = members;
 
     for (int level = shape->nlevels; level >= 0; level--) {
-        us += hand_over_us + (copied / p->intra_gb_s + folded / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+        us += hx_cost_hand_over(p, meet - 1) + (copied / p->intra_gb_s + folded / p->reduce_gb_s) * 1e-3 * p->oversubscription;
         if (level == 0)
             break;
         double parts = parts_of(shape, level - 1);
         members *= parts;
+        meet = parts;
         double share = bytes / in_charge(members, owners);
         copied = reduces ? inner * (1 - 1 / parts) + (parts - 1) * share : inner + share;
         folded = reduces ? parts * share : 0;
@@ -102,12 +102,11 @@ static double phase_us(const struct hx_cost_params *p, const struct hx_shape *sh
     return us;
 }
 
-double hx_cost_levels_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes,
-                         double hand_over_us)
+double hx_cost_levels_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes)
 {
     int reduces = coll != HX_COLL_ALLGATHER && coll != HX_COLL_BCAST, gathers = coll != HX_COLL_REDUCE_SCATTER && coll != HX_COLL_REDUCE;
-    double root = hand_over_us + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription; /* all parts to or from it */
+    double root = hx_cost_hand_over(p, reduces ? n - 1 : 1) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 
-    return (reduces ? phase_us(p, shape, 1, n, owners, bytes, hand_over_us) : 0) +
-           (gathers ? phase_us(p, shape, 0, n, owners, bytes, hand_over_us) : 0) + (hx_coll_is_rooted(coll) ? root : 0);
+    return (reduces ? phase_us(p, shape, 1, n, owners, bytes) : 0) + (gathers ? phase_us(p, shape, 0, n, owners, bytes) : 0) +
+           (hx_coll_is_rooted(coll) ? root : 0); /* all parts to or from it */
 }

@@ -338,10 +338,63 @@ static void far_is_what_plans_read(void **state)
     }
 }
 
+/* Others whose flags a rank awaits, in one call on one node: those of the slice one window before come for nothing. */
+static unsigned flags_awaited(const struct hx_shape *shape, const struct hx_candidate *candidate, int rank)
+{
+    struct hx_plan *plan = hx_compose(shape, rank, candidate);
+    unsigned flags = 0;
+
+    assert_non_null(plan);
+    for (int s = 0; s < plan->nstages; s++)
+        for (uint32_t k = 0; k < plan->stages[s].nsteps; k++) {
+            const struct hx_step *step = &plan->stages[s].steps[k];
+            uint32_t me = (uint32_t)plan->stages[s].me;
+            if ((step->op == HX_OP_AWAIT && !step->own) || step->op == HX_OP_ELECT)
+                flags += step->n - (me >= step->peer && me < step->peer + step->n);
+        }
+    hx_plan_release(plan);
+    return flags;
+}
+
+/* On a node of many ranks nobody awaits more flags than are charged, and not many fewer. */
+static void flags_are_what_plans_await(void **state)
+{
+    static const char *const shapes[] = {"4", "96", "96/2/6"};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_cost_params params;
+    const struct hx_algorithm *a;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    params.intra_alpha_us = 1e6; /* nothing else counts */
+    assert_true(hx_cost_hand_over(&params, 96) > 2 * hx_cost_hand_over(&params, 1));
+    for (int i = 0; i < 3 * HX_COLL_COUNT; i++) {
+        struct hx_shape *shape = hx_shape_parse(shapes[i % 3], error);
+        int idx = 0;
+        while ((a = hx_algorithm_next((enum hx_coll)(i / 3), HX_SCOPE_INTRA, &idx))) {
+            struct hx_candidate candidate = {.coll = a->coll, .flat = a};
+            unsigned most = 0;
+            if (!(a->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS)) || (a->needs & HX_NEEDS_LEVELS && !shape->nlevels))
+                continue;
+            for (int rank = 0; rank < shape->nranks; rank++) {
+                unsigned flags = flags_awaited(shape, &candidate, rank);
+                most = flags > most ? flags : most;
+            }
+            double alphas = hx_cost_of(&params, shape, &candidate, 8).total_us / params.intra_alpha_us;
+            double few = hx_cost_hand_over(&params, most) / params.intra_alpha_us;
+            if (alphas < few - 0.1 || alphas > few + 8)
+                fail_msg("%s %s on %s: a rank awaits %u flags, at least %.1f alphas, and the model says %.1f", hx_coll_name(a->coll), a->name,
+                         shapes[i % 3], most, few, alphas);
+        }
+        hx_shape_free(shape);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_is_what_plans_read),
+        cmocka_unit_test(flags_are_what_plans_await),
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(channels_fill_the_link),
