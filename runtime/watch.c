@@ -4,6 +4,7 @@
 #include "comm.h"
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -28,7 +29,8 @@ void hx_watch_leave(struct hx_shared *shared)
 }
 
 /* Descriptors are not kept: nodes have many ranks, and the program needs its own. Until a dead process's pid is used anew its end can be
- * seen; an end that is not seen ends the wait by HX_TIMEOUT. Where there is no pidfd_open nobody has ended. */
+ * seen; an end that is not seen ends the wait by HX_TIMEOUT. Where pidfd_open is not allowed, or no descriptor is left, it has ended when its
+ * parent has waited for it. */
 static int has_ended(const struct hx_doorbell *whose)
 {
     struct pollfd process = {.events = POLLIN};
@@ -37,10 +39,12 @@ static int has_ended(const struct hx_doorbell *whose)
     if (pid == 0)
         return 0;
     process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (process.fd < 0)
-        return errno == ESRCH && atomic_load_explicit(&whose->pid, memory_order_relaxed) != 0;
-    ended = poll(&process, 1, 0) > 0;
-    close(process.fd);
+    if (process.fd >= 0) {
+        ended = poll(&process, 1, 0) > 0;
+        close(process.fd);
+    } else {
+        ended = kill(pid, 0) < 0 && errno == ESRCH;
+    }
     /* look again: it may have left, and then ended. The system calls order the two looks, as its end comes after what it wrote */
     return ended && atomic_load_explicit(&whose->pid, memory_order_relaxed) != 0;
 }

@@ -88,12 +88,17 @@ died() {
     [ "$(grep -c 'finalize status' "$out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
 }
 
+refuse=()
+if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
+    refuse=("LD_PRELOAD=$tmp/refuse.so")
+fi
 efa=("FI_PROVIDER_PATH=$(realpath "$top_builddir")/tests/efa_provider/.libs" HX_PROVIDER=efa)
 for how in blocks waits tests; do
     dies 3 1 1 $how
     dies 4 2 0 $how
 done
 dies 2 1 0 blocks
+[ ${#refuse[@]} = 0 ] || dies 3 1 2 blocks "${refuse[@]}" NO_PIDFD=1
 dies 20 1 3 blocks
 dies 6 6 2 tests HX_ALLREDUCE=ring # of which two wait for the dead, the others for each other
 dies 4 4 3 blocks HX_ALLREDUCE=ring "HX_PROVIDER=tcp;ofi_rxm"
@@ -137,9 +142,9 @@ if [ -z "${TEST_SANITIZER:-}" ]; then # sanitizers tell of a crash themselves
 fi
 
 # While the ranks of a node meet: the others do not wait for it until HX_TIMEOUT.
-if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c"; then
+if [ ${#refuse[@]} != 0 ]; then
     for r in 0 1 2; do
-        env LD_PRELOAD="$tmp/refuse.so" DIE=1 HX_SINGLE_COPY=1 HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE=3 HX_SECRET=s HX_TIMEOUT=60 \
+        env "${refuse[@]}" DIE=1 HX_SINGLE_COPY=1 HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE=3 HX_SECRET=s HX_TIMEOUT=60 \
             timeout -s KILL 20 "$here/actor" init >>"$tmp/meets" 2>>"$tmp/meets.err" &
     done
     wait
