@@ -40,15 +40,29 @@ static int has_result(const struct bench_loop *l)
     return l->row->collective != BENCH_BARRIER && !(scatters && l->in_place);
 }
 
+/* The floor of the rank that takes longest, without what other ranks do on its core meanwhile: each one's best repetition. */
+static int floor_measure(struct bench_loop *l, double *floor_us)
+{
+    double best = 1e18, longest, ns;
+    for (int i = 0; i < FLOOR_REPETITIONS; i++) {
+        if (bench_loop_time(l, CALL_FLOOR, &ns))
+            return -1;
+        best = ns < best ? ns : best;
+    }
+    if (bench_allreduce(&best, &longest, 1, HX_FLOAT64, HX_MAX))
+        return -1;
+    *floor_us = longest / 1e3;
+    return 0;
+}
+
 /* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
-static int measure(struct bench_loop *l, enum bench_action action, uint64_t repetitions, double *samples,
-                   uint64_t *wrong)
+static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, uint64_t *wrong)
 {
     const size_t size = (size_t)l->job->size;
     for (uint64_t i = 0; i < repetitions; i++) {
-        if (bench_loop_time(l, action, &samples[i]))
+        if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
             return -1;
-        if (action == CALL_LIBRARY && l->o->check && has_result(l))
+        if (l->o->check && has_result(l))
             check_last(l, wrong);
     }
     double *all = malloc(size * repetitions * sizeof(double));
@@ -106,14 +120,11 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
     struct bench_loop l = {0};
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;
-    uint64_t most = row->repetitions > FLOOR_REPETITIONS ? row->repetitions : FLOOR_REPETITIONS;
-    double *samples = malloc(most * sizeof(double)), floor_us = 0;
+    double *samples = malloc(row->repetitions * sizeof(double)), floor_us = 0;
     int failed = !samples || bench_loop_open(&l, o, job, row);
-    if (!failed && l.in_count) {
-        failed = measure(&l, CALL_FLOOR, FLOOR_REPETITIONS, samples, wrong);
-        floor_us = samples[0] / 1e3;
-    }
-    failed = failed || bench_loop_warm_up(&l) || measure(&l, CALL_LIBRARY, row->repetitions, samples, wrong);
+    if (!failed && l.in_count)
+        failed = floor_measure(&l, &floor_us);
+    failed = failed || bench_loop_warm_up(&l) || measure(&l, row->repetitions, samples, wrong);
     if (!failed) {
         summarise(&l, samples);
         bench_bound_set(o, job, floor_us, row);

@@ -72,4 +72,8 @@ grep -Eq '6 ranks.*3 nodes \(emulated\).*3' "$tmp/out" || { fail "nodes of 3, 1 
 nodes=1
 HX_ALLREDUCE=nary counted allreduce 12288 1 12288 "flat(nary)"
 ! grep -q provider "$tmp/out" || fail "one node has no network"
+
+# No call beats the bound, also where ranks share cores.
+launch 12 "$bench" allreduce bcast --min 8 --max 256K --factor 32768 --repetitions 20 --csv "$tmp/c" >"$tmp/out" || fail "12 ranks: exit $?"
+awk -F, 'NR > 1 && ($23 <= 0 || $23 > $20) { bad = 1 } END { exit bad || NR != 5 }' "$tmp/c" || { fail "bounds of 12 ranks"; cat "$tmp/out" >&2; }
 [ $failures = 0 ]
