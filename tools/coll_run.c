@@ -23,7 +23,8 @@ enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFT
 static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
 static const struct argp_option argp_options[] = {
-    {"ranks", 'n', "RANKS", 0, "Number of ranks to start", 0},
+    {"ranks", 'n', "RANKS", 0, "Number of ranks to start; -np RANKS too", 0},
+    {"np", 0, NULL, OPTION_ALIAS, NULL, 0},
     {"nodes", KEY_NODES, "NODES", 0,
      "Emulate so many nodes, or nodes of so many ranks each (3,1,2), in domains if told (8/2), which talk only through libfabric (sets HX_NODES)",
      0},
@@ -131,6 +132,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
     switch (key) {
     case 'n':
+        if (!strcmp(text, "p") && state->next < state->argc) /* -np 4, as mpirun has it */
+            text = state->argv[state->next++];
         options->ranks = parse_int("ranks", text);
         break;
     case KEY_NODES:

@@ -67,6 +67,10 @@ expect 5 'still run 0.3 s later: killing them' -n 2 --kill-after 0.3 -- \
 # ---- bad arguments
 expect 2 'number of ranks is missing' true
 expect 2 'ranks=0: expected a whole number from 1' -n 0 true
+expect 0 - -np 3 true
+expect 1 'rank [0-1] (pid [0-9]*) exited with status 1' --np 2 false
+expect 2 'ranks=p: expected a whole number' -np
+expect 2 'ranks=two: expected a whole number' -np two true
 expect 2 'ranks=two: expected a whole number' -n two true
 expect 2 'program to run is missing' -n 2
 expect 2 '--nodes 3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --nodes 3 true
@@ -83,7 +87,7 @@ expect 2 'unknown --bind mode "socket"; choices: auto none core' -n 2 --bind soc
 expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
 expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
 expect 2 'timeout=-1: expected a number from 0' -n 2 --timeout -1 true
-expect 2 'unknown option "colour"; choices: ranks nodes' -n 2 --colour true
+expect 2 'unknown option "colour"; choices: ranks np nodes' -n 2 --colour true
 expect 2 'did you mean prefix?' -n 2 --perfix true
 expect 2 'unknown option "x"' -x 2 true
 expect 2 'option --ranks: a value is missing' -n
