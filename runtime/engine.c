@@ -26,6 +26,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     engine->world = comm->world;
     engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->mine->pid = getpid();
+    engine->passed = &comm->world->shared->passed[comm->world->shared->me].lines[HX_PASSED_STAMP].stamp;
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));
     if (!engine->queues || !engine->active)

@@ -186,6 +186,7 @@ struct hx_engine {
     struct hx_world *world;
     struct hx_node node;     /* its channel */
     struct hx_control *mine; /* this rank's in it */
+    _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
     int context;
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */

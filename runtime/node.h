@@ -2,7 +2,7 @@
 /*
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
- *   segment   header | job table | doorbells [n] | channels [HX_CONTEXTS]
+ *   segment   header | job table | doorbells [n] | passed [n] | channels [HX_CONTEXTS]
  *   channel   controls [n] | failures [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
  *
  * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
@@ -77,9 +77,18 @@ struct hx_control { /* of one rank in one channel; written by it alone */
         _Atomic uintptr_t base;         /* its address there */
     } windows[2];                       /* of hx_alloc, in which these stand */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
-    /* As left; read only by who measures for how long this line is under way (share.h), and not beside what others use: it would be prefetched. */
-    _Atomic uint64_t passed;
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
+};
+
+#define HX_PASSED_LINES 32
+#define HX_PASSED_STAMP (HX_PASSED_LINES / 2)
+
+/* The stamp of the last call that a process has left. Only who measures for how long its line is under way reads it (share.h), so it stands
+ * alone in a page: processors fetch lines near those in use before anybody asks for them. */
+struct hx_passed {
+    _Alignas(HX_PASSED_LINES * HX_LINE_BYTES) struct {
+        _Alignas(HX_LINE_BYTES) _Atomic uint64_t stamp; /* of line HX_PASSED_STAMP only: of the others 0 */
+    } lines[HX_PASSED_LINES];
 };
 
 struct hx_ring_entry {
@@ -138,6 +147,7 @@ struct hx_shared { /* the segment, as this process sees it */
     struct hx_node_header *header;
     struct hx_job_entry *table;    /* [ranks of the job] */
     struct hx_doorbell *doorbells; /* [n] */
+    struct hx_passed *passed;      /* [n] */
     void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
     size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */

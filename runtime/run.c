@@ -374,7 +374,7 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
         return run_fail(run);
     /* pairs with the acquire in slots_user */
     atomic_store_explicit(&engine->mine->left, run->stamp, memory_order_release);
-    atomic_store_explicit(&engine->mine->passed, run->stamp, memory_order_relaxed);
+    atomic_store_explicit(engine->passed, run->stamp, memory_order_relaxed);
     if (run->bound->awaits_all)
         engine->ahead = 0;
     else

@@ -28,12 +28,13 @@ static void measure(struct hx_engine *engine)
     struct hx_distance *distance = &engine->distance;
     const struct hx_node *node = &engine->node;
     int peer = (node->me + 1 + (int)(distance->measured++ % (unsigned)(node->n - 1))) % node->n;
-    const struct hx_control *theirs = hx_node_control(node, peer);
+    const struct hx_passed *theirs = &node->shared->passed[node->rows[peer]];
 
-    /* another line, so that the time to find the page does not count */
-    (void)atomic_load_explicit(&theirs->signatures[HX_SIGNATURES - 1][HX_SIGNATURE_WORDS - 1], memory_order_relaxed);
+    /* the time to find the page does not count; each time by another line, or the processor learns which one comes next */
+    (void)atomic_load_explicit(&theirs->lines[distance->measured % (HX_PASSED_STAMP - 1)].stamp, memory_order_relaxed);
     uint64_t start = hx_stats_now(), begin = hx_stats_now();
-    uint64_t passed = atomic_load_explicit(&theirs->passed, memory_order_relaxed);
+    /* begin's highest bit is 0, which the processor does not know: else it would begin to load before it has read the clock */
+    uint64_t passed = atomic_load_explicit(&theirs->lines[HX_PASSED_STAMP + (begin >> 63)].stamp, memory_order_relaxed);
     int64_t clock = (int64_t)(begin - start), ns = (int64_t)(hx_stats_now() - begin) - clock;
 
     if (clock <= CLOCK_NS && !(peer == distance->peer && passed == distance->passed)) /* else it is still in this rank's cache */
