@@ -11,7 +11,8 @@
 #include "table.h"
 
 #define HX_MAX_CANDIDATES 512
-#define HX_FINE_WINDOW 4 /* slices under way at once */
+#define HX_FINE_WINDOW 4 /* slices under way at once, */
+#define HX_FINE_WINDOW_MAX 16 /* and where the slots have room */
 
 /* Coarse slices under way at once. Channels of a flat plan share the rings of a node. */
 static inline unsigned hx_coarse_window(const struct hx_plan *plan)

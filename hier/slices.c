@@ -9,7 +9,7 @@
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define TURNS 4u
 #define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
-#define TURNS_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured: more of them push out what a rank reads and writes */
+#define ROOM_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured: more of it pushes out what a rank reads and writes */
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
@@ -33,6 +33,12 @@ size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *
         bytes += layout.slot_bytes * (layout.nslices < window ? layout.nslices : window);
     }
     return bytes;
+}
+
+/* For the slots of slices under way, and of calls in turn. */
+static size_t slots_room(const struct hx_planner *planner)
+{
+    return planner->live_bytes < ROOM_MAX_BYTES ? planner->live_bytes : ROOM_MAX_BYTES;
 }
 
 static uint64_t at_least_one(double x)
@@ -127,13 +133,41 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
     return wanted > needed ? wanted : needed;
 }
 
-static size_t most_live_slots(const struct hx_planner *planner, const struct deciding *d, struct hx_sizes sizes)
+static size_t most_live_slots(const struct hx_planner *planner, const struct deciding *d, struct hx_sizes sizes, unsigned window)
 {
     sizes.for_smaller = planner->shape->min_local < planner->shape->max_local;
-    size_t fullest = hx_planner_live_slots(d->fullest, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW);
-    size_t root = d->root ? hx_planner_live_slots(d->root, &sizes, HX_FINE_WINDOW, HX_COARSE_WINDOW) : 0;
+    size_t fullest = hx_planner_live_slots(d->fullest, &sizes, window, HX_COARSE_WINDOW);
+    size_t root = d->root ? hx_planner_live_slots(d->root, &sizes, window, HX_COARSE_WINDOW) : 0;
 
     return root > fullest ? root : fullest;
+}
+
+/* Do messages inside the node pass through rings in a stage of fine slices? Each slice under way has rings of its own there. */
+static int fine_slices_in_rings(const struct hx_plan *plan)
+{
+    for (int s = 0; plan && s < plan->nstages; s++)
+        if (!plan->stages[s].coarse && plan->stages[s].ntransfers)
+            return 1;
+    return 0;
+}
+
+/* More slices under way than overlapping needs, where their slots have room: one that is soon written again comes back slowly from its reader. */
+static void window_widen(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
+                         struct hx_choice *choice)
+{
+    const struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = choice->fine_slices,
+                                   .coarse_slices = choice->coarse_slices};
+    size_t room = slots_room(planner);
+
+    if (fine_slices_in_rings(d->fullest) || fine_slices_in_rings(d->root))
+        return;
+    while (choice->window_fine < choice->fine_slices && 2 * choice->window_fine <= HX_FINE_WINDOW_MAX) {
+        size_t live = most_live_slots(planner, d, sizes, 2 * choice->window_fine);
+        if (live > room)
+            break;
+        choice->window_fine *= 2;
+        choice->slot_bytes = live;
+    }
 }
 
 /* On one node: does one rank begin or end alone with a slice, while the others wait? */
@@ -178,7 +212,7 @@ static void limit_choose(const struct hx_planner *planner, const struct deciding
         bytes *= 2;
     for (;; bytes /= 2) {
         sizes.limit = bytes / elem_bytes;
-        choice->slot_bytes = most_live_slots(planner, d, sizes);
+        choice->slot_bytes = most_live_slots(planner, d, sizes, HX_FINE_WINDOW);
         if (choice->slot_bytes <= planner->live_bytes || sizes.limit == 0)
             break;
     }
@@ -215,7 +249,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
         struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
                                  .coarse_slices = coarse};
-        size_t live = most_live_slots(planner, &d, sizes);
+        size_t live = most_live_slots(planner, &d, sizes, HX_FINE_WINDOW);
         double left = most / (double)sizes.fine_slices;
         choice->fine_slices = sizes.fine_slices;
         choice->slot_bytes = live;
@@ -224,6 +258,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
             break;
         per_coarse += (per_coarse + 3) / 4;
     }
+    window_widen(planner, &d, count, elem_bytes, choice);
     deciding_release(&d);
     return HX_SUCCESS;
 }
@@ -232,7 +267,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
  * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and gain nothing. */
 unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes)
 {
-    size_t room = planner->live_bytes < TURNS_MAX_BYTES ? planner->live_bytes : TURNS_MAX_BYTES;
+    size_t room = slots_room(planner);
     unsigned wanted = slot_bytes >= TURN_MIN_BYTES && planner->cost.oversubscription <= 1 ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {

@@ -208,6 +208,47 @@ static void smaller_nodes_have_room(void **state)
     hx_env_release(&env);
 }
 
+/* The window and the slots' bytes of a broadcast of 1 MiB in slices of 64 KiB, on a node with that cache. */
+static struct hx_choice broadcast_choice(const char *shape_text, int64_t llc_bytes, const struct hx_candidate *candidate)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse(shape_text, error);
+    struct hx_job job = {.llc_bytes = llc_bytes, .cpus_per_node = shape->max_local};
+    struct hx_plan *plan = hx_compose(shape, 0, candidate);
+    struct hx_planner planner;
+    struct hx_choice choice;
+    struct hx_env env;
+
+    assert_non_null(plan);
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+    assert_int_equal(hx_planner_slices(&planner, candidate, plan, 1 << 18, 4, 64 << 10, &choice), HX_SUCCESS);
+    assert_true(choice.slot_bytes <= planner.live_bytes);
+    hx_planner_release(&planner);
+    hx_env_release(&env);
+    hx_plan_release(plan);
+    hx_shape_free(shape);
+    return choice;
+}
+
+/* Slices under way take slots in turn: as many as fit 1 MiB and this rank's part of the cache, but not where each has rings of its own. */
+static void windows_are_as_wide_as_there_is_room(void **state)
+{
+    struct hx_candidate by_slots = {.coll = HX_COLL_BCAST}, by_rings = {.coll = HX_COLL_BCAST, .lanes = 1};
+
+    (void)state;
+    by_slots.flat = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTRA, "nary");
+    by_rings.inter = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTER, "flat");
+    by_rings.last = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTRA, "binomial");
+
+    struct hx_choice roomy = broadcast_choice("2", 32 << 20, &by_slots), narrow = broadcast_choice("2", 6 << 20, &by_slots),
+                     crowded = broadcast_choice("96", 32 << 20, &by_slots), rings = broadcast_choice("2x2", 32 << 20, &by_rings);
+    assert_true(roomy.fine_slices == 16 && roomy.window_fine == HX_FINE_WINDOW_MAX && roomy.slot_bytes == 1 << 20);
+    assert_true(narrow.fine_slices == 16 && narrow.window_fine == 8);
+    assert_int_equal(crowded.window_fine, HX_FINE_WINDOW);
+    assert_true(rings.fine_slices >= 16 && rings.window_fine == HX_FINE_WINDOW);
+}
+
 /* What goes by levels needs private memory on its way: of long vectors too much, and it is no choice. */
 static void levels_hold_no_long_vectors(void **state)
 {
@@ -285,6 +326,7 @@ int main(void)
         cmocka_unit_test(slices_of_the_longest_vector),
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
+        cmocka_unit_test(windows_are_as_wide_as_there_is_room),
         cmocka_unit_test(levels_hold_no_long_vectors),
         cmocka_unit_test(shortest_slices_fit),
     };
