@@ -92,6 +92,7 @@ struct hx_world {
     int has_thread, ends;
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     struct hx_stats stats;
+    struct hx_distance distance; /* from the other ranks of the node */
     struct hx_window *windows;          /* of hx_alloc; see window.h */
     struct hx_window_map **window_maps; /* [ranks of the node] theirs that are mapped here; NULL until used */
     uint64_t windows_made;

@@ -206,7 +206,6 @@ struct hx_engine {
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     uint64_t *pairs;         /* [ranks][2] messages received from and sent to each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
-    struct hx_distance distance;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */

@@ -18,6 +18,7 @@
  *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
  *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
  *   failed    stored with release after the rank's failure; whoever acquires it may read that
+ *   passed    relaxed: what counts is how long it takes to read
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
@@ -90,6 +91,7 @@ struct hx_passed {
         _Alignas(HX_LINE_BYTES) _Atomic uint64_t stamp; /* of line HX_PASSED_STAMP only: of the others 0 */
     } lines[HX_PASSED_LINES];
 };
+_Static_assert(sizeof(struct hx_passed) == 4096, "one page each, as node.c places them");
 
 struct hx_ring_entry {
     _Alignas(64) _Atomic uint64_t full; /* number of the chunk that stands here, counted from 1 */

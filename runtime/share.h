@@ -4,9 +4,9 @@
  *
  * Ranks that share a last-level cache hand a line over in it. Between ranks that do not, each line makes two journeys from cache to cache, the
  * first to be written, where the reader had it, the second to be read. Stores around the caches (stream.h) make one: to memory. Two cores of an
- * AMD EPYC that its virtual machine puts near each other or far apart: there a broadcast of 1 MiB took about 90 us by the first way where they
- * were near and 230 where they were far, 85 by the second in both cases. So each rank measures now and then for how long a line of another's
- * is under way: about 20 ns and 100 there. Only on AMD's processors: others were not at hand.
+ * AMD EPYC (Zen 4) that its virtual machine puts near each other or far apart: there a broadcast of 1 MiB takes about 40 us by the first way
+ * where they are near and 220 to 350 where they are far, 65 by the second in both cases. So each rank measures now and then for how long a line
+ * of another's is under way: about 20 ns and 120 there. Only on AMD's processors: others were not at hand.
  */
 #ifndef HX_SHARE_H
 #define HX_SHARE_H
@@ -17,14 +17,12 @@ struct hx_engine;
 
 #define HX_SHARE_LEAST 4096 /* bytes; for fewer, waiting for the memory would take longer than the copy */
 
-/* What a rank knows of the way from the others' caches. */
+/* What a process knows of the way from the others' caches. */
 struct hx_distance {
     size_t shared_bytes; /* since it has measured last, */
-    uint64_t call;       /* in this call, */
-    int peer;            /* whose line, */
-    uint64_t passed;     /* what stood there, */
     unsigned measured;   /* the how many-th time, */
-    double ns;           /* and for which time lines are under way, of all ranks by turns; 0: never measured */
+    uint64_t *seen;      /* [ranks of the node] what it has read of each then; NULL until used */
+    double ns;           /* for which time lines are under way, of all ranks by turns; 0: never measured */
     uint64_t far_bytes;  /* written around the caches for that reason */
 };
 

@@ -236,6 +236,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     hx_fetch_end();
     free(world->tuning);
     free(world->links);
+    free(world->distance.seen);
     hx_trace_release(world);
     if (world->boot)
         hx_boot_close(world->boot, orderly);

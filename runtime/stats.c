@@ -26,7 +26,6 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->fetched_bytes += engine->fetched_bytes;
     c->window_bytes += engine->window_bytes;
     c->streamed_bytes += engine->streamed_bytes;
-    c->far_bytes += engine->distance.far_bytes;
 }
 
 static void comm_add(const struct hx_comm *comm, struct hx_counters *c)
@@ -56,6 +55,7 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
     c->waits_blocking = world->waiter.blocked;
     c->yields = world->waiter.yields;
     c->sleeps = world->waiter.sleeps;
+    c->far_bytes = world->distance.far_bytes;
     if (world->net)
         hx_registry.net->counters(world->net, &net);
     c->net_messages_sent = net.messages_sent;
