@@ -80,6 +80,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
         if (!(plans[r] = hx_compose(planner->shape, r, candidate)))
             status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS) {
+        /* more slices under way wait for less */
         struct hx_check_call call = {.plans = plans, .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
                                      .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered,
                                      .exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT)};

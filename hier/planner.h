@@ -11,14 +11,24 @@
 #include "table.h"
 
 #define HX_MAX_CANDIDATES 512
-#define HX_FINE_WINDOW 4 /* slices under way at once, */
-#define HX_FINE_WINDOW_MAX 16 /* and where the slots have room */
+#define HX_FINE_WINDOW 4      /* slices under way at once, at least, */
+#define HX_FINE_WINDOW_MAX 16 /* and at most, where their slots have room */
 
 /* Coarse slices under way at once. Channels of a flat plan share the rings of a node. */
 static inline unsigned hx_coarse_window(const struct hx_plan *plan)
 {
     unsigned channels = plan->nlanes ? 1 : (unsigned)plan->nstages;
     return channels * HX_COARSE_WINDOW > HX_RING_CHANNELS ? HX_RING_CHANNELS / channels : HX_COARSE_WINDOW;
+}
+
+/* Fine slices under way at once, at most. Where messages inside the node pass rings, each slice under way has rings of its own; every member of
+ * such a stage sends or receives, so all ranks say the same. */
+static inline unsigned hx_fine_window_max(const struct hx_plan *plan)
+{
+    for (int s = 0; s < plan->nstages; s++)
+        if (!plan->stages[s].coarse && plan->stages[s].ntransfers)
+            return HX_FINE_WINDOW;
+    return HX_FINE_WINDOW_MAX;
 }
 
 struct hx_forced { /* what the settings say, or of that what holds for one size: algorithm names; NULL where free */

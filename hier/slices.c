@@ -9,7 +9,7 @@
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define TURNS 4u
 #define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
-#define ROOM_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured: more of it pushes out what a rank reads and writes */
+#define ROOM_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured, for turns: more of it pushes out what a rank reads and writes */
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
@@ -142,28 +142,25 @@ static size_t most_live_slots(const struct hx_planner *planner, const struct dec
     return root > fullest ? root : fullest;
 }
 
-/* Do messages inside the node pass through rings in a stage of fine slices? Each slice under way has rings of its own there. */
-static int fine_slices_in_rings(const struct hx_plan *plan)
-{
-    for (int s = 0; plan && s < plan->nstages; s++)
-        if (!plan->stages[s].coarse && plan->stages[s].ntransfers)
-            return 1;
-    return 0;
-}
-
-/* More slices under way than overlapping needs, where their slots have room: one that is soon written again comes back slowly from its reader. */
-static void window_widen(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
-                         struct hx_choice *choice)
+/* More slices under way than overlapping needs, where their slots have room: one that is soon written again comes back slowly from its
+ * reader. Ranks that share a core gain too, since they change less often. Not by single copy, where little or nothing is in slots. */
+static void window_widen(const struct hx_planner *planner, const struct hx_candidate *candidate, const struct deciding *d, uint64_t count,
+                         uint32_t elem_bytes, struct hx_choice *choice)
 {
     const struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = choice->fine_slices,
                                    .coarse_slices = choice->coarse_slices};
+    unsigned most = hx_fine_window_max(d->fullest);
     size_t room = slots_room(planner);
 
-    if (fine_slices_in_rings(d->fullest) || fine_slices_in_rings(d->root))
+    if (d->root && most > hx_fine_window_max(d->root))
+        most = hx_fine_window_max(d->root);
+    if (planner->forced_turns && room > planner->bank_bytes / (size_t)planner->forced_turns)
+        room = planner->bank_bytes / (size_t)planner->forced_turns;
+    if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY))
         return;
-    while (choice->window_fine < choice->fine_slices && 2 * choice->window_fine <= HX_FINE_WINDOW_MAX) {
+    while (choice->window_fine < choice->fine_slices && 2 * choice->window_fine <= most) {
         size_t live = most_live_slots(planner, d, sizes, 2 * choice->window_fine);
-        if (live > room)
+        if (live == 0 || live > room)
             break;
         choice->window_fine *= 2;
         choice->slot_bytes = live;
@@ -258,7 +255,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
             break;
         per_coarse += (per_coarse + 3) / 4;
     }
-    window_widen(planner, &d, count, elem_bytes, choice);
+    window_widen(planner, candidate, &d, count, elem_bytes, choice);
     deciding_release(&d);
     return HX_SUCCESS;
 }

@@ -57,6 +57,11 @@ void plan_head_print(const struct plan_job *job)
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
 }
 
+static unsigned at_most(unsigned window, uint64_t slices)
+{
+    return slices < window ? (unsigned)slices : window;
+}
+
 static void slices_print(const struct plan_job *job)
 {
     const struct hx_table_entry *tuned = job->tuned;
@@ -70,9 +75,10 @@ static void slices_print(const struct plan_job *job)
     else if (tuned)
         printf("the table says %s, which is no choice here\n", tuned->plan);
     printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
-           job->window_fine);
+           at_most(job->window_fine, job->sizes.fine_slices));
     if (job->shape->nnodes > 1)
-        printf("; %llu between nodes, %u under way", (unsigned long long)job->sizes.coarse_slices, job->window_coarse);
+        printf("; %llu between nodes, %u under way", (unsigned long long)job->sizes.coarse_slices,
+               at_most(job->window_coarse, job->sizes.coarse_slices));
     printf("\n");
 }
 

@@ -28,6 +28,7 @@
 
 #define CHAIN 6
 #define ALL_ROOTS_RANKS 12
+#define WIDE_RANKS 8
 
 struct ground { /* a shape, with one good candidate of each collective to call in between */
     char name[64];
@@ -69,10 +70,12 @@ static void plans_release(struct hx_plan **plans, int n)
 
 /* ---- one candidate on one shape ---- */
 
+/* A sparse one of few ranks has as many slices under way as there may be. */
 static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
 {
+    int wide = sparse && shape->nranks <= WIDE_RANKS;
     struct hx_check_call call = {.plans = plans,
-                                 .window_fine = HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
+                                 .window_fine = wide ? (int)hx_fine_window_max(plans[0]) : HX_FINE_WINDOW, .window_coarse = (int)hx_coarse_window(plans[0]),
                                  .in_place = plans[0]->coll == HX_COLL_BCAST};
 
     hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);

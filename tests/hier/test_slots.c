@@ -119,8 +119,9 @@ static void slices_of_the_longest_vector(void **state)
     }
 }
 
-/* Bytes that one rank's slots take, as cut by the planner; elements of 4 bytes. */
-static size_t slots_of(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan, uint64_t count)
+/* Bytes that one rank's slots take, as cut by the planner; elements of 4 bytes. *widest: the most slices under way. */
+static size_t slots_of(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan, uint64_t count,
+                       unsigned *widest)
 {
     struct hx_choice choice;
 
@@ -128,6 +129,8 @@ static size_t slots_of(const struct hx_planner *planner, const struct hx_candida
     assert_int_equal(hx_planner_slices(planner, candidate, plan, count, 4, 0, &choice), HX_SUCCESS);
     struct hx_sizes sizes = {.count = count, .elem_bytes = 4, .fine_slices = choice.fine_slices, .coarse_slices = choice.coarse_slices,
                              .limit = choice.limit};
+    if (choice.window_fine > *widest)
+        *widest = choice.window_fine;
     return hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
 }
 
@@ -139,6 +142,7 @@ static void slots_fit_the_bank(void **state)
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback;
     struct hx_env env;
+    unsigned widest = 0;
 
     (void)state;
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
@@ -155,7 +159,7 @@ static void slots_fit_the_bank(void **state)
             int n = hx_planner_candidates(&planner, (enum hx_coll)coll, root, 0, bytes, candidates, &fallback);
             for (int c = 0; c < n; c++) {
                 struct hx_plan *plan = hx_compose(shape, root, &candidates[c]);
-                size_t slots = slots_of(&planner, &candidates[c], plan, count);
+                size_t slots = slots_of(&planner, &candidates[c], plan, count, &widest);
                 if (slots > (size_t)job.llc_bytes / 2 / (size_t)shape->max_local || slots > planner.bank_bytes)
                     fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i], slots, planner.live_bytes);
                 hx_plan_release(plan);
@@ -173,11 +177,12 @@ static void smaller_nodes_have_room(void **state)
         const char *shape;
         uint64_t llc_mib, count, step; /* elements of the whole vector: the first, and from one to the next of 60 */
     } cases[] = {{"16,15", 0, 30 << 10, 64}, {"16,15", 0, 700 << 10, 1111}, {"16,15,14", 64, 1 << 20, 7777},
-                 {"96,95", 72, 48000, 50},   {"96,95", 72, 4800000, 1300},  {"9,8,5", 0, 9000, 333}};
+                 {"96,95", 72, 48000, 50},   {"96,95", 72, 4800000, 1300},  {"9,8,5", 0, 9000, 333}, {"3,2", 64, 1 << 20, 7777}};
     static const enum hx_coll colls[] = {HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER};
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback;
     struct hx_env env;
+    unsigned widest = 0;
 
     (void)state;
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
@@ -192,11 +197,12 @@ static void smaller_nodes_have_room(void **state)
 
             if (hx_coll_has_blocks(colls[k]))
                 count = count / (uint64_t)shape->nranks + 1;
+            env.slice = i % 2 ? 64 << 10 : 0;
             assert_int_equal(hx_planner_init(&planner, &env, shape, last, &job, NULL), HX_SUCCESS);
             n = hx_planner_candidates(&planner, colls[k], 0, 0, 4.0 * (double)count, candidates, &fallback);
             for (int c = (int)(i % 3); c < n; c += 3) {
                 struct hx_plan *plan = hx_compose(shape, last, &candidates[c]);
-                size_t slots = slots_of(&planner, &candidates[c], plan, count);
+                size_t slots = slots_of(&planner, &candidates[c], plan, count, &widest);
                 if (slots > planner.bank_bytes)
                     fail_msg("%s of %llu elements on %s: %zu bytes of slots on the last node, there are %zu", plan->name,
                              (unsigned long long)count, cases[i / 60].shape, slots, planner.bank_bytes);
@@ -205,6 +211,7 @@ static void smaller_nodes_have_room(void **state)
             hx_planner_release(&planner);
             hx_shape_free(shape);
         }
+    assert_int_equal(widest, HX_FINE_WINDOW_MAX);
     hx_env_release(&env);
 }
 
@@ -234,19 +241,22 @@ static struct hx_choice broadcast_choice(const char *shape_text, int64_t llc_byt
 /* Slices under way take slots in turn: as many as fit 1 MiB and this rank's part of the cache, but not where each has rings of its own. */
 static void windows_are_as_wide_as_there_is_room(void **state)
 {
-    struct hx_candidate by_slots = {.coll = HX_COLL_BCAST}, by_rings = {.coll = HX_COLL_BCAST, .lanes = 1};
+    struct hx_candidate by_slots = {.coll = HX_COLL_BCAST}, by_rings = {.coll = HX_COLL_BCAST, .lanes = 1}, by_single_copy = by_slots;
 
     (void)state;
     by_slots.flat = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTRA, "nary");
     by_rings.inter = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTER, "flat");
     by_rings.last = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTRA, "binomial");
+    by_single_copy.flat = hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTRA, "single_copy");
 
     struct hx_choice roomy = broadcast_choice("2", 32 << 20, &by_slots), narrow = broadcast_choice("2", 6 << 20, &by_slots),
-                     crowded = broadcast_choice("96", 32 << 20, &by_slots), rings = broadcast_choice("2x2", 32 << 20, &by_rings);
+                     crowded = broadcast_choice("96", 32 << 20, &by_slots), rings = broadcast_choice("2x2", 32 << 20, &by_rings),
+                     single_copy = broadcast_choice("2", 32 << 20, &by_single_copy);
     assert_true(roomy.fine_slices == 16 && roomy.window_fine == HX_FINE_WINDOW_MAX && roomy.slot_bytes == 1 << 20);
     assert_true(narrow.fine_slices == 16 && narrow.window_fine == 8);
     assert_int_equal(crowded.window_fine, HX_FINE_WINDOW);
     assert_true(rings.fine_slices >= 16 && rings.window_fine == HX_FINE_WINDOW);
+    assert_true(single_copy.fine_slices > HX_FINE_WINDOW && single_copy.window_fine == HX_FINE_WINDOW);
 }
 
 /* What goes by levels needs private memory on its way: of long vectors too much, and it is no choice. */
@@ -292,6 +302,7 @@ static void shortest_slices_fit(void **state)
     static const char *const shapes[] = {"2x96", "2x384", "8x192", "2x24"};
     struct hx_candidate candidate = {.coll = HX_COLL_ALLREDUCE, .lanes = 1};
     struct hx_env env;
+    unsigned widest = 0;
 
     (void)state;
     candidate.first = hx_algorithm_find(HX_COLL_REDUCE_SCATTER, HX_SCOPE_INTRA, "nary");
@@ -307,9 +318,9 @@ static void shortest_slices_fit(void **state)
 
         assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
         struct hx_plan *plan = hx_compose(shape, 0, &candidate);
-        size_t unforced = slots_of(&planner, &candidate, plan, count), forced;
+        size_t unforced = slots_of(&planner, &candidate, plan, count, &widest), forced;
         planner.forced_slice = 1;
-        forced = slots_of(&planner, &candidate, plan, count);
+        forced = slots_of(&planner, &candidate, plan, count, &widest);
         if (unforced <= planner.bank_bytes && forced > planner.bank_bytes)
             fail_msg("%s on %s: %zu bytes of slots, there are %zu", plan->name, shapes[i % 4], forced, planner.bank_bytes);
         hx_plan_release(plan);
