@@ -261,11 +261,12 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
 }
 
 /* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn a gather of
- * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and gain nothing. */
+ * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the room in it. */
 unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes)
 {
-    size_t room = slots_room(planner);
-    unsigned wanted = slot_bytes >= TURN_MIN_BYTES && planner->cost.oversubscription <= 1 ? TURNS : 1, turns = 1;
+    double sharers = planner->cost.oversubscription;
+    size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
+    unsigned wanted = slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
         wanted = (unsigned)planner->forced_turns;

@@ -259,6 +259,31 @@ static void windows_are_as_wide_as_there_is_room(void **state)
     assert_true(single_copy.fine_slices > HX_FINE_WINDOW && single_copy.window_fine == HX_FINE_WINDOW);
 }
 
+/* Calls take slots in turn: four times theirs, as far as 1 MiB for each core goes, and not of very short ones. */
+static void turns_have_room_on_their_core(void **state)
+{
+    static const struct {
+        int cpus; /* for 8 ranks */
+        size_t slot_kib;
+        unsigned turns;
+    } cases[] = {{8, 8, 1}, {8, 16, 4}, {8, 256, 4}, {8, 300, 2}, {8, 600, 1}, {4, 128, 4}, {4, 256, 2}, {2, 64, 4}, {2, 256, 1}};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("8", error);
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = cases[i].cpus};
+        struct hx_planner planner;
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        assert_int_equal(hx_planner_turns(&planner, cases[i].slot_kib << 10), cases[i].turns);
+        hx_planner_release(&planner);
+    }
+    hx_env_release(&env);
+    hx_shape_free(shape);
+}
+
 /* What goes by levels needs private memory on its way: of long vectors too much, and it is no choice. */
 static void levels_hold_no_long_vectors(void **state)
 {
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
         cmocka_unit_test(windows_are_as_wide_as_there_is_room),
+        cmocka_unit_test(turns_have_room_on_their_core),
         cmocka_unit_test(levels_hold_no_long_vectors),
         cmocka_unit_test(shortest_slices_fit),
     };
