@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
+#define PARTS_SLICE_BYTES (512.0 * 1024)   /* of gathers and scatters on one node, measured likewise: a member's part of it passes a slot */
 #define FETCH_MIN_BYTES 16384.0            /* of one member by single copy: shorter ones are mostly system calls */
 #define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
@@ -187,7 +188,11 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
 
     if (hx_candidate_needs(candidate, HX_NEEDS_SINGLE_COPY)) /* of few lanes each carrier fetches more of a slice */
         return (FETCH_MIN_BYTES * n > least ? FETCH_MIN_BYTES * n : least) * (candidate->lanes ? candidate->lanes / n : 1);
-    return planner->shape->nnodes == 1 && runs_ahead(candidate) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
+    if (planner->shape->nnodes > 1)
+        return FINE_SLICE_BYTES;
+    if (candidate->coll == HX_COLL_GATHER || candidate->coll == HX_COLL_SCATTER)
+        return PARTS_SLICE_BYTES;
+    return runs_ahead(candidate) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
 /* Half as many slices as there may be: slots that are too long still are cut. */

@@ -30,11 +30,11 @@ absent() {
     [ "$(grep -c 'finalize status' "$tmp/out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
 }
 
-# names RANK...: these ranks' messages name rank $missing
+# names RANK...: these ranks' messages name rank $missing, or the rank that ran out of time before them and has told them so
 names() {
     local r
     for r; do
-        grep "^rank $r status" "$tmp/out" | grep -Eq "(have not arrived|another node): ([0-9]+, )*$missing(,|;|$)" ||
+        grep "^rank $r status" "$tmp/out" | grep -Eq "(have not arrived|another node): ([0-9]+, )*$missing(,|;|$)|: rank [0-9]+ has failed in this communicator: .*HX_TIMEOUT" ||
             { fail "rank $r does not name rank $missing:"; grep "^rank $r status" "$tmp/out" >&2; }
     done
 }
