@@ -28,19 +28,16 @@ static const struct hx_failure *failure_of(const struct hx_comm *comm, int i)
     return atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire) ? &node->failures[node->rows[i]] : NULL;
 }
 
-hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but)
+const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
 {
-    struct hx_comm *comm = run->engine->comm;
-
     for (int i = 0; i < comm->engine.node.n; i++) {
         const struct hx_failure *failure = failure_of(comm, i);
         if (!failure || failure->status == (int32_t)but)
             continue;
         hx_failed_note(comm, failure);
-        return hx_fail((hx_status_t)failure->status, "%s, call %llu: rank %d has failed in this communicator: %s", run->name,
-                       (unsigned long long)(run->engine->call - run->engine->first_call), failure->rank, failure->text);
+        return failure;
     }
-    return HX_SUCCESS;
+    return NULL;
 }
 
 /* ---- what is freed ------------------------------------------------------------------------------------------- */

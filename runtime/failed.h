@@ -19,9 +19,9 @@
 /* The first failure is the one that counts. Its rank is one of the communicator. */
 void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure);
 
-/* Has the run's communicator failed on a rank of this node, or elsewhere as one has heard, with another status than this? Then with
- * what; else HX_SUCCESS. */
-hx_status_t hx_failed_look(const struct hx_run *run, hx_status_t but);
+/* Has comm failed on a rank of this node, or elsewhere as one has heard, with another status than this? Then with what, else NULL; and it
+ * has failed for this rank, too. */
+const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but);
 
 /* comm is released. Has it failed here, or elsewhere as is known here? Then others may still be in its contexts; who waits there and asks
  * is told on. */

@@ -6,6 +6,8 @@
 #include "watch.h"
 #include <stdio.h>
 
+#define ABSENT_BYTES 512
+
 struct text {
     char *at, *end;
     int items;
@@ -125,15 +127,49 @@ static hx_status_t death(const struct hx_run *run)
                    (unsigned long long)(engine->call - engine->first_call), dead);
 }
 
+/* The ranks of this node that have not entered the call, and those elsewhere for whose messages it waits. */
+static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
+{
+    const struct hx_node *node = &run->engine->node;
+    char missing[256] = "", far[128] = "";
+    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
+
+    for (int i = 0; i < node->n; i++) {
+        struct hx_control *control = hx_node_control(node, i);
+        int remote = i == node->me ? remote_awaited(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
+        if (atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call)
+            text_rank(&t, node->ranks[i]);
+        else if (remote >= 0)
+            text_rank(&u, remote);
+    }
+    snprintf(text, bytes, "%s%s%s%s", t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived", missing,
+             u.items ? "; no message came from rank on another node: " : "", far);
+}
+
+/* The communicator has failed for another rank. One that has waited too long knows whom its own node waits for; who is missing may be
+ * on this one. */
+static hx_status_t failed_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
+{
+    char here[ABSENT_BYTES] = "";
+
+    if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
+        absent_tell(run, here, sizeof(here));
+    return hx_fail((hx_status_t)failure->status, "%s, call %llu: %s%srank %d has failed in this communicator: %s", run->name,
+                   (unsigned long long)(run->engine->call - run->engine->first_call), here, here[0] ? "; " : "", failure->rank,
+                   failure->text);
+}
+
 /* Why nobody can end this call, if that is known. Who has failed may have ended since, and that is not why; who has found somebody dead has
  * failed of it, and there it is better said. */
 static hx_status_t reason(const struct hx_run *run)
 {
-    hx_status_t status = hx_failed_look(run, HX_ERR_PEER_DEAD);
+    struct hx_comm *comm = run->engine->comm;
+    const struct hx_failure *failure = hx_failed_look(comm, HX_ERR_PEER_DEAD);
+    hx_status_t status = failure ? HX_SUCCESS : death(run);
 
-    if (status == HX_SUCCESS)
-        status = death(run);
-    return status == HX_SUCCESS ? hx_failed_look(run, HX_SUCCESS) : status;
+    if (!failure && status == HX_SUCCESS)
+        failure = hx_failed_look(comm, HX_SUCCESS);
+    return failure ? failed_elsewhere(run, failure) : status;
 }
 
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
@@ -223,25 +259,13 @@ void hx_stall_tell(void *ctx)
 hx_status_t hx_stall_fail(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_node *node = &engine->node;
-    char missing[256] = "", far[128] = "";
-    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
     const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
-    int awaited = remote_awaited(run);
+    char absent[ABSENT_BYTES];
 
     if (engine->pairs) /* ranks count their calls there each for itself: only whom this one waits for can be named */
         return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->world->env->timeout,
                        hx_stall_awaited(run));
-    for (int i = 0; i < node->n; i++) {
-        struct hx_control *control = hx_node_control(node, i);
-        int remote = i == node->me ? awaited : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
-        if (atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < engine->call)
-            text_rank(&t, node->ranks[i]);
-        else if (remote >= 0)
-            text_rank(&u, remote);
-    }
-    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s%s%s%s", run->name,
-                   (unsigned long long)(engine->call - engine->first_call), stage, engine->comm->world->env->timeout,
-                   t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
-                   missing, u.items ? "; no message came from rank on another node: " : "", far);
+    absent_tell(run, absent, sizeof(absent));
+    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s", run->name,
+                   (unsigned long long)(engine->call - engine->first_call), stage, engine->world->env->timeout, absent);
 }

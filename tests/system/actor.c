@@ -3,7 +3,7 @@
  * One rank that behaves as a test's script wants:
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
- *   absent RANK           one all-reduce, then RANK stays away; the others print what the second one says
+ *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
  *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
@@ -112,7 +112,7 @@ static void play_loop(void)
     }
 }
 
-static int play_absent(int absent)
+static int play_absent(int absent, int late)
 {
     double start;
     hx_status_t status;
@@ -123,6 +123,8 @@ static int play_absent(int absent)
         return 1;
     }
     start = now();
+    if (rank == late)
+        usleep(1500000);
     status = sum(1);
     printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
     start = now();
@@ -645,7 +647,7 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "loop"))
         play_loop();
     else if (!strcmp(mode, "absent") && argc > 2)
-        return play_absent(atoi(argv[2]));
+        return play_absent(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1);
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
         return 0;

@@ -4,13 +4,13 @@
 # failed, and hx_finalize returns. The time is not prolonged by what else moves.
 . "$(dirname "$0")/common.sh"
 
-# absent N NODES RANK
+# absent N NODES RANK [LATE]
 absent() {
     local n=$1 nodes=$2 missing=$3 options=() what line ms
     [ "$nodes" = 1 ] || options=(--nodes "$nodes")
     what="-n $n --nodes $nodes without rank $missing"
     : >"$tmp/out"
-    HX_TIMEOUT=3 "$run" -n "$n" "${options[@]}" --timeout 30 -- "$here/actor" absent "$missing" >>"$tmp/out" 2>"$tmp/err" &
+    HX_TIMEOUT=3 "$run" -n "$n" "${options[@]}" --timeout 30 -- "$here/actor" absent "$missing" ${4:+"$4"} >>"$tmp/out" 2>"$tmp/err" &
     await_file "$tmp/out" $((3 * (n - 1))) # who ended before the others would spoil what they see
     kill $!
     wait $!
@@ -30,11 +30,11 @@ absent() {
     [ "$(grep -c 'finalize status' "$tmp/out")" = $((n - 1)) ] || fail "$what: hx_finalize did not return everywhere"
 }
 
-# names RANK...: these ranks' messages name rank $missing, or the rank that ran out of time before them and has told them so
+# names RANK...: these ranks' messages name rank $missing
 names() {
     local r
     for r; do
-        grep "^rank $r status" "$tmp/out" | grep -Eq "(have not arrived|another node): ([0-9]+, )*$missing(,|;|$)|: rank [0-9]+ has failed in this communicator: .*HX_TIMEOUT" ||
+        grep "^rank $r status" "$tmp/out" | grep -Eq "(have not arrived|another node): ([0-9]+, )*$missing(,|;|$)" ||
             { fail "rank $r does not name rank $missing:"; grep "^rank $r status" "$tmp/out" >&2; }
     done
 }
@@ -53,6 +53,9 @@ absent 4 2 3
 names 2
 grep -Eq "another node: .*[23]|rank [23] has failed in" <(grep '^rank [01] ' "$tmp/out") ||
     { fail "nobody on the other node names a rank of the node that is late"; cat "$tmp/out" >&2; }
+absent 4 2 3 2 # who is told that the others' time has run out before its own has
+grep -q '^rank 2 status.*call 2: ranks of this node that have not arrived: 3; rank [01] has failed in this communicator: ' "$tmp/out" ||
+    { fail "rank 2 does not name who is missing here and whose time ran out"; cat "$tmp/out" >&2; }
 
 # overdue NODES HOW [SETTING]: 1 s, though calls of another communicator move for 2.5 s
 overdue() {
