@@ -338,6 +338,79 @@ static void case_cancel_send(struct world *w)
         check(finish(w, post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 2, &small, 1)) == 1 && byte == 0);
 }
 
+/* A long receive is taken back before its message comes, which nobody takes then: later ones do not lack the credits that it has cost. */
+static void case_cancel_credits(struct world *w)
+{
+    size_t bytes = 12 * w->net->chunk_bytes; /* of the 16 chunks of a grant: the next sends 4, which by themselves earn no credits */
+    static struct hx_segment part;
+    static struct hx_net_op late, next;
+    struct hx_segment to;
+
+    part = (struct hx_segment){fill(bytes, 1), bytes};
+    to = (struct hx_segment){w->me == 0 ? fill(2 * bytes, 2) : calloc(2, bytes), 2 * bytes};
+    if (w->me == 1) {
+        post(w, &late, HX_NET_RECV, 0, 1, &part, 1);
+        check(w->net->edges[0]->npaths > 1 || late.total_bytes == 12 * late.chunk_bytes);
+        ops->cancel(w->net, &late);
+        check(late.done < 0);
+    }
+    meet(w, &w->meet->arrived, 2);
+    if (w->net->write_bytes > 0) /* who is not invited to does not write, and pays nothing */
+        return;
+    if (w->me == 0)
+        post(w, &late, HX_NET_SEND, 1, 1, &part, 1);
+    check(finish(w, post(w, &next, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 2, &to, 1)) == 1);
+    check(holds(to.base, to.bytes, 2));
+}
+
+/* A message that waits behind another one is taken back, and what is posted after it goes. */
+static void case_cancel_last(struct world *w)
+{
+    size_t bytes = 40 * w->net->chunk_bytes;
+    static struct hx_net_op first, taken, last;
+    struct hx_segment part = {fill(bytes, 1), bytes};
+
+    if (w->me == 0) {
+        post(w, &first, HX_NET_SEND, 1, 1, &part, 1);
+        post(w, &taken, HX_NET_SEND, 1, 2, &part, 1);
+        for (int i = 0; i < 1000; i++)
+            turn(w);
+        check(first.posted_bytes <= (size_t)(HX_GRANT * w->net->edges[1]->npaths) * first.chunk_bytes); /* nobody has told of more */
+        check(first.done == 0 && taken.posted_bytes == 0);
+        ops->cancel(w->net, &taken);
+        check(taken.done < 0);
+        post(w, &last, HX_NET_SEND, 1, 3, &part, 1);
+    }
+    meet(w, &w->meet->arrived, 2);
+    if (w->me == 1) {
+        memset(part.base, 0, bytes);
+        post(w, &first, HX_NET_RECV, 0, 1, &part, 1);
+        check(finish(w, &first) == 1 && holds(part.base, bytes, 1));
+        memset(part.base, 0, bytes);
+        post(w, &last, HX_NET_RECV, 0, 3, &part, 1);
+    }
+    check(finish(w, &first) == 1 && finish(w, &last) == 1 && holds(part.base, bytes, 1));
+}
+
+/* Credits come in any order: an older one takes nothing back. */
+static void case_older_credit(struct world *w)
+{
+    size_t bytes = 40 * w->net->chunk_bytes;
+    struct hx_segment part = {fill(bytes, 1), bytes};
+    struct hx_net_op op;
+
+    check(finish(w, post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 1, &part, 1)) == 1);
+    if (w->me == 0 && w->net->write_bytes == 0) {
+        struct hx_edge *edge = w->net->edges[1];
+        struct hx_flow *flow = hx_flow_of(edge, 1);
+        uint64_t acknowledged = flow->acknowledged;
+        check(acknowledged >= HX_GRANT);
+        *(struct hx_credit *)edge->credit_slot->base = (struct hx_credit){flow->number, acknowledged - 8};
+        hx_credit_arrived(w->net, edge);
+        check(flow->acknowledged >= acknowledged);
+    }
+}
+
 /* A short send that is under way is cancelled and its memory written to: what comes is what was sent. */
 static void case_cancel_bounced(struct world *w)
 {
@@ -575,6 +648,9 @@ EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
 EVERYWHERE(cancel_region, 2)
 EVERYWHERE(cancel_send, 2)
+EVERYWHERE(cancel_credits, 2)
+EVERYWHERE(cancel_last, 2)
+EVERYWHERE(older_credit, 2)
 EVERYWHERE(cancel_bounced, 2)
 EVERYWHERE(cancel_slots, 2)
 EVERYWHERE(mismatch, 2)
@@ -625,6 +701,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
+        cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_chunk_setting),
