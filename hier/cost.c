@@ -9,7 +9,7 @@
 #define FURTHER_FLAG 0.0625 /* of alpha: another flag read in the same wait. 0.02 to 0.04 where one core had written all; others read them too */
 #define EMPTY_STEP 0.125 /* of alpha: a block that there is none of: sent, received, joined */
 #define RING_FLAGS 1.7 /* alphas of a message through a ring, of two ranks */
-#define RING_PASSES 4 /* over a message through a ring: copy in, copy out, reduce */
+#define RING_PASSES 4 /* over it: copy in, copy out, reduce */
 
 static double switches(const struct hx_cost_params *p)
 {
@@ -22,9 +22,9 @@ double hx_cost_hand_over(const struct hx_cost_params *p, double others)
 }
 
 /* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
-static double further(double messages, double rounds)
+static double further(const struct hx_book *book)
 {
-    return messages > rounds ? messages - rounds : 0;
+    return book->messages > book->rounds ? book->messages - book->rounds : 0;
 }
 
 static int is_pipelined(const struct hx_algorithm *algorithm)
@@ -34,24 +34,28 @@ static int is_pipelined(const struct hx_algorithm *algorithm)
 
 double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int members, double bytes)
 {
-    double rounds, messages, vectors, coarsest = bytes / p->least_message;
+    double coarsest = bytes / p->least_message;
+    struct hx_book book;
 
-    if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE ||
-        hx_cost_book(algorithm, members, &rounds, &messages, &vectors) < 0)
+    if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE || hx_cost_book(algorithm, members, &book) < 0)
         return coarsest;
-    double best = sqrt((rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    double best = sqrt((book.rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
     return best > coarsest ? best : coarsest;
 }
 
-/* Vectors that pass before the last member of a chain or tree gets its first slice: it is as good as its slices are many. An
- * all-reduce holds each slice until its sum has come back, and few are under way. */
-static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
+/* Slices in which a chain or tree passes a vector on; 1: another algorithm. An all-reduce holds each until its sum has come back, and few
+ * are under way. */
+static double passed_slices(const struct hx_algorithm *algorithm, double slices)
 {
     double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
 
-    if (!is_pipelined(algorithm))
-        return 0;
-    return (rounds - 1) / (slices < 1 ? 1 : slices > most ? most : slices);
+    return !is_pipelined(algorithm) || slices < 1 ? 1 : slices > most ? most : slices;
+}
+
+/* Vectors that pass before the last member gets its first slice: a chain or tree is as good as its slices are many. */
+static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
+{
+    return is_pipelined(algorithm) ? (rounds - 1) / slices : 0;
 }
 
 /* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots (gather), or get them from his. */
@@ -99,7 +103,8 @@ static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, 
 static double plain_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
     int one_begins = algorithm->coll == HX_COLL_BCAST || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll);
-    double rounds, messages, vectors, slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
+    double slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
+    struct hx_book book;
 
     if (n == 1)
         return 0;
@@ -136,11 +141,11 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return parts_us(p, algorithm->coll, n, bytes);
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
         return hx_cost_hand_over(p, owners) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
-    if (hx_cost_book(algorithm, n, &rounds, &messages, &vectors) < 0)
+    if (hx_cost_book(algorithm, n, &book) < 0)
         return 1e12;
-    return rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(messages, rounds) * p->intra_alpha_us / 2 +
-           (vectors + pipeline_fill(algorithm, rounds, slice > 0 ? bytes / slice : 1)) * bytes * RING_PASSES / p->intra_gb_s * 1e-3 *
-               p->oversubscription;
+    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, slice > 0 ? bytes / slice : 1));
+    return book.rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(&book) * p->intra_alpha_us / 2 +
+           vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
 /* All-to-alls, of which each byte is read once: what slots hold has left a core's own cache when it is read, if that cannot hold input,
@@ -179,20 +184,36 @@ static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *s
                 : parts_us(p, candidate->coll, shape->max_local, own) + parts_us(p, candidate->coll, candidate->lanes, bytes - own);
 }
 
-/* One algorithm between N nodes whose `streams` members per node run side by side, each on `bytes`. */
-static double inter_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int N, double bytes,
-                             int streams, struct hx_cost *cost)
+static double larger(double a, double b)
 {
-    double rounds, messages, vectors;
+    return a > b ? a : b;
+}
 
-    if (N == 1 || hx_cost_book(algorithm, N, &rounds, &messages, &vectors) < 0)
+static double cores_of(const struct hx_cost_params *p, const struct hx_shape *shape)
+{
+    return shape->nranks / p->oversubscription;
+}
+
+/* One algorithm between N members whose `streams` per node run side by side, each on `bytes`. Ranks that outnumber the job's cores do all
+ * that goes between nodes on these: the messages of so many (`all`) such algorithms, and their bytes. */
+static double inter_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
+                             double bytes, int streams, double all, double all_bytes, struct hx_cost *cost)
+{
+    double cores = cores_of(p, shape);
+    struct hx_book book;
+
+    if (N == 1 || hx_cost_book(algorithm, N, &book) < 0)
         return N == 1 ? 0 : 1e12;
-    cost->rounds = rounds;
-    cost->net_bytes = vectors * bytes * streams;
-    double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us / 2 : p->message_us; /* a root only sends, or only receives */
-    return rounds * (p->net_alpha_us + switches(p)) + further(messages, rounds) * each * p->oversubscription +
-           (vectors + pipeline_fill(algorithm, rounds, hx_cost_slices(p, algorithm, N, bytes))) * bytes *
-               (streams / p->net_gb_s > 1 / p->stream_gb_s ? streams / p->net_gb_s : 1 / p->stream_gb_s) * 1e-3;
+    cost->rounds = book.rounds;
+    cost->net_bytes = book.vectors * bytes * streams;
+    double slices = passed_slices(algorithm, hx_cost_slices(p, algorithm, N, bytes));
+    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, slices);
+    double one_us = book.rounds * (p->net_alpha_us + switches(p)) + further(&book) * p->message_us * book.ways / 2;
+    double all_us = book.all_messages * slices * all * p->message_us / cores;
+    double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
+    double core = larger(vectors * bytes * book.ways, 2 * book.all_vectors * all_bytes / cores) / p->core_gb_s;
+
+    return larger(one_us, all_us) + larger(wire, core) * 1e-3;
 }
 
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
@@ -212,17 +233,21 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
                      (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
     int roots_blocks = hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll);
     int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : roots_blocks ? 1 : shape->max_local;
-    double rounds, messages, vectors = 0, others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what is sent */
+    double others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what the busiest sends */
+    double crossing_part = neighbours ? (double)shape->nnodes / shape->nranks : (shape->nranks - shape->max_local) / others; /* of all */
+    struct hx_book book;
 
     if ((hx_coll_has_pairs(candidate->coll) || roots_blocks) && others > 0) {
         inside = (shape->max_local - 1) / others;
         outside = 1 - inside;
     }
-    cost.inter_us = inter_stage_us(params, candidate->flat, shape->nranks, outside * bytes / channels, crossing, &cost);
-    cost.inter_us += cost.rounds * params->message_us * (channels - 1) * params->oversubscription; /* as of lanes */
-    if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &rounds, &messages, &vectors) == 0) {
-        cost.inter_us += further(messages, rounds) * params->message_us * (crossing - 1);
-        cost.intra_us = inside * vectors * bytes * RING_PASSES / params->intra_gb_s * 1e-3 * params->oversubscription;
+    cost.inter_us = inter_stage_us(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
+                                   crossing_part * channels, crossing_part * bytes, &cost);
+    cost.inter_us += cost.rounds * params->message_us * (channels - 1); /* as of lanes */
+    if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &book) == 0) {
+        cost.inter_us += further(&book) * params->message_us * (crossing - 1);
+        cost.intra_us = larger(inside * book.vectors, (1 - crossing_part) * book.all_vectors / cores_of(params, shape)) * bytes *
+                        RING_PASSES / params->intra_gb_s * 1e-3;
     }
     return cost;
 }
@@ -281,10 +306,10 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
 
     cost.intra_us = (hx_coll_has_traffic(candidate->coll) ? traffic_us(params, shape, bytes) : 0) +
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
-    cost.inter_us = inter_stage_us(params, candidate->inter, shape->nnodes, hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes), lanes,
-                                   &cost);
-    if (lanes > 1) /* lanes share their node's cores */
-        cost.inter_us += cost.rounds * params->message_us * (lanes - 1) * params->oversubscription;
+    double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
+    cost.inter_us = inter_stage_us(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, &cost);
+    if (lanes > 1) /* lanes share their node's links */
+        cost.inter_us += cost.rounds * params->message_us * (lanes - 1);
     return cost;
 }
 

@@ -11,6 +11,7 @@
 struct hx_cost_params {
     double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
     double stream_gb_s;               /* what one rank can drive of it */
+    double core_gb_s;                 /* what a core sends and receives by itself, as in a kernel's TCP; devices do without */
     double message_us;                /* CPU time of a further message in the same round */
     double intra_alpha_us;            /* a flag handed to another core */
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
@@ -44,7 +45,7 @@ static inline double hx_cost_ahead_slice(const struct hx_cost_params *params, do
     return bytes < slice ? bytes : slice;
 }
 
-#define HX_COST_PARAMETERS 11
+#define HX_COST_PARAMETERS 12
 #define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
 #define HX_COST_MOST 1e6
 struct hx_cost_parameter {
@@ -85,8 +86,13 @@ double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape
                       double bytes);
 double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes);
 
-/* cost_book.c: rounds, and messages and multiples of the vector that the busiest of p members sends or receives, of an algorithm that
- * sends messages. Returns -1 for another one. */
-int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors);
+/* cost_book.c: what an algorithm that sends messages has p members do. Returns -1 for another one. */
+struct hx_book {
+    double rounds;                    /* messages one after the other */
+    double messages, vectors;         /* that the busiest member sends or receives, whatever is more; bytes, in vectors */
+    double ways;                      /* 2: it sends and receives; 1: nearly all is one of these */
+    double all_messages, all_vectors; /* that all members together send */
+};
+int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *book);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The book: what the busiest of p members has to do by each algorithm that sends messages, as the heads of the algorithms' files derive
- * it. tests/hier/test_cost.c counts the same in the plans.
+ * The book: what p members have to do by each algorithm that sends messages, as the heads of the algorithms' files derive it.
+ * tests/hier/test_cost.c counts the same in the plans.
  */
 #include "cost.h"
 #include "inter/bruck.h"
@@ -23,104 +23,150 @@ static double ceil_log2(int p)
     return p > 1 ? floor_log2(p - 1) + 1 : 0;
 }
 
-/* Gather and scatter: all blocks but the root's own pass its link once. */
-static int blocks_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+/* Of the busiest member; of all together. */
+static void whole_vectors(struct hx_book *b, double most, double all)
 {
-    if (strcmp(name, "flat") && strcmp(name, "binomial"))
+    b->messages = b->vectors = most;
+    b->all_messages = b->all_vectors = all;
+}
+
+/* Blocks that pass along the edges of a binomial tree: each by as many as its member is deep, which has a bit set for each. */
+static double binomial_passes(int p)
+{
+    double passes = 0;
+
+    for (int member = 0; member < p; member++)
+        passes += __builtin_popcount((unsigned)member);
+    return passes;
+}
+
+/* Gather and scatter: all blocks but the root's own pass its link once. */
+static int blocks_book(const char *name, int p, struct hx_book *b)
+{
+    int flat = !strcmp(name, "flat");
+
+    if (!flat && strcmp(name, "binomial"))
         return -1;
-    *rounds = name[0] == 'f' ? p > 1 : ceil_log2(p);
-    *messages = name[0] == 'f' ? p - 1 : ceil_log2(p);
-    *vectors = (double)(p - 1) / p;
+    b->rounds = flat ? p > 1 : ceil_log2(p);
+    b->messages = flat ? p - 1 : ceil_log2(p);
+    b->vectors = (double)(p - 1) / p;
+    b->ways = 1;
+    b->all_messages = p - 1;
+    b->all_vectors = (flat ? p - 1 : binomial_passes(p)) / p;
     return 0;
 }
 
-/* The book of trees: broadcasts, and reductions, which are the same backwards. */
-static int tree_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+/* The book of trees: broadcasts, and reductions, which are the same backwards. Everybody but the root gets the vector once. */
+static int tree_book(const char *name, int p, struct hx_book *b)
 {
     double log = ceil_log2(p), others = p - 1;
 
     if (!strcmp(name, "flat")) {
-        *rounds = p > 1;
-        *messages = *vectors = others;
+        b->rounds = p > 1;
+        whole_vectors(b, others, others);
+        b->ways = 1;
     } else if (!strcmp(name, "binomial")) {
-        *rounds = *messages = *vectors = log;
+        b->rounds = log;
+        whole_vectors(b, log, others);
+        b->ways = 1;
     } else if (!strcmp(name, "knomial")) {
-        *rounds = hx_tree_rounds(p, HX_KNOMIAL_RADIX);
-        *messages = *vectors = hx_tree_children(p, HX_KNOMIAL_RADIX);
+        b->rounds = hx_tree_rounds(p, HX_KNOMIAL_RADIX);
+        whole_vectors(b, hx_tree_children(p, HX_KNOMIAL_RADIX), others);
+        b->ways = 1;
     } else if (!strcmp(name, "scatter_ring")) {
-        *rounds = *messages = log + others;
-        *vectors = 2 * others / p;
+        b->rounds = b->messages = log + others;
+        b->vectors = 2 * others / p;
+        b->all_messages = others + p * others - binomial_passes(p); /* in the ring nobody gets what it has passed on before */
+        b->all_vectors = others;
     } else if (!strcmp(name, "scatter_circulant") || !strcmp(name, "scatter_gather")) {
-        *rounds = *messages = 2 * log;
-        *vectors = 2 * others / p;
+        b->rounds = b->messages = 2 * log;
+        b->vectors = 2 * others / p;
+        b->all_messages = others + p * log;
+        b->all_vectors = others + binomial_passes(p) / p;
     } else if (!strcmp(name, "chain")) {
-        *rounds = others;
-        *messages = *vectors = 1;
+        b->rounds = others;
+        whole_vectors(b, 1, others);
+        b->ways = p > 2 ? 2 : 1;
     } else if (!strcmp(name, "circulant")) { /* the root sends in every round */
-        *rounds = *messages = p > 1 ? hx_circulant_blocks(p) - 1 + log : 0;
-        *vectors = *rounds / hx_circulant_blocks(p);
+        int blocks = hx_circulant_blocks(p);
+        b->rounds = b->messages = p > 1 ? blocks - 1 + log : 0;
+        b->vectors = b->rounds / blocks;
+        b->all_messages = others * blocks;
+        b->all_vectors = others;
     } else if (!strcmp(name, "double_tree")) { /* two halves */
-        *rounds = p > 1 ? hx_double_tree_rounds(p - 1) : 0;
-        *messages = 2;
-        *vectors = 1;
+        b->rounds = p > 1 ? hx_double_tree_rounds(p - 1) : 0;
+        b->messages = 2;
+        b->vectors = 1;
+        b->ways = p > 2 ? 2 : 1;
+        b->all_messages = 2 * others;
+        b->all_vectors = others;
     } else {
         return -1;
     }
     return 0;
 }
 
-static int barrier_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+static int barrier_book(const char *name, int p, struct hx_book *b)
 {
     if (!strcmp(name, "dissemination") || !strcmp(name, "tree")) {
-        *messages = ceil_log2(p);
-        *rounds = name[0] == 't' ? 2 * *messages : *messages;
+        b->messages = ceil_log2(p);
+        b->rounds = name[0] == 't' ? 2 * b->messages : b->messages;
+        b->all_messages = name[0] == 't' ? 2 * (p - 1) : p * b->messages;
     } else if (!strcmp(name, "mesh") || !strcmp(name, "pairwise")) {
-        *messages = p - 1;
-        *rounds = name[0] == 'p' ? p - 1 : p > 1;
+        b->messages = p - 1;
+        b->rounds = name[0] == 'p' ? p - 1 : p > 1;
+        b->all_messages = p * b->messages;
     } else {
         return -1;
     }
-    *vectors = *messages; /* tokens */
+    b->vectors = b->messages; /* tokens */
+    b->all_vectors = b->all_messages;
     return 0;
 }
 
-/* Scans and exclusive scans: whole vectors upwards. */
-static int scan_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+/* Scans and exclusive scans: whole vectors upwards, from all members that have one so far above. */
+static int scan_book(const char *name, int p, struct hx_book *b)
 {
-    int q = p > 2 ? 2 : p - 1; /* of 123-doubling: 3 2^(q-2) members are heard of after q rounds */
+    double rounds = 0, all = 0;
 
     if (!strcmp(name, "mesh")) {
-        *rounds = p > 1;
-        *messages = *vectors = p - 1;
+        b->rounds = p > 1;
+        whole_vectors(b, p - 1, p * (p - 1) / 2.0);
     } else if (!strcmp(name, "chain")) {
-        *rounds = p - 1;
-        *messages = *vectors = p > 1;
+        b->rounds = p - 1;
+        whole_vectors(b, p > 1, p - 1);
     } else if (!strcmp(name, "recursive_doubling")) {
-        *rounds = *messages = *vectors = ceil_log2(p);
-    } else if (!strcmp(name, "exclusive_dissemination")) {
-        for (int skip = 3; skip + 1 < p; skip *= 2)
-            q++;
-        *rounds = *messages = *vectors = q;
+        for (int skip = 1; skip < p; skip *= 2, rounds++)
+            all += p - skip;
+        b->rounds = rounds;
+        whole_vectors(b, rounds, all);
+    } else if (!strcmp(name, "exclusive_dissemination")) { /* 123-doubling: 3 2^(q-2) members are heard of after q rounds */
+        for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) {
+            all += p - skip - (q >= 2); /* nobody is below member 0 */
+            skip = q == 0 ? 2 : q == 1 ? 3 : 2 * skip;
+        }
+        b->rounds = rounds;
+        whole_vectors(b, rounds, all);
     } else {
         return -1;
     }
     return 0;
 }
 
-static int alltoall_book(const char *name, int p, double *rounds, double *messages, double *vectors)
+static int alltoall_book(const char *name, int p, struct hx_book *b)
 {
     int bruck = !strcmp(name, "bruck"), in_rounds, in_messages;
     long blocks;
 
     if (bruck || !strcmp(name, "kbruck")) {
         hx_bruck_count(p, bruck ? 2 : HX_KBRUCK_RADIX, &in_rounds, &in_messages, &blocks);
-        *rounds = in_rounds;
-        *messages = in_messages;
-        *vectors = (double)blocks / p;
+        b->rounds = in_rounds;
+        b->messages = in_messages;
+        b->vectors = (double)blocks / p;
     } else if (!strcmp(name, "mesh") || !strcmp(name, "pairwise")) {
-        *rounds = name[0] == 'p' ? p - 1 : p > 1;
-        *messages = p - 1;
-        *vectors = (double)(p - 1) / p;
+        b->rounds = name[0] == 'p' ? p - 1 : p > 1;
+        b->messages = p - 1;
+        b->vectors = (double)(p - 1) / p;
     } else {
         return -1;
     }
@@ -128,64 +174,80 @@ static int alltoall_book(const char *name, int p, double *rounds, double *messag
 }
 
 /* All-reduces, of two phases, reduce-scatters and all-gathers, of one. */
-static int phases_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
+static int phases_book(const struct hx_algorithm *algorithm, int p, struct hx_book *b)
 {
     const char *name = algorithm->name;
     double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p);
     int folds = (p & (p - 1)) != 0; /* p is no power of two */
 
-    *vectors = phases * others / p;
+    b->vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
-        *rounds = *messages = phases * others;
+        b->rounds = b->messages = phases * others;
     } else if (!strcmp(name, "mesh")) {
-        *rounds = phases;
-        *messages = phases * others;
+        b->rounds = phases;
+        b->messages = phases * others;
     } else if (!strcmp(name, "kbruck")) { /* messages as of the tree to that base */
-        *rounds = hx_tree_rounds(p, HX_KBRUCK_RADIX);
-        *messages = hx_tree_children(p, HX_KBRUCK_RADIX);
+        b->rounds = hx_tree_rounds(p, HX_KBRUCK_RADIX);
+        b->messages = hx_tree_children(p, HX_KBRUCK_RADIX);
     } else if (!strcmp(name, "kangaring")) { /* of an odd number of blocks one ring has one more */
-        *rounds = phases * (p - p / 2);
+        b->rounds = phases * (p - p / 2);
         double more = algorithm->coll != HX_COLL_REDUCE_SCATTER && p > 1 ? p % 2 : 0;
-        *messages = phases * others + more;
-        *vectors += more / p;
+        b->messages = phases * others + more;
+        b->vectors += more / p;
+        b->all_messages = p * phases * others;
+        b->all_vectors = phases * others;
     } else if (!strcmp(name, "mesh_single")) {
-        *rounds = 1;
-        *messages = *vectors = others;
+        b->rounds = 1;
+        b->messages = b->vectors = others;
     } else if (!strcmp(name, "circulant")) {
-        *rounds = *messages = phases * log;
+        b->rounds = b->messages = phases * log;
     } else if (!strcmp(name, "exclusive_dissemination")) {
-        *rounds = *messages = *vectors = log;
+        b->rounds = b->messages = b->vectors = log;
     } else if (!strcmp(name, "recursive_doubling")) {
-        *rounds = *messages = *vectors = floor_log2(p) + 2 * folds;
+        b->rounds = b->messages = b->vectors = floor_log2(p) + 2 * folds;
     } else if (!strcmp(name, "rdh")) {
-        *rounds = *messages = phases * floor_log2(p) + 2 * folds; /* who folds hands in a vector first and is served at the end */
-        *vectors += folds;
+        b->rounds = b->messages = phases * floor_log2(p) + 2 * folds; /* who folds hands in a vector first and is served at the end */
+        b->vectors += folds;
     } else if (!strcmp(name, "double_tree")) { /* of four halves; among two or three members nobody has so many */
-        *rounds = p > 1 ? 2 * (hx_double_tree_rounds(p) - 1) : 0;
-        *messages = p > 4 ? 4 : p;
-        *vectors = *messages / 2;
+        b->rounds = p > 1 ? 2 * (hx_double_tree_rounds(p) - 1) : 0;
+        b->messages = p > 4 ? 4 : p;
+        b->vectors = b->messages / 2;
+        b->all_messages = 4 * others;
+        b->all_vectors = 2 * others;
     } else if (!strcmp(name, "tree")) {
-        *rounds = 2 * log;
-        *messages = *vectors = log;
+        b->rounds = 2 * log;
+        whole_vectors(b, log, 2 * others);
     } else {
         return -1;
     }
     return 0;
 }
 
-int hx_cost_book(const struct hx_algorithm *algorithm, int p, double *rounds, double *messages, double *vectors)
+static int book_of(const struct hx_algorithm *algorithm, int p, struct hx_book *b)
 {
     const char *name = algorithm->name;
 
     if (hx_coll_is_rooted(algorithm->coll) && hx_coll_has_blocks(algorithm->coll))
-        return blocks_book(name, p, rounds, messages, vectors);
+        return blocks_book(name, p, b);
     if (hx_coll_is_rooted(algorithm->coll))
-        return tree_book(name, p, rounds, messages, vectors);
+        return tree_book(name, p, b);
     if (algorithm->coll == HX_COLL_BARRIER)
-        return barrier_book(name, p, rounds, messages, vectors);
+        return barrier_book(name, p, b);
     if (hx_coll_is_scan(algorithm->coll))
-        return scan_book(name, p, rounds, messages, vectors);
+        return scan_book(name, p, b);
     if (hx_coll_has_pairs(algorithm->coll))
-        return alltoall_book(name, p, rounds, messages, vectors);
-    return phases_book(algorithm, p, rounds, messages, vectors);
+        return alltoall_book(name, p, b);
+    return phases_book(algorithm, p, b);
+}
+
+int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *book)
+{
+    *book = (struct hx_book){.ways = 2};
+    if (book_of(algorithm, p, book) < 0)
+        return -1;
+    if (book->all_messages == 0) { /* all are as busy */
+        book->all_messages = p * book->messages;
+        book->all_vectors = p * book->vectors;
+    }
+    return 0;
 }

@@ -33,7 +33,8 @@ static double parts_of(const struct hx_shape *shape, int level)
 /* Vectors that one of d domains reads of others. */
 static double vectors_read(const struct hx_shape *shape, const struct hx_algorithm *algorithm, int level, double n)
 {
-    double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), rounds, messages, vectors;
+    double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), vectors;
+    struct hx_book book;
     double caches = shape->most_domains[shape->nlevels - 1] / d; /* c */
     int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
 
@@ -59,9 +60,9 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
         return ((algorithm->coll != HX_COLL_ALLGATHER ? m : 0) + (algorithm->coll != HX_COLL_REDUCE_SCATTER ? caches : 0)) * (1 - 1 / d);
     if (!phases && algorithm->coll != HX_COLL_BCAST && algorithm->coll != HX_COLL_REDUCE)
         return 0;
-    if (hx_cost_book(algorithm, (int)n, &rounds, &messages, &vectors) < 0)
+    if (hx_cost_book(algorithm, (int)n, &book) < 0)
         return 0;
-    return has(algorithm, "ring") || has(algorithm, "chain") ? vectors : vectors * m * (n - m) / (n - 1);
+    return has(algorithm, "ring") || has(algorithm, "chain") ? book.vectors : book.vectors * m * (n - m) / (n - 1);
 }
 
 double hx_cost_far_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n, double bytes)

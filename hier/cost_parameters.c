@@ -2,6 +2,7 @@
 /* The cost model's parameters: names, and what they are until somebody measures them. */
 #include "cost.h"
 #include "runtime/stream.h"
+#include "runtime/transport.h"
 #include <string.h>
 
 #define PARAMETER(name, net, about) {#name, offsetof(struct hx_cost_params, name), net, about}
@@ -9,6 +10,7 @@ const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(net_alpha_us, 1, "time of a message between nodes, without its bytes"),
     PARAMETER(net_gb_s, 1, "bandwidth of a node's links together, 10^9 bytes/s"),
     PARAMETER(stream_gb_s, 1, "what one rank can drive of it"),
+    PARAMETER(core_gb_s, 1, "what a core sends and receives by itself, both together (TCP; devices do without)"),
     PARAMETER(message_us, 1, "CPU time of a further message in the same round"),
     PARAMETER(intra_alpha_us, 0, "a flag handed to another core"),
     PARAMETER(intra_gb_s, 0, "one rank copying in shared memory"),
@@ -26,7 +28,9 @@ double *hx_cost_parameter(struct hx_cost_params *params, int k)
 
 void hx_cost_cut(struct hx_cost_params *params)
 {
-    params->least_message = HX_MESSAGE_PARTS * params->message_us * params->stream_gb_s * 1e3;
+    double both_ways = params->core_gb_s / 2 < params->stream_gb_s ? params->core_gb_s / 2 : params->stream_gb_s;
+
+    params->least_message = HX_MESSAGE_PARTS * params->message_us * both_ways * 1e3;
 }
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
@@ -34,7 +38,7 @@ void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
     /* far_gb_s: reasoned, about a socket link's bandwidth one way; not measured.
      * fetch_gb_s: pages at 5 GB/s or so were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
     *params = (struct hx_cost_params){
-        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3,
+        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3,
         .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0, .far_gb_s = 30,
         .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1, .core_cache_bytes = HX_CACHE_PER_CORE_BYTES,
     };

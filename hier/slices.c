@@ -105,10 +105,10 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
 /* Messages that all begin at once and end in nobody's sum: cutting them would overlap nothing. */
 static int nothing_overlaps(const struct hx_planner *planner, const struct hx_candidate *candidate)
 {
-    double rounds, messages, vectors;
+    struct hx_book book;
 
     return candidate->lanes == 0 && planner->shape->max_local == 1 && !hx_coll_reduces(candidate->coll) &&
-           hx_cost_book(candidate->flat, planner->shape->nranks, &rounds, &messages, &vectors) == 0 && rounds < 2;
+           hx_cost_book(candidate->flat, planner->shape->nranks, &book) == 0 && book.rounds < 2;
 }
 
 /* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows, unless a chain or tree gains

@@ -8,7 +8,8 @@
  *     "hierax": "0.1.0",
  *     "machine": {"cpu": "...", "cpus": 96},
  *     "models": [
- *       {"provider": "efa", "net_alpha_us": 17, "net_gb_s": 12, "stream_gb_s": 9, "message_us": 0.4, "points": 55},
+ *       {"provider": "efa", "net_alpha_us": 17, "net_gb_s": 12, "stream_gb_s": 9, "core_gb_s": 900,
+ *        "message_us": 0.4, "points": 55},
  *       {"provider": "", "intra_alpha_us": 0.2, "intra_gb_s": 8, "reduce_gb_s": 12, "fetch_us": 1,
  *        "fetch_gb_s": 5, "switch_us": 1.1, "points": 55}
  *     ],

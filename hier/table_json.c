@@ -201,7 +201,8 @@ static void read_model(struct reader *r, struct hx_table_model *model)
         const char *name = hx_cost_parameters[k].name;
         if (hx_cost_parameters[k].net != (model->provider[0] != 0))
             continue;
-        int came_later = !strncmp(name, "fetch_", 6) || !strncmp(name, "far_", 4); /* with single copy, with levels */
+        int came_later = !strncmp(name, "fetch_", 6) || !strncmp(name, "far_", 4) || /* with single copy, with levels */
+                         !strncmp(name, "core_", 5);
         if (came_later && !json_object_object_get_ex(r->from, name, NULL)) {
             model->values[k] = *hx_cost_parameter(&defaults, k);
             continue;

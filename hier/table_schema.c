@@ -32,6 +32,7 @@ const char hx_table_schema[] =
     "          \"net_alpha_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"net_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"stream_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
+    "          \"core_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0, \"description\": \"may be missing\"},\n"
     "          \"message_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"intra_alpha_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"intra_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"

@@ -340,10 +340,10 @@ void hx_profile_cost(const struct fi_info *info, int links, int rails, double li
 
     /* a kernel's TCP, 25 Gbit/s */
     if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
-        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .message_us = 13};
+        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13};
     else
         *out = (struct hx_net_profile){
-            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .message_us = 0.3};
+            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3};
     out->provider = provider;
 }
 

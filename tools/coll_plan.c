@@ -24,12 +24,12 @@ struct hx_shape *plan_shape_parse(const char *text)
 
 static void model_set(struct hx_cost_params *params, const struct plan_options *options)
 {
-    double message_us = params->message_us, stream_gb_s = params->stream_gb_s;
+    const struct hx_cost_params before = *params;
 
     for (int i = 0; i < HX_COST_PARAMETERS; i++)
         if (options->model[i] > 0)
             *hx_cost_parameter(params, i) = options->model[i];
-    if (params->message_us != message_us || params->stream_gb_s != stream_gb_s)
+    if (params->message_us != before.message_us || params->stream_gb_s != before.stream_gb_s || params->core_gb_s != before.core_gb_s)
         hx_cost_cut(params);
 }
 

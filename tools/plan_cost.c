@@ -24,7 +24,7 @@ static void make_free(struct hx_cost_params *params, enum plan_term term)
 
     switch (term) {
     case PLAN_LATENCY: params->net_alpha_us = nothing; break;
-    case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = endless; break;
+    case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = params->core_gb_s = endless; break;
     case PLAN_MESSAGES: params->message_us = nothing; break;
     case PLAN_FLAGS: params->intra_alpha_us = nothing; break;
     case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = params->fetch_gb_s = params->far_gb_s = endless, params->fetch_us = nothing; break;

@@ -92,6 +92,7 @@ struct json_object *tune_judge_new(const char *path)
     add_real(profile, "alpha_us", net.alpha_us);
     add_real(profile, "gb_s", net.gb_s);
     add_real(profile, "stream_gb_s", net.stream_gb_s);
+    add_real(profile, "core_gb_s", net.core_gb_s);
     add_real(profile, "message_us", net.message_us);
     json_object_object_add(doc, "network", profile);
     json_object_object_add(doc, "points", json_object_new_array());
@@ -163,6 +164,7 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
                                      .alpha_us = real_of(net, "alpha_us"),
                                      .gb_s = real_of(net, "gb_s"),
                                      .stream_gb_s = real_of(net, "stream_gb_s"),
+                                     .core_gb_s = real_of(net, "core_gb_s"),
                                      .message_us = real_of(net, "message_us")};
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1};
@@ -170,7 +172,8 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
 
     if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || real_of(doc, "ranks_per_cpu") < 1 ||
         (j->shape->nnodes > 1 &&
-         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
+         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.core_gb_s > 0 &&
+           profile.message_us > 0))) {
         fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
         return -1;
     }

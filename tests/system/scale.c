@@ -213,7 +213,8 @@ static void start(int ranks)
 
 static void plans(int ranks)
 {
-    static const struct hx_net_profile efa = {.provider = "efa", .alpha_us = 18, .gb_s = 12.5, .stream_gb_s = 12.5, .message_us = 0.3};
+    static const struct hx_net_profile efa = {
+        .provider = "efa", .alpha_us = 18, .gb_s = 12.5, .stream_gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3};
     struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = NODE_RANKS, .max_local = NODE_RANKS};
     const uint64_t counts[] = {1, 65536};
     struct hx_planner *planner;

@@ -70,7 +70,7 @@ HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a 
 says "it is no file of coll_tune judge" 2 judge t.json
 for provider in efa tcp; do
     printf '{"hierax_judgement": 1, "machine": {"cpu": "x", "cpus": 2}, "shape": "2x1", "provider": "%s", "ranks_per_cpu": 1, "network": %s, "points": []}' \
-        $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "message_us": 0.3}' >$provider.json
+        $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "core_gb_s": 900, "message_us": 0.3}' >$provider.json
 done
 says "# 0 points" 0 judge efa.json
 says "tcp.json is of provider tcp, efa.json of efa: fit them apart" 2 model efa.json tcp.json -o apart.json
