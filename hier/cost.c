@@ -194,26 +194,37 @@ static double cores_of(const struct hx_cost_params *p, const struct hx_shape *sh
     return shape->nranks / p->oversubscription;
 }
 
-/* One algorithm between N members whose `streams` per node run side by side, each on `bytes`. Ranks that outnumber the job's cores do all
- * that goes between nodes on these: the messages of so many (`all`) such algorithms, and their bytes. */
-static double inter_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
-                             double bytes, int streams, double all, double all_bytes, struct hx_cost *cost)
+/* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are. */
+struct between {
+    struct hx_book book;
+    double one_us; /* messages of the busiest member, and of others of its node that go before its own */
+    double all_us; /* those of all members on the job's cores */
+    double bytes_us;
+};
+
+static double between_us(const struct between *b)
+{
+    return larger(b->one_us, b->all_us) + b->bytes_us;
+}
+
+/* N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. */
+static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
+                                 double bytes, int streams, double all, double all_bytes)
 {
     double cores = cores_of(p, shape);
-    struct hx_book book;
+    struct between b = {.bytes_us = N == 1 ? 0 : 1e12};
 
-    if (N == 1 || hx_cost_book(algorithm, N, &book) < 0)
-        return N == 1 ? 0 : 1e12;
-    cost->rounds = book.rounds;
-    cost->net_bytes = book.vectors * bytes * streams;
+    if (N == 1 || hx_cost_book(algorithm, N, &b.book) < 0)
+        return b;
     double slices = passed_slices(algorithm, hx_cost_slices(p, algorithm, N, bytes));
-    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, slices);
-    double one_us = book.rounds * (p->net_alpha_us + switches(p)) + further(&book) * p->message_us * book.ways / 2;
-    double all_us = book.all_messages * slices * all * p->message_us / cores;
+    double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
-    double core = larger(vectors * bytes * book.ways, 2 * book.all_vectors * all_bytes / cores) / p->core_gb_s;
+    double core = larger(vectors * bytes * b.book.ways, 2 * b.book.all_vectors * all_bytes / cores) / p->core_gb_s;
 
-    return larger(one_us, all_us) + larger(wire, core) * 1e-3;
+    b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * p->message_us * b.book.ways / 2;
+    b.all_us = b.book.all_messages * slices * all * p->message_us / cores;
+    b.bytes_us = larger(wire, core) * 1e-3;
+    return b;
 }
 
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
@@ -235,20 +246,20 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
     int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : roots_blocks ? 1 : shape->max_local;
     double others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what the busiest sends */
     double crossing_part = neighbours ? (double)shape->nnodes / shape->nranks : (shape->nranks - shape->max_local) / others; /* of all */
-    struct hx_book book;
 
     if ((hx_coll_has_pairs(candidate->coll) || roots_blocks) && others > 0) {
         inside = (shape->max_local - 1) / others;
         outside = 1 - inside;
     }
-    cost.inter_us = inter_stage_us(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
-                                   crossing_part * channels, crossing_part * bytes, &cost);
-    cost.inter_us += cost.rounds * params->message_us * (channels - 1); /* as of lanes */
-    if (shape->max_local > 1 && hx_cost_book(candidate->flat, shape->nranks, &book) == 0) {
-        cost.inter_us += further(&book) * params->message_us * (crossing - 1);
-        cost.intra_us = larger(inside * book.vectors, (1 - crossing_part) * book.all_vectors / cores_of(params, shape)) * bytes *
+    struct between b = between_of(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
+                                  crossing_part * channels, crossing_part * bytes);
+    b.one_us += (b.book.rounds * (channels - 1) + further(&b.book) * (crossing - 1)) * params->message_us;
+    cost.inter_us = between_us(&b);
+    cost.rounds = b.book.rounds;
+    cost.net_bytes = b.book.vectors * outside * bytes / channels * crossing;
+    if (shape->max_local > 1)
+        cost.intra_us = larger(inside * b.book.vectors, (1 - crossing_part) * b.book.all_vectors / cores_of(params, shape)) * bytes *
                         RING_PASSES / params->intra_gb_s * 1e-3;
-    }
     return cost;
 }
 
@@ -307,9 +318,11 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
     cost.intra_us = (hx_coll_has_traffic(candidate->coll) ? traffic_us(params, shape, bytes) : 0) +
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
     double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
-    cost.inter_us = inter_stage_us(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, &cost);
-    if (lanes > 1) /* lanes share their node's links */
-        cost.inter_us += cost.rounds * params->message_us * (lanes - 1);
+    struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes);
+    b.one_us += b.book.rounds * (lanes - 1) * params->message_us;
+    cost.inter_us = between_us(&b);
+    cost.rounds = b.book.rounds;
+    cost.net_bytes = b.book.vectors * lane_bytes * lanes;
     return cost;
 }
 

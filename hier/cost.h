@@ -58,7 +58,7 @@ struct hx_cost_parameter {
 extern const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1];
 double *hx_cost_parameter(struct hx_cost_params *params, int k);
 
-/* Set least_message from what the network is taken for: the CPU's part in such a message is 1/16 of the wire's. Not from
+/* Set least_message from what the network is taken for: the CPU's part in such a message is 1/16 of that of its bytes. Not from
  * fitted values: messages are cut as the provider wants them. */
 #define HX_MESSAGE_PARTS 16
 void hx_cost_cut(struct hx_cost_params *params);

@@ -35,8 +35,8 @@ static double binomial_passes(int p)
 {
     double passes = 0;
 
-    for (int member = 0; member < p; member++)
-        passes += __builtin_popcount((unsigned)member);
+    for (int64_t bit = 1; bit < p; bit *= 2)
+        passes += (double)(p / (2 * bit) * bit + (p % (2 * bit) > bit ? p % (2 * bit) - bit : 0));
     return passes;
 }
 
@@ -76,6 +76,7 @@ static int tree_book(const char *name, int p, struct hx_book *b)
     } else if (!strcmp(name, "scatter_ring")) {
         b->rounds = b->messages = log + others;
         b->vectors = 2 * others / p;
+        b->ways = 1;
         b->all_messages = others + p * others - binomial_passes(p); /* in the ring nobody gets what it has passed on before */
         b->all_vectors = others;
     } else if (!strcmp(name, "scatter_circulant") || !strcmp(name, "scatter_gather")) {
@@ -86,7 +87,6 @@ static int tree_book(const char *name, int p, struct hx_book *b)
     } else if (!strcmp(name, "chain")) {
         b->rounds = others;
         whole_vectors(b, 1, others);
-        b->ways = p > 2 ? 2 : 1;
     } else if (!strcmp(name, "circulant")) { /* the root sends in every round */
         int blocks = hx_circulant_blocks(p);
         b->rounds = b->messages = p > 1 ? blocks - 1 + log : 0;
@@ -97,7 +97,6 @@ static int tree_book(const char *name, int p, struct hx_book *b)
         b->rounds = p > 1 ? hx_double_tree_rounds(p - 1) : 0;
         b->messages = 2;
         b->vectors = 1;
-        b->ways = p > 2 ? 2 : 1;
         b->all_messages = 2 * others;
         b->all_vectors = others;
     } else {
@@ -131,7 +130,8 @@ static int scan_book(const char *name, int p, struct hx_book *b)
 
     if (!strcmp(name, "mesh")) {
         b->rounds = p > 1;
-        whole_vectors(b, p - 1, p * (p - 1) / 2.0);
+        whole_vectors(b, p - 1, (double)p * (p - 1) / 2);
+        b->ways = 1;
     } else if (!strcmp(name, "chain")) {
         b->rounds = p - 1;
         whole_vectors(b, p > 1, p - 1);
@@ -140,6 +140,7 @@ static int scan_book(const char *name, int p, struct hx_book *b)
             all += p - skip;
         b->rounds = rounds;
         whole_vectors(b, rounds, all);
+        b->ways = p > 3 ? 2 : 1;
     } else if (!strcmp(name, "exclusive_dissemination")) { /* 123-doubling: 3 2^(q-2) members are heard of after q rounds */
         for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) {
             all += p - skip - (q >= 2); /* nobody is below member 0 */
@@ -147,6 +148,7 @@ static int scan_book(const char *name, int p, struct hx_book *b)
         }
         b->rounds = rounds;
         whole_vectors(b, rounds, all);
+        b->ways = p > 3 ? 2 : 1;
     } else {
         return -1;
     }
@@ -178,7 +180,7 @@ static int phases_book(const struct hx_algorithm *algorithm, int p, struct hx_bo
 {
     const char *name = algorithm->name;
     double phases = algorithm->coll == HX_COLL_ALLREDUCE ? 2 : 1, others = p - 1, log = ceil_log2(p);
-    int folds = (p & (p - 1)) != 0; /* p is no power of two */
+    int folds = (p & (p - 1)) != 0, g = 1 << (int)floor_log2(p), e = p - g; /* no power of two: e members more than g, which is one */
 
     b->vectors = phases * others / p;
     if (!strcmp(name, "ring")) {
@@ -204,10 +206,15 @@ static int phases_book(const struct hx_algorithm *algorithm, int p, struct hx_bo
     } else if (!strcmp(name, "exclusive_dissemination")) {
         b->rounds = b->messages = b->vectors = log;
     } else if (!strcmp(name, "recursive_doubling")) {
-        b->rounds = b->messages = b->vectors = floor_log2(p) + 2 * folds;
+        b->rounds = floor_log2(p) + 2 * folds;
+        whole_vectors(b, b->rounds, g * floor_log2(p) + 2 * e);
     } else if (!strcmp(name, "rdh")) {
         b->rounds = b->messages = phases * floor_log2(p) + 2 * folds; /* who folds hands in a vector first and is served at the end */
         b->vectors += folds;
+        b->all_messages = phases * g * floor_log2(p) + 2 * e;
+        b->all_vectors = algorithm->coll == HX_COLL_ALLREDUCE ? 2 * (p - 1)
+            : algorithm->coll == HX_COLL_ALLGATHER            ? p - 1
+                                                              : p - 1 + (double)e / p;
     } else if (!strcmp(name, "double_tree")) { /* of four halves; among two or three members nobody has so many */
         b->rounds = p > 1 ? 2 * (hx_double_tree_rounds(p) - 1) : 0;
         b->messages = p > 4 ? 4 : p;
@@ -245,6 +252,8 @@ int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *bo
     *book = (struct hx_book){.ways = 2};
     if (book_of(algorithm, p, book) < 0)
         return -1;
+    if (book->all_vectors == 1 && (hx_coll_is_rooted(algorithm->coll) || hx_coll_is_scan(algorithm->coll))) /* from one to the other */
+        book->ways = 1;
     if (book->all_messages == 0) { /* all are as busy */
         book->all_messages = p * book->messages;
         book->all_vectors = p * book->vectors;

@@ -56,7 +56,7 @@ struct hx_table_entry {
  * node. */
 struct hx_table_model {
     char provider[HX_TABLE_PROVIDER_BYTES];
-    double values[HX_COST_PARAMETERS]; /* of the other kind: 0 */
+    double values[HX_COST_PARAMETERS]; /* 0: of the other kind, or not told */
     int points;                        /* collectives and sizes that were measured for them; 0: nothing is known */
     int line;                          /* of the file it was read from */
 };

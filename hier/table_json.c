@@ -192,9 +192,6 @@ static void read_machine(struct reader *r, struct hx_table *table)
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
-    struct hx_cost_params defaults;
-
-    hx_cost_defaults(&defaults, 1);
     read_text(r, "provider", model->provider, sizeof(model->provider));
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
@@ -203,10 +200,8 @@ static void read_model(struct reader *r, struct hx_table_model *model)
             continue;
         int came_later = !strncmp(name, "fetch_", 6) || !strncmp(name, "far_", 4) || /* with single copy, with levels */
                          !strncmp(name, "core_", 5);
-        if (came_later && !json_object_object_get_ex(r->from, name, NULL)) {
-            model->values[k] = *hx_cost_parameter(&defaults, k);
+        if (came_later && !json_object_object_get_ex(r->from, name, NULL))
             continue;
-        }
         model->values[k] = read_number(r, name);
         if (model->values[k] < HX_COST_LEAST || model->values[k] > HX_COST_MOST)
             bad(r, " is out of range", name);
@@ -414,7 +409,7 @@ static void write_model(FILE *out, const struct hx_table_model *model)
     fprintf(out, "    {\"provider\": ");
     write_text(out, model->provider);
     for (int k = 0; k < HX_COST_PARAMETERS; k++)
-        if (hx_cost_parameters[k].net == (model->provider[0] != 0))
+        if (model->values[k] > 0)
             fprintf(out, ", \"%s\": %.6g", hx_cost_parameters[k].name, model->values[k]);
     fprintf(out, ", \"points\": %d}", model->points);
 }

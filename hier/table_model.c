@@ -46,6 +46,6 @@ void hx_table_model_fill(struct hx_table_model *model, const char *provider, con
 void hx_table_model_use(const struct hx_table_model *model, struct hx_cost_params *params)
 {
     for (int k = 0; k < HX_COST_PARAMETERS && model->points > 0; k++)
-        if (is_of_kind(model, k))
+        if (model->values[k] > 0)
             *hx_cost_parameter(params, k) = model->values[k];
 }

@@ -37,7 +37,7 @@ const char hx_table_schema[] =
     "          \"intra_alpha_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"intra_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"reduce_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
-    "          \"fetch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0, \"description\": \"it and the next two may be missing\"},\n"
+    "          \"fetch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0, \"description\": \"it and the next two may be missing: as without a table\"},\n"
     "          \"fetch_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"far_gb_s\": {\"type\": \"number\", \"exclusiveMinimum\": 0},\n"
     "          \"switch_us\": {\"type\": \"number\", \"exclusiveMinimum\": 0}\n"

@@ -54,14 +54,15 @@ struct hx_net_counters {
     uint64_t bounced_bytes;    /* copied through registered buffers */
 };
 
+#define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
+
 /* What the planner takes for granted of a provider until somebody measures. The same on all ranks, which agree on the provider. */
-#define HX_CORE_SPARED_GB_S 1000
 struct hx_net_profile {
     const char *provider; /* its name; lives as long as the endpoint */
     double alpha_us;   /* one hop, waking the receiver included */
     double gb_s;       /* one node's links together */
     double stream_gb_s; /* what one rank can drive of it */
-    double core_gb_s;  /* what a core sends and receives by itself, both together; of devices, which do without: HX_CORE_SPARED_GB_S */
+    double core_gb_s;  /* what a core sends and receives by itself, both together */
     double message_us; /* CPU time of a further message in the same round */
 };
 

@@ -164,7 +164,7 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
                                      .alpha_us = real_of(net, "alpha_us"),
                                      .gb_s = real_of(net, "gb_s"),
                                      .stream_gb_s = real_of(net, "stream_gb_s"),
-                                     .core_gb_s = real_of(net, "core_gb_s"),
+                                     .core_gb_s = real_of(net, "core_gb_s"), /* may be missing */
                                      .message_us = real_of(net, "message_us")};
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1};
@@ -172,11 +172,12 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
 
     if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || real_of(doc, "ranks_per_cpu") < 1 ||
         (j->shape->nnodes > 1 &&
-         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.core_gb_s > 0 &&
-           profile.message_us > 0))) {
+         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
         fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
         return -1;
     }
+    if (profile.core_gb_s == 0)
+        profile.core_gb_s = HX_CORE_SPARED_GB_S;
     snprintf(j->machine.hierax, sizeof(j->machine.hierax), "%s", text_of(doc, "hierax"));
     snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
     j->machine.cpus = (int)real_of(machine, "cpus");

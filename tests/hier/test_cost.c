@@ -105,7 +105,7 @@ static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, st
 }
 
 /* The book that the model reads is what the plans do: exactly for powers of two; else no rank does less than is
- * charged by more than the book's own folding rounds, nor all together more. */
+ * charged by more than the book's own folding rounds, nor all together more or less. */
 static void the_book_is_what_plans_do(void **state)
 {
     const struct hx_algorithm *a;
@@ -126,11 +126,10 @@ static void the_book_is_what_plans_do(void **state)
                     fail_msg("%s %s, %d members: book %.0f rounds, %.0f messages, %.4f vectors; plan %.0f, %.0f, %.4f",
                              hx_coll_name(a->coll), a->name, p, book.rounds, book.messages, book.vectors, plan.rounds, plan.messages,
                              plan.vectors);
-                if (fold ? plan.all_messages > book.all_messages || plan.all_vectors > book.all_vectors + 1e-6
-                         : plan.all_messages != book.all_messages || fabs(plan.all_vectors - book.all_vectors) > 1e-6)
+                if (plan.all_messages != book.all_messages || fabs(plan.all_vectors - book.all_vectors) > 1e-6)
                     fail_msg("%s %s, %d members together: book %.0f messages, %.4f vectors; plans %.0f, %.4f", hx_coll_name(a->coll),
                              a->name, p, book.all_messages, book.all_vectors, plan.all_messages, plan.all_vectors);
-                if (!fold && (plan.ways > 1.34 * book.ways || plan.ways < book.ways / 2))
+                if (!fold && (plan.ways > 1.34 * book.ways || plan.ways < 0.6 * book.ways))
                     fail_msg("%s %s, %d members: the busiest moves %.4f times what it sends, book %.0f", hx_coll_name(a->coll), a->name,
                              p, plan.ways, book.ways);
             }

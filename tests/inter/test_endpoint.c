@@ -341,7 +341,8 @@ static void case_cancel_send(struct world *w)
 /* A long receive is taken back before its message comes, which nobody takes then: later ones do not lack the credits that it has cost. */
 static void case_cancel_credits(struct world *w)
 {
-    size_t bytes = 12 * w->net->chunk_bytes; /* of the 16 chunks of a grant: the next sends 4, which by themselves earn no credits */
+    size_t chunks = 12 * (size_t)w->net->edges[!w->me]->npaths; /* of the 16 of a grant: the next sends 4, which by themselves earn no credits */
+    size_t bytes = chunks * w->net->chunk_bytes;
     static struct hx_segment part;
     static struct hx_net_op late, next;
     struct hx_segment to;
@@ -350,7 +351,7 @@ static void case_cancel_credits(struct world *w)
     to = (struct hx_segment){w->me == 0 ? fill(2 * bytes, 2) : calloc(2, bytes), 2 * bytes};
     if (w->me == 1) {
         post(w, &late, HX_NET_RECV, 0, 1, &part, 1);
-        check(w->net->edges[0]->npaths > 1 || late.total_bytes == 12 * late.chunk_bytes);
+        check(late.total_bytes == chunks * late.chunk_bytes);
         ops->cancel(w->net, &late);
         check(late.done < 0);
     }
@@ -410,7 +411,7 @@ static void case_older_credit(struct world *w)
     check(w->me == 1 || acknowledged >= HX_GRANT);
     meet(w, &w->meet->arrived, 2);
     if (w->me == 1) {
-        flow->received -= 24;
+        flow->received -= 24 * (uint64_t)edge->npaths;
         while (hx_credit_tell(w->net, edge, flow) != 0)
             turn(w);
     }
