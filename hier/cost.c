@@ -221,7 +221,8 @@ static struct between between_of(const struct hx_cost_params *p, const struct hx
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
     double core = larger(vectors * bytes * b.book.ways, 2 * b.book.all_vectors * all_bytes / cores) / p->core_gb_s;
 
-    b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * p->message_us * b.book.ways / 2;
+    double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us * b.book.ways / 2 : p->message_us; /* a root only sends, or only receives */
+    b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * each;
     b.all_us = b.book.all_messages * slices * all * p->message_us / cores;
     b.bytes_us = larger(wire, core) * 1e-3;
     return b;

@@ -130,6 +130,9 @@ static void case_region(struct world *w)
         memory[i] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ops->memory_add(w->net, memory[i], bytes, HX_MEMORY_WORK);
         ops->memory_add(w->net, memory[i], bytes, HX_MEMORY_WORK); /* no more than once */
+        const uint8_t *last = memory[i] + bytes - 10;
+        check((hx_region_find(w->net, w->net->rails, last, 10) != NULL) == w->net->register_local);
+        check(hx_region_find(w->net, w->net->rails, last, 11) == NULL); /* it does not end within */
     }
     for (int round = 0; round < 24; round++, at = (at + 1234567) % (bytes - 3 * MB - chunk)) {
         struct hx_segment to = {memory[0] + at, lengths[round % 4]};
