@@ -220,8 +220,8 @@ static struct between between_of(const struct hx_cost_params *p, const struct hx
     double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
     double core = larger(vectors * bytes * b.book.ways, 2 * b.book.all_vectors * all_bytes / cores) / p->core_gb_s;
+    double each = p->message_us * (hx_coll_is_rooted(algorithm->coll) ? b.book.ways / 2 : 1); /* most roots only send, or only receive */
 
-    double each = hx_coll_is_rooted(algorithm->coll) ? p->message_us * b.book.ways / 2 : p->message_us; /* a root only sends, or only receives */
     b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * each;
     b.all_us = b.book.all_messages * slices * all * p->message_us / cores;
     b.bytes_us = larger(wire, core) * 1e-3;
@@ -248,7 +248,7 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
     double others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what the busiest sends */
     double crossing_part = neighbours ? (double)shape->nnodes / shape->nranks : (shape->nranks - shape->max_local) / others; /* of all */
 
-    if ((hx_coll_has_pairs(candidate->coll) || roots_blocks) && others > 0) {
+    if (hx_coll_has_pairs(candidate->coll) || roots_blocks) {
         inside = (shape->max_local - 1) / others;
         outside = 1 - inside;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
- * node, and a context switch per hand-over when ranks outnumber cores. Every rank computes the same numbers from the job's facts.
+ * node. When ranks outnumber cores: a context switch per hand-over, and between nodes the work of all ranks on the cores that there are, if
+ * that takes longer. Every rank computes the same numbers from the job's facts.
  */
 #ifndef HX_COST_H
 #define HX_COST_H
