@@ -57,11 +57,18 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 /* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
 
+/* Of the job's ranks that share a machine's cores, those of this shape. */
+static double part_of_sharers(const struct hx_env *env, const struct hx_shape *shape, const struct hx_job *job)
+{
+    if (env->nodes && job->nranks)
+        return (double)shape->nranks / job->nranks;
+    return job->max_local ? (double)shape->max_local / job->max_local : 1;
+}
+
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net)
 {
     struct hx_shared dimensions = {0};
-    int sharing = env->nodes ? shape->nranks : shape->max_local; /* ranks that share rank 0's cores */
 
     memset(planner, 0, sizeof(*planner));
     planner->shape = shape;
@@ -72,7 +79,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
     planner->forced_turns = env->turns;
-    hx_cost_defaults(&planner->cost, job->cpus_per_node > 0 ? sharing / job->cpus_per_node : 1);
+    hx_cost_defaults(&planner->cost, job->ranks_per_cpu * part_of_sharers(env, shape, job));
     if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
         planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;
     if (hx_memcpy_goes_around()) /* the kernel copies that way too: by slots all-to-alls of 1 MiB took .7 to .9 of the time */

@@ -12,11 +12,12 @@
 #include "transport.h"
 #include "wait.h"
 
-/* What every rank must know alike to choose alike. Rank 0's values, sent to all at start. */
+/* What every rank must know alike to choose alike: rank 0's values, and what the nodes have told, at start. */
 struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
     int single_copy;       /* FETCH works on all nodes */
+    double ranks_per_cpu;  /* usable core, of the node that has most; 0: as many as there are cores for */
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
     int nranks;            /* of the job; 0: as the shape has */
 };

@@ -29,20 +29,6 @@ static hx_status_t peers_connect(struct hx_world *world)
     return HX_SUCCESS;
 }
 
-/* Ranks that share this machine's cores, per usable core. */
-static double ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
-{
-    double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;
-
-    for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
-        cpus += __builtin_popcountll(atomic_load_explicit(&world->shared->header->cpus[i], memory_order_relaxed));
-    if (cpus < 1)
-        cpus = place->usable_cpus;
-    if (place->quota_cpus > 0 && place->quota_cpus < cpus)
-        cpus = place->quota_cpus;
-    return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
-}
-
 static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
 {
     char error[HX_TOPO_ERROR_BYTES];
@@ -154,7 +140,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
 {
     static const int contexts[HX_COMM_CONTEXTS] = {0, 1, 2, 3};
     static const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
-    double per_cpu = ranks_per_cpu(world, place);
+    double per_cpu = hx_world_ranks_per_cpu(world, place);
     struct hx_comm *comm;
     hx_status_t status;
 
@@ -162,6 +148,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
         return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
     world->job.nranks = world->size;
     world->job.single_copy = world->shared->header->single_copy;
+    world->job.ranks_per_cpu = world->shared->header->milli_per_cpu / 1e3;
     if (!world->job.single_copy)
         hx_fetch_end();
     if (world->net && (status = peers_connect(world)) != HX_SUCCESS)

@@ -19,6 +19,8 @@ struct hx_rank_head { /* what a node's leader tells of each of its ranks at fenc
     int16_t place[HX_SHAPE_LEVELS], unused;
 };
 
+double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place); /* likewise: those that share this machine's cores, per usable core */
+
 /* startup_exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
 

@@ -80,18 +80,39 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
     return seat;
 }
 
-/* One node's value: count, whether its ranks can read each other's memory, then for each rank its head and address. */
-static hx_status_t node_put(struct hx_world *world)
+double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
+{
+    double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;
+
+    for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
+        cpus += __builtin_popcountll(atomic_load_explicit(&world->shared->header->cpus[i], memory_order_relaxed));
+    if (cpus < 1)
+        cpus = place->usable_cpus;
+    if (place->quota_cpus > 0 && place->quota_cpus < cpus)
+        cpus = place->quota_cpus;
+    return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
+}
+
+struct node_facts { /* a node's value begins with them */
+    int32_t ranks;         /* 0: a failure follows instead */
+    int32_t single_copy;   /* its ranks can read each other's memory */
+    int32_t milli_per_cpu; /* ranks per 1000 usable cores */
+};
+
+/* One node's value: its facts, then for each rank its head and address. */
+static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
 {
     const struct hx_shared *node = world->shared;
-    size_t bytes = 2 * sizeof(int32_t) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
+    size_t bytes = sizeof(struct node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
-    int32_t facts[2] = {node->n, !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed)};
+    struct node_facts facts = {.ranks = node->n,
+                               .single_copy = !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed),
+                               .milli_per_cpu = (int32_t)(1e3 * hx_world_ranks_per_cpu(world, place))};
 
     if (!value)
         return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
-    memcpy(at, facts, sizeof(facts));
+    memcpy(at, &facts, sizeof(facts));
     at += sizeof(facts);
     for (int i = 0; i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
@@ -123,14 +144,17 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
 {
     const unsigned char *at = value, *end = value + bytes;
     struct hx_rank_head head;
-    int32_t facts[2];
+    struct hx_node_header *header = world->shared->header;
+    struct node_facts facts;
 
     if (bytes < sizeof(facts))
         return -1;
-    memcpy(facts, at, sizeof(facts));
+    memcpy(&facts, at, sizeof(facts));
     at += sizeof(facts);
-    world->shared->header->single_copy &= facts[1];
-    for (int32_t i = 0; i < facts[0]; i++) {
+    header->single_copy &= facts.single_copy;
+    if (facts.milli_per_cpu > header->milli_per_cpu)
+        header->milli_per_cpu = facts.milli_per_cpu;
+    for (int32_t i = 0; i < facts.ranks; i++) {
         if ((size_t)(end - at) < sizeof(head))
             return -1;
         memcpy(&head, at, sizeof(head));
@@ -267,7 +291,7 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
             *failure = world->shared->header->failure;
     }
     if (failure->status == HX_SUCCESS && world->shared->me == 0)
-        hx_failure_keep(failure, world->rank, node_put(world));
+        hx_failure_keep(failure, world->rank, node_put(world, place));
     if (failure->status != HX_SUCCESS && (!world->shared || world->shared->me == 0))
         failure_put(world, failure);
     fenced = hx_boot_fence(world->boot);

@@ -158,6 +158,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
                     job->shape->nranks - 1);
     facts.single_copy = (int)job->env.single_copy;
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
+    facts.ranks_per_cpu = job->shape->max_local / facts.cpus_per_node;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
         exit(2);
 

@@ -167,10 +167,10 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
                                      .core_gb_s = real_of(net, "core_gb_s"), /* may be missing */
                                      .message_us = real_of(net, "message_us")};
     char error[HX_TOPO_ERROR_BYTES];
-    struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1};
+    struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .ranks_per_cpu = real_of(doc, "ranks_per_cpu")};
     size_t bytes;
 
-    if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || real_of(doc, "ranks_per_cpu") < 1 ||
+    if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || job.ranks_per_cpu < 1 ||
         (j->shape->nnodes > 1 &&
          !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
         fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
@@ -181,11 +181,10 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
     snprintf(j->machine.hierax, sizeof(j->machine.hierax), "%s", text_of(doc, "hierax"));
     snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
     j->machine.cpus = (int)real_of(machine, "cpus");
-    job.cpus_per_node = j->shape->max_local / real_of(doc, "ranks_per_cpu");
+    job.cpus_per_node = j->shape->max_local / job.ranks_per_cpu;
     if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
         hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
         return -1;
-    j->planner.cost.oversubscription = real_of(doc, "ranks_per_cpu"); /* of an emulated job more than its nodes tell */
     if (j->env.table &&
         hx_tuning_read(&j->env, j->shape->nnodes > 1 ? provider : NULL, &j->tuning, &bytes) != HX_SUCCESS)
         return -1;

@@ -480,7 +480,7 @@ static void all_ranks_choose_alike(void **state)
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
     for (int i = 0; i < 400; i++) {
         struct hx_shape *shape = shape_draw();
-        struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16), .single_copy = 1};
+        struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16), .ranks_per_cpu = draw(0, 40) / 10.0, .single_copy = 1};
         enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
         uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
         uint32_t elem_bytes = sizes[draw(0, 4)];

@@ -274,7 +274,7 @@ static void turns_have_room_on_their_core(void **state)
     (void)state;
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = cases[i].cpus};
+        struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = cases[i].cpus, .ranks_per_cpu = 8.0 / cases[i].cpus};
         struct hx_planner planner;
         assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
         assert_int_equal(hx_planner_turns(&planner, cases[i].slot_kib << 10), cases[i].turns);

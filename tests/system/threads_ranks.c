@@ -28,7 +28,7 @@ struct rank {
     char failure[256];
 };
 
-static const struct hx_job job = {.llc_bytes = 2 << 20, .cpus_per_node = 2, .single_copy = 1};
+static const struct hx_job job = {.llc_bytes = 2 << 20, .cpus_per_node = 2, .ranks_per_cpu = RANKS / 2.0, .single_copy = 1};
 
 static int64_t contribution(int rank, size_t i)
 {
