@@ -11,6 +11,11 @@
 #define RING_FLAGS 1.7 /* alphas of a message through a ring, of two ranks */
 #define RING_PASSES 4 /* over it: copy in, copy out, reduce */
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 static double switches(const struct hx_cost_params *p)
 {
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
@@ -111,9 +116,11 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
     if (algorithm->needs & HX_NEEDS_SINGLE_COPY)
         return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
                               bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
-    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) /* while the root reads n slots, the next slice comes in */
-        return hx_cost_hand_over(p, n - 1) +
-               (slice / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) { /* while the root reads n slots, the next slice comes in */
+        double root = slice / p->intra_gb_s + n * bytes / p->reduce_gb_s;
+        double all = ((n - 1) * bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * p->oversubscription / n; /* on the cores that there are */
+        return hx_cost_hand_over(p, n - 1) + larger(root, all) * 1e-3;
+    }
     /* copy in, read n slots, write */
     if (!strcmp(algorithm->name, "nary") &&
         (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
@@ -182,11 +189,6 @@ static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *s
 
     return part ? intra_stage_us(p, shape, part, shape->max_local, 1, own)
                 : parts_us(p, candidate->coll, shape->max_local, own) + parts_us(p, candidate->coll, candidate->lanes, bytes - own);
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
 }
 
 static double cores_of(const struct hx_cost_params *p, const struct hx_shape *shape)
