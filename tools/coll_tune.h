@@ -9,6 +9,10 @@
 #define TUNE_COSTLY 4.0               /* times the best prediction: not tried */
 #define TUNE_JUDGED 12.0              /* the same for judge */
 #define TUNE_SIZES 84                 /* of a collective, 2^0 to 2^40 and between them */
+/* A plan must be faster than the default by so much: where a rank has a core of its own, and where ranks share cores. There one launch
+ * has its ranks on the cores in another way than the next: gains of less than a sixth come and go with it. */
+#define TUNE_GAIN 0.03
+#define TUNE_GAIN_SHARED 0.15
 #define TUNE_SLICED_BYTES (256 << 10) /* vectors from here on are tried with other slices */
 
 /* A candidate, as its race told; or, without rounds, one that did not run. */
@@ -43,6 +47,7 @@ struct tune_options {
     int resume;
     int refine; /* measure between sizes whose plans differ, too */
     double budget_s;
+    double least_gain; /* of a plan over the default: 0.03 is 3 % faster; below 0 until the job is known: by TUNE_GAIN */
     const char **files; /* of a command */
     int nfiles;
     char error[OPTION_TEXT_BYTES];

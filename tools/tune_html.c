@@ -163,8 +163,10 @@ static void points_table(struct chapter *ch)
     report_table_end(r);
 }
 
+static const char not_shown[] = "not shown to be faster by the least gain";
+
 /* What became of a way. */
-static const char *fate(const struct tune_story *story, int w, const struct tune_lap *laps_of_default)
+static const char *fate(const struct tune_story *story, int w, const struct tune_lap *laps_of_default, double least_gain)
 {
     const struct tune_lap *lap = &story->ways[w].lap;
 
@@ -174,9 +176,9 @@ static const char *fate(const struct tune_story *story, int w, const struct tune
         return "the default";
     if (lap->rounds < laps_of_default->rounds)
         return "dropped: it could not win any more";
-    if (isfinite(lap->ratio.high) && lap->ratio.high < 1 - TUNE_MARGIN)
+    if (isfinite(lap->ratio.high) && lap->ratio.high < 1 / (1 + least_gain))
         return "faster than the default here, but not the choice, or not again alone against it";
-    return "not shown to be 3 % faster";
+    return not_shown;
 }
 
 static void way_row(struct report *r, const struct tune_way *way, const char *end)
@@ -192,7 +194,7 @@ static void way_row(struct report *r, const struct tune_way *way, const char *en
     report_cell(r, "%s", end);
 }
 
-static void story_write(struct report *r, const struct tune_point *point, const struct tune_story *story)
+static void story_write(struct report *r, const struct tune_point *point, const struct tune_story *story, double least_gain)
 {
     static const char *const heads[] = {"plan", "predicted µs", "measured µs", "to the default", "95 %", "rounds", "what became of it"};
     double best_us = INFINITY;
@@ -204,10 +206,10 @@ static void story_write(struct report *r, const struct tune_point *point, const 
                          svg_value(SVG_BYTES, (double)point->bytes, size), story->nways, story->seconds, story->npruned, story->spoiled);
     report_table_begin(r, "lrrrlrl", heads);
     for (int w = 0; w < story->nways; w++)
-        way_row(r, &story->ways[w], fate(story, w, &story->ways[0].lap));
+        way_row(r, &story->ways[w], fate(story, w, &story->ways[0].lap, least_gain));
     for (int w = 1; w < story->nslices; w++)
         way_row(r, &story->slices[w], point->entry.slice_bytes && strstr(story->slices[w].name, "slices of") &&
-                strtoull(story->slices[w].name + strlen("slices of "), NULL, 10) == point->entry.slice_bytes ? "chosen" : "not shown to be 3 % faster");
+                strtoull(story->slices[w].name + strlen("slices of "), NULL, 10) == point->entry.slice_bytes ? "chosen" : not_shown);
     for (int i = 0; i < story->npruned; i++) {
         const struct tune_way *way = &story->pruned[i];
         if (way->lap.ratio.median > 0)
@@ -245,7 +247,7 @@ static void chapter_write(struct report *r, const struct tune_book *b, int first
     points_table(ch);
     for (int i = 0; i < ch->n; i++)
         if (ch->points[i]->measured)
-            story_write(r, ch->points[i], ch->stories[i]);
+            story_write(r, ch->points[i], ch->stories[i], b->o->least_gain);
 }
 
 static void facts(struct report *r, const struct tune_book *b, int done)
@@ -305,8 +307,8 @@ int tune_html_write(const struct tune_book *b, char error[OPTION_TEXT_BYTES])
                        b->n);
     facts(&r, b, done);
     report_text(&r, "Gain: times as fast as the default, the cost model's choice. A plan is chosen only where it was shown to be faster than the "
-                    "default by 3 %% twice; intervals hold the median ratio with 95 %%. Dotted vertical lines are crossovers. The lower bound has no "
-                    "term of memory here. coll_tune --help tells the method.");
+                    "default by more than the least gain, %.0f %%, twice; intervals hold the median ratio with 95 %%. Dotted vertical lines are "
+                    "crossovers. The lower bound has no term of memory here. coll_tune --help tells the method.", b->o->least_gain * 100);
     for (int i = 0; i < b->n; i++)
         if (i == 0 || b->points[i].collective != b->points[i - 1].collective)
             chapter_write(&r, b, i, ch);

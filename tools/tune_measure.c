@@ -19,6 +19,7 @@
 struct tuner {
     const struct bench_job *job;
     struct bench_options bench;
+    double least_gain;
     hx_comm_t *comms[TUNE_WAYS];
     struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
 };
@@ -82,6 +83,7 @@ struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *j
     }
     t->job = job;
     t->bench = o->bench;
+    t->least_gain = o->least_gain;
     t->bench.warmup = o->command == TUNE_RUN ? WARM_UP : WARM_UP / 2;
     for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++)
         status = hx_comm_dup(world, &t->comms[w]);
@@ -354,7 +356,8 @@ static enum tune_outcome slices_race(struct visit *v, struct tune_point *point, 
     struct hx_table_entry *found = &point->entry;
     enum tune_outcome outcome;
 
-    *race = (struct tune_race){.nways = slices_choose(v->tuner, point, found->plan), .before = -1, .until = 0.85, .end = 1};
+    *race = (struct tune_race){.nways = slices_choose(v->tuner, point, found->plan), .before = -1,
+                               .least_gain = v->tuner->least_gain, .until = 0.85, .end = 1};
     if (race->nways == 1)
         return TUNE_MEASURED;
     outcome = visit_race(v, race);
@@ -377,7 +380,7 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     struct tuner *t = v->tuner;
     struct hx_table_entry *found = &point->entry;
     const int sliced = point->bytes >= TUNE_SLICED_BYTES;
-    struct tune_race race = {.nways = v->story->nways, .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+    struct tune_race race = {.nways = v->story->nways, .least_gain = t->least_gain, .until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
 
     race.before = way_find(t, race.nways, before);
     snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
@@ -423,7 +426,7 @@ enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *poi
     struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
     enum tune_outcome outcome = TUNE_FAILED;
 
-    *race = (struct tune_race){.nways = n, .before = -1, .until = 1};
+    *race = (struct tune_race){.nways = n, .before = -1, .least_gain = TUNE_MARGIN, .until = 1};
     for (int w = 0; w < n; w++)
         way_set(t, w, point, plans[w].name, plans[w].slice_bytes);
     if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0)

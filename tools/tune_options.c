@@ -8,7 +8,7 @@
 enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
 static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", "confirm", NULL};
 
-enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
+enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GAIN, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
 static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
@@ -19,6 +19,7 @@ static const struct argp_option option_table[] = {
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
+    {"gain", KEY_GAIN, "PERCENT", 0, "choose another plan than the default only where it is faster by more than this (default 3; where ranks share cores 15)", 3},
     {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
     REPORT_OPTION_TABLE(KEY_REPORT, 3),
     {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
@@ -50,15 +51,15 @@ static const char doc[] =
     "left out, and of more than 8 those that are behind in a short qualifying (\"pruned\"). The others race: they run side by side in one "
     "process, in rounds that go forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
     "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
-    "the interval of its median ratio (95 %) shows that it cannot be 3 % faster than the default; the fastest left must win again in "
+    "the interval of its median ratio (95 %) shows that it cannot be faster than the default by more than --gain; the fastest left must win again in "
     "fresh rounds, alone against the default, each in the other's part of the shared memory and with other buffers, so that it does not win by where it "
     "happens to lie. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
-    "the bytes are tried likewise. A plan that won at the size before is kept where it is within 3 % of this winner, and not slower than "
-    "the default. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
+    "the bytes are tried likewise. Of plans that are faster than the default, the one that won at the size before is kept where it is "
+    "within 3 % of the winner. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
     "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
     "--factor names the step.\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
-    "--resume goes on. Where ranks share cores, or nodes differ, launches differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
+    "--resume goes on. Where ranks share cores, launches differ by a tenth and more, so less than that is no gain; nodes may differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
@@ -153,6 +154,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     struct parsing *p = state->input;
     struct tune_options *o = p->o;
     const uint64_t most = (uint64_t)1 << 40;
+    uint64_t percent = 0;
     int chosen, status;
 
     for (int i = 0; key >= KEY_COLLECTIVES && key <= KEY_OP && option_table[i].name; i++)
@@ -169,6 +171,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
     case KEY_MAX: return number(o, "max", arg, 0, most, &o->bench.max_bytes);
     case KEY_FACTOR: o->refine = 0; return number(o, "factor", arg, 2, 1 << 20, &o->bench.factor);
     case KEY_BUDGET: return budget_parse(o, arg);
+    case KEY_GAIN: status = number(o, "gain", arg, 0, 1000, &percent); o->least_gain = (double)percent / 100; return status;
     case KEY_RESUME: o->resume = 1; return 0;
     case KEY_DTYPE:
         status = name(o, "dtype", arg, bench_dtype_names, &chosen);
@@ -215,9 +218,9 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
-    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || report_wanted(&o->bench.report)))
+    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || o->least_gain >= 0 || report_wanted(&o->bench.report)))
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
-                 o->resume ? "resume" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
+                 o->resume ? "resume" : o->least_gain >= 0 ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
                  command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
@@ -235,7 +238,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     struct parsing p = {.o = o};
     const char *names[BENCH_COLLECTIVES + 1];
 
-    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .refine = 1,
+    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .refine = 1, .least_gain = -1,
                                .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
     option_command_line(argc, argv, o->bench.command);
     if (!o->files) {

@@ -102,16 +102,22 @@ static int leader_of(const struct laps *laps, const int *ways, int n)
     return leader;
 }
 
+/* Below it a ratio is a gain. */
+static double target(const struct tune_race *race)
+{
+    return -log1p(race->least_gain);
+}
+
 /* Nothing is left to find out about way: it cannot win, or not against the leader. The winner of the size before wins also by being as
- * good as the default, so it stays longer. */
+ * good as the leader within the margin, so it stays longer. */
 static int is_out(const struct tune_race *race, const struct laps *laps, int way, int leader)
 {
     struct tune_interval t = ratio(laps, way, 0);
-    double margin = way == race->before ? log1p(TUNE_MARGIN) : log1p(-TUNE_MARGIN);
 
-    if (t.low > margin || (laps->n >= HOPELESS_ROUNDS && t.median > log(HOPELESS)))
+    if (t.low > target(race) || (laps->n >= HOPELESS_ROUNDS && t.median > log(HOPELESS)))
         return 1;
-    return way != leader && way != race->before && ratio(laps, leader, 0).high < log1p(-TUNE_MARGIN) && ratio(laps, way, leader).low > 0;
+    return way != leader && ratio(laps, leader, 0).high < target(race) &&
+           ratio(laps, way, leader).low > (way == race->before ? log1p(TUNE_MARGIN) : 0);
 }
 
 /* Drop who is out; returns whether the race is decided. */
@@ -128,7 +134,7 @@ static int sift(const struct tune_race *race, const struct laps *laps, int *ways
     leader = leader_of(laps, ways, left);
     for (int i = 1; i < left; i++) /* the others are the leader's equals, or worse */
         open |= ways[i] != leader && !(ratio(laps, leader, ways[i]).high < log1p(TUNE_MARGIN));
-    return !open && ratio(laps, leader, 0).high < log1p(-TUNE_MARGIN);
+    return !open && ratio(laps, leader, 0).high < target(race);
 }
 
 /* Rounds until the race is decided, or its share of the time is used. */
@@ -148,9 +154,9 @@ static enum tune_outcome run(const struct tune_race *race, struct laps *laps, in
     return outcome;
 }
 
-static int is_faster(const struct laps *laps, int way)
+static int is_faster(const struct tune_race *race, const struct laps *laps, int way)
 {
-    return laps->n >= TUNE_LEAST_ROUNDS && ratio(laps, way, 0).high < log1p(-TUNE_MARGIN);
+    return laps->n >= TUNE_LEAST_ROUNDS && ratio(laps, way, 0).high < target(race);
 }
 
 static void won(struct tune_race *race, const struct laps *laps, int way)
@@ -161,17 +167,15 @@ static void won(struct tune_race *race, const struct laps *laps, int way)
     race->gain = ratio_plain(laps, way);
 }
 
-/* Is the winner of the size before still in the race, as good as this winner, and not slower than the default? */
+/* Is the winner of the size before still in the race, faster than the default, and as good as this winner? */
 static int keeps(const struct tune_race *race, const struct laps *laps, const int *ways, int n)
 {
     int before = race->before, there = 0;
 
     for (int i = 1; i < n; i++)
         there |= ways[i] == before;
-    if (!there || before == race->winner)
-        return 0;
-    struct tune_interval t = ratio(laps, before, 0);
-    return t.median <= 0 && t.high < log1p(TUNE_MARGIN) && ratio(laps, before, race->winner).median <= log1p(TUNE_MARGIN);
+    return there && race->winner && before != race->winner && is_faster(race, laps, before) &&
+           ratio(laps, before, race->winner).median <= log1p(TUNE_MARGIN);
 }
 
 enum tune_outcome tune_race_run(struct tune_race *race)
@@ -189,12 +193,12 @@ enum tune_outcome tune_race_run(struct tune_race *race)
     for (int i = 0; i < race->nways; i++)
         race->laps[i] = (struct tune_lap){laps.rounds[i], median_ns(&laps, i), ratio_plain(&laps, i)};
     int leader = leader_of(&laps, ways, n);
-    if (outcome == TUNE_MEASURED && leader && race->end > race->until && is_faster(&laps, leader)) {
+    if (outcome == TUNE_MEASURED && leader && race->end > race->until && is_faster(race, &laps, leader)) {
         struct tune_race alone = *race;
         alone.before = -1;
         pair[1] = leader;
         outcome = race->exchange(race->ctx, 0, leader) ? TUNE_FAILED : run(&alone, &fresh, pair, &npair, race->end);
-        if (outcome == TUNE_MEASURED && is_faster(&fresh, leader))
+        if (outcome == TUNE_MEASURED && is_faster(race, &fresh, leader))
             won(race, &fresh, leader);
     }
     if (outcome == TUNE_MEASURED && keeps(race, &laps, ways, n))

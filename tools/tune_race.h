@@ -7,7 +7,7 @@
  *   race      rounds in ABBA order; a way that cannot win any more is dropped
  *   confirm   who looks fastest was picked for looking so: it must win again, alone against the default, in fresh rounds
  *             and in other places, so that it does not win by where its memory lies
- *   keep      the way that won at the size before stays where it is as good within 3 %, and no slower than the default
+ *   keep      of those that are faster than the default, the way that won at the size before stays where it is as good within 3 %
  */
 #ifndef HX_TUNE_RACE_H
 #define HX_TUNE_RACE_H
@@ -43,6 +43,7 @@ struct tune_race {
     void *ctx;
     int nways;
     int before;    /* the way that won at the size before, or -1 */
+    double least_gain; /* a way must be faster than the default by more than this part: 0.03 */
     double until, end; /* shares of the time: when they are used the race ends, and the confirmation; end 0: there is none */
     /* what came out of it: */
     int winner;

@@ -240,6 +240,15 @@ says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
 sed 's/"slice": 0/"slice": 1/' t.json >wrong.json
 says "slice is out of range: 0, or 512 to 1073741824" 2 check wrong.json
 
+# ---- the gain that a plan needs: more where ranks share cores, or as asked
+gain_of() { # arguments...: of two ranks; what the page says
+    tunes 2 1 --collectives barrier --budget 1s -o gain.json --html gain.html "$@"
+    sed -n 's/.*by more than the least gain, \([0-9]*\) %.*/\1/p' gain.html
+}
+[ "$(gain_of --gain 7)" = 7 ] || { fail "--gain is not told"; cat gain.html >&2; }
+core=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+[ "$(taskset -cp "$core" "$BASHPID" >/dev/null; gain_of)" = 15 ] || { fail "two ranks on a core need no greater gain"; cat gain.html >&2; }
+
 # ---- README's commands, in less time
 sed -n '/^<!-- tune:begin/,/^<!-- tune:end/s/^    //p' "$top_srcdir/README.md" | sed 's/ *# .*//; s/--budget 2m/--budget 2s/' >commands
 [ "$(wc -l <commands)" -ge 4 ] || fail "README has no commands to tune"
@@ -255,6 +264,9 @@ says 'a value is missing' 2 --budget
 says 'unknown option "t.json"' 2 check -t.json
 says 'unknown option "xyz"' 2 --resume -xyz
 says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
+says '--gain=x' 2 --gain x
+says '--gain=1001' 2 --gain 1001
+says 'option --gain is not one of coll_tune confirm' 2 confirm --gain 5
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
 says '--output=-: the table is written after every point: name a file' 2 -o -
