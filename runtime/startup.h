@@ -14,12 +14,19 @@ void hx_world_close(struct hx_world *world, int orderly);
 const char *hx_world_ended(void); /* "Hierax ...": why there is no world any more; else NULL */
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
-struct hx_rank_head { /* what a node's leader tells of each of its ranks at fence 3; its address follows */
+struct hx_node_facts { /* what a node's leader tells at fence 3 begins with them */
+    int32_t ranks;         /* 0: a failure follows instead */
+    int32_t single_copy;   /* they can read each other's memory */
+    int32_t milli_per_cpu; /* ranks per 1000 usable cores */
+};
+
+struct hx_rank_head { /* then of each of its ranks; its address follows */
     int32_t rank, address_bytes;
     int16_t place[HX_SHAPE_LEVELS], unused;
 };
 
-double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place); /* likewise: those that share this machine's cores, per usable core */
+/* Likewise: ranks that share this machine's cores, per usable core. */
+double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place);
 
 /* startup_exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);

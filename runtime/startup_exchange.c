@@ -93,20 +93,14 @@ double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_plac
     return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
 }
 
-struct node_facts { /* a node's value begins with them */
-    int32_t ranks;         /* 0: a failure follows instead */
-    int32_t single_copy;   /* its ranks can read each other's memory */
-    int32_t milli_per_cpu; /* ranks per 1000 usable cores */
-};
-
 /* One node's value: its facts, then for each rank its head and address. */
 static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
 {
     const struct hx_shared *node = world->shared;
-    size_t bytes = sizeof(struct node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
+    size_t bytes = sizeof(struct hx_node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
-    struct node_facts facts = {.ranks = node->n,
+    struct hx_node_facts facts = {.ranks = node->n,
                                .single_copy = !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed),
                                .milli_per_cpu = (int32_t)(1e3 * hx_world_ranks_per_cpu(world, place))};
 
@@ -145,7 +139,7 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
     const unsigned char *at = value, *end = value + bytes;
     struct hx_rank_head head;
     struct hx_node_header *header = world->shared->header;
-    struct node_facts facts;
+    struct hx_node_facts facts;
 
     if (bytes < sizeof(facts))
         return -1;

@@ -125,24 +125,24 @@ static void address_change(unsigned char *blob, size_t bytes, int node, int loca
 static void others_put(const struct job *job)
 {
     struct hx_boot *boot = boot_of(job, 0, 3);
-    unsigned char *own, *value = malloc(8 + NODE_RANKS * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES)), *at;
+    unsigned char *own, *value = malloc(sizeof(struct hx_node_facts) + NODE_RANKS * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES)), *at;
     size_t bytes;
     struct hx_rank_head head;
-    int32_t facts[2] = {0, 1};
+    struct hx_node_facts facts = {.single_copy = 1, .milli_per_cpu = 1000};
 
     must(hx_boot_get(boot, "node.0", (void **)&own, &bytes) == HX_SUCCESS, "rank 0's value");
     hx_boot_close(boot, 0);
-    memcpy(&head, own + 8, sizeof(head));
+    memcpy(&head, own + sizeof(facts), sizeof(head));
     for (int32_t leader = 1, node = 1, n; leader < job->ranks; leader += n, node++) {
         char key[32];
         n = job->ranks - leader < NODE_RANKS ? job->ranks - leader : NODE_RANKS;
-        facts[0] = n;
-        memcpy(value, facts, sizeof(facts));
+        facts.ranks = n;
+        memcpy(value, &facts, sizeof(facts));
         at = value + sizeof(facts);
         for (int32_t i = 0; i < n; i++, at += sizeof(head) + (size_t)head.address_bytes) {
             head.rank = leader + i;
             memcpy(at, &head, sizeof(head));
-            memcpy(at + sizeof(head), own + 8 + sizeof(head), (size_t)head.address_bytes);
+            memcpy(at + sizeof(head), own + sizeof(facts) + sizeof(head), (size_t)head.address_bytes);
             address_change(at + sizeof(head), (size_t)head.address_bytes, node, i);
         }
         snprintf(key, sizeof(key), "node.%d", leader);
