@@ -72,7 +72,7 @@ for r in 0 1; do
     python3 - "$tmp/h.$r" <<'END' || fail "rank $r's trace does not show the call that failed"
 import json, sys
 events = json.load(open(sys.argv[1]))["traceEvents"]
-call = [e for e in events if e.get("args", {}).get("unfinished") and e["name"] == "hx_reduce"]
+call = [e for e in events if e.get("args", {}).get("unfinished") and e["name"] == "hx_allreduce"]
 waits = [e for e in events if e.get("cat") == "wait" and e["dur"] > 2.5e6 and e["args"]["rank"] == 2]
 sys.exit(not (len(call) == 1 and call[0]["dur"] > 2.5e6 and waits))
 END
