@@ -120,7 +120,7 @@ enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *poi
  * many, at most so many, or -1 after printing why. What cannot be raced is told. */
 int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
                         struct tune_survey *survey, struct tune_point *points, int most);
-/* Race one against the default; where it is not faster here too, or may be slower by more than the margin, the entry becomes the default's.
+/* Race one against the default; where it is not faster by the least gain here too, the entry becomes the default's.
  * *ratio: of its time to the default's. SPOILED: time was too short to tell. */
 enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds, double *ratio);
 

@@ -94,7 +94,7 @@ enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *poi
     point->raced = 2;
     entry->default_us = race.default_ns / 1e3;
     entry->us = entry->default_us * lap->ratio.median;
-    if (lap->ratio.median < 1 && lap->ratio.high < 1 + TUNE_MARGIN)
+    if (lap->ratio.high < 1 / (1 + race.least_gain))
         return outcome;
     snprintf(entry->plan, sizeof(entry->plan), "%s", entry->default_plan);
     entry->slice_bytes = 0;

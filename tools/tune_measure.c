@@ -426,7 +426,7 @@ enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *poi
     struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
     enum tune_outcome outcome = TUNE_FAILED;
 
-    *race = (struct tune_race){.nways = n, .before = -1, .least_gain = TUNE_MARGIN, .until = 1};
+    *race = (struct tune_race){.nways = n, .before = -1, .least_gain = t->least_gain, .until = 1};
     for (int w = 0; w < n; w++)
         way_set(t, w, point, plans[w].name, plans[w].slice_bytes);
     if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0)

@@ -40,8 +40,8 @@ static const char doc[] =
     "  coll_tune model FILE... -o TABLE   fit the cost model to files that judge has written\n"
     "  coll_tune judge FILE...            how good are the choices now, by such files; of a table with HX_TABLE=TABLE\n\n"
     "Other jobs:\n"
-    "  coll_tune confirm -o TABLE         race what the table chooses against the default once more: what is not faster in this job too "
-    "goes back to the default\n"
+    "  coll_tune confirm -o TABLE         race what the table chooses against the default once more: what is not faster by --gain in this "
+    "job too goes back to the default\n"
     "  coll_tune model -o TABLE           measure the cost model's parameters only, in --budget (default 20s)\n"
     "  coll_tune judge [-o FILE]          measure the candidates at 8, 1K, 64K, 1M and 16M beside the planner's choice (those predicted to "
     "take at most 12 times the best one's time), and tell how much slower than the best that choice is; --output keeps the times\n\v"
@@ -218,9 +218,9 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
-    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || o->least_gain >= 0 || report_wanted(&o->bench.report)))
+    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || (o->least_gain >= 0 && o->command != TUNE_CONFIRM) || report_wanted(&o->bench.report)))
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
-                 o->resume ? "resume" : o->least_gain >= 0 ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
+                 o->resume ? "resume" : o->least_gain >= 0 && o->command != TUNE_CONFIRM ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
                  command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);

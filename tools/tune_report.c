@@ -70,7 +70,7 @@ void tune_taken_back(const struct tune_point *point, const char *chosen, double 
 {
     fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
             bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio,
-            ratio < 1 ? ", but that may be chance" : "");
+            ratio < 1 ? ", too little to be sure" : "");
 }
 
 static void row_print(FILE *out, const struct tune_point *point)

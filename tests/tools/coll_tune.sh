@@ -113,6 +113,9 @@ grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' conf
 grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
 [ "$(grep -c '"nodes": 2,.*"flat(binomial)"' confirm.json)" = "$(grep -c '"nodes": 2,.*"flat(binomial)"' planted.json)" ] || fail "confirm: another shape's entries"
 has err "allreduce 512 bytes: flat(ring) took" "confirm tells what it takes back"
+cp confirm.json much.json
+tunes 2 1 confirm --collectives allreduce --max 8 --gain 1000 -o much.json # flat(ring) takes no eleven times as long
+has out "0 stay, 1 went back" "confirm with a gain that nobody reaches"
 says "14 entries" 0 check confirm.json
 tunes 2 1 confirm --collectives allreduce --max 8 -o confirm.json # of two plans of which one is no candidate nothing is known
 sed '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "flat(nary)"/"plan": "flat(rnig)"/' confirm.json >unknown.json
@@ -266,7 +269,7 @@ says 'unknown option "xyz"' 2 --resume -xyz
 says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
 says '--gain=x' 2 --gain x
 says '--gain=1001' 2 --gain 1001
-says 'option --gain is not one of coll_tune confirm' 2 confirm --gain 5
+says 'option --gain is not one of coll_tune judge' 2 judge --gain 5
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
 says '--output=-: the table is written after every point: name a file' 2 -o -
