@@ -92,18 +92,24 @@ hx_status_t hx_finalize(void)
     return status;
 }
 
+/* After hx_finalize no communicator is there. */
+static int is_there(const hx_comm_t *comm)
+{
+    return comm && hx_world && !hx_handle_freed(comm);
+}
+
 int hx_rank(const hx_comm_t *comm)
 {
-    return comm && !hx_handle_freed(comm) ? comm->rank : -1;
+    return is_there(comm) ? comm->rank : -1;
 }
 
 int hx_size(const hx_comm_t *comm)
 {
-    return comm && !hx_handle_freed(comm) ? comm->size : -1;
+    return is_there(comm) ? comm->size : -1;
 }
 
 const char *hx_error_detail(const hx_comm_t *comm)
 {
-    return comm && !hx_handle_freed(comm) ? comm->detail : hx_last_detail();
+    return is_there(comm) ? comm->detail : hx_last_detail();
 }
 

@@ -41,7 +41,7 @@ SEEN_THROUGH struct hx_call reduce_scatter_block_call(const char *name, const vo
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount),
                            .in = in, .out = out, .needed = {in, out}};
 
-    if (in == HX_IN_PLACE) {
+    if (in == HX_IN_PLACE || in == out) {
         call.in = call.aside_to = out;
         call.aside = HX_ASIDE_OUT;
         call.aside_bytes = recvcount * hx_dtype_bytes(dtype);
@@ -72,7 +72,7 @@ static struct hx_call blocks_call(const char *name, enum hx_coll coll, const voi
 
     if (counts)
         call.kind.blocks = hx_blocks_of(counts, displs, hx_size(comm), &call.kind.count);
-    *mine = counts && comm ? counts[hx_rank(comm)] : 0;
+    *mine = counts && hx_rank(comm) >= 0 ? counts[hx_rank(comm)] : 0;
     return call;
 }
 
@@ -83,11 +83,13 @@ static struct hx_call reduce_scatter_call(const char *name, const void *in, void
     size_t mine;
     struct hx_call call = blocks_call(name, HX_COLL_REDUCE_SCATTER, in, out, counts, NULL, dtype, op, comm, &mine);
 
-    if (in == HX_IN_PLACE)
+    int in_place = in == HX_IN_PLACE || in == out;
+
+    if (in_place)
         call.in = out;
     else if (mine == 0)
         call.needed[1] = in;
-    if (in == HX_IN_PLACE && mine) {
+    if (in_place && mine) {
         call.aside = HX_ASIDE_OUT;
         call.aside_bytes = mine * hx_dtype_bytes(dtype);
         call.aside_to = out;

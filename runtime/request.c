@@ -227,6 +227,10 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
+    if (request->state == HX_REQUEST_INACTIVE) {
+        *done = 1;
+        return HX_SUCCESS;
+    }
     if ((events = hx_progress_all(request->call.comm->world)) < 0)
         network_failed(request->call.comm, events);
     if (request->state == HX_REQUEST_ACTIVE) {

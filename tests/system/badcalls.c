@@ -187,6 +187,7 @@ static void other_counts(void)
     int in[256] = {0}, out[256], size = hx_size(world), me = hx_rank(world), root = size / 2, odd = size - 1;
     size_t counts[64], displs[64];
     char wanted[128];
+    int done = 0;
 
     for (int r = 0; r < size; r++) {
         counts[r] = 2;
@@ -211,6 +212,8 @@ static void other_counts(void)
         for (int i = 0; i < 2; i++) {
             EXPECT(hx_start(request), HX_SUCCESS, world, "");
             EXPECT(hx_wait(request), me == odd ? HX_ERR_ARG : HX_SUCCESS, world, me == odd ? wanted : "");
+            EXPECT(hx_test(request, &done), HX_SUCCESS, world, ""); /* it is not under way: what it has ended with has been told */
+            failures += !done;
         }
         EXPECT(hx_request_free(request), HX_SUCCESS, world, "");
     }
@@ -505,6 +508,37 @@ static void freed_handles(void) {}
 static void freed_world(void) {}
 #endif
 
+/* Of the world communicator not even the address may be followed any more. */
+static void after_the_end(void)
+{
+    int in[4] = {0}, out[4];
+    size_t counts[4] = {1, 1, 1, 1};
+    hx_request_t *request;
+    hx_comm_t *none;
+
+    failures += hx_rank(world) != -1 || hx_size(world) != -1;
+    EXPECT(hx_allreduce(in, out, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, world, "hx_allreduce: ");
+    EXPECT(hx_reduce_scatter_block(HX_IN_PLACE, out, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, world, "hx_reduce_scatter_block: ");
+    EXPECT(hx_reduce_scatter(in, out, counts, HX_INT32, HX_SUM, world), HX_ERR_STATE, world, "hx_reduce_scatter: ");
+    EXPECT(hx_allgather(HX_IN_PLACE, out, 1, HX_INT32, world), HX_ERR_STATE, world, "hx_allgather: ");
+    EXPECT(hx_allgatherv(in, 1, out, counts, NULL, HX_INT32, world), HX_ERR_STATE, world, "hx_allgatherv: ");
+    EXPECT(hx_allgatherv(HX_IN_PLACE, 1, out, counts, counts, HX_INT32, world), HX_ERR_STATE, world, "hx_allgatherv: ");
+    EXPECT(hx_bcast(in, 1, HX_INT32, 0, world), HX_ERR_STATE, world, "hx_bcast: ");
+    EXPECT(hx_reduce(in, out, 1, HX_INT32, HX_SUM, 0, world), HX_ERR_STATE, world, "hx_reduce: ");
+    EXPECT(hx_gather(HX_IN_PLACE, out, 1, HX_INT32, 0, world), HX_ERR_STATE, world, "hx_gather: ");
+    EXPECT(hx_gatherv(in, 1, out, counts, NULL, HX_INT32, 0, world), HX_ERR_STATE, world, "hx_gatherv: ");
+    EXPECT(hx_scatter(in, out, 1, HX_INT32, 0, world), HX_ERR_STATE, world, "hx_scatter: ");
+    EXPECT(hx_scatterv(in, counts, NULL, out, 1, HX_INT32, 0, world), HX_ERR_STATE, world, "hx_scatterv: ");
+    EXPECT(hx_alltoall(HX_IN_PLACE, out, 1, HX_INT32, world), HX_ERR_STATE, world, "hx_alltoall: ");
+    EXPECT(hx_alltoallv(HX_IN_PLACE, NULL, NULL, out, counts, counts, HX_INT32, world), HX_ERR_STATE, world, "hx_alltoallv: ");
+    EXPECT(hx_scan(in, out, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, world, "hx_scan: ");
+    EXPECT(hx_exscan(in, out, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, world, "hx_exscan: ");
+    EXPECT(hx_igatherv(in, 1, out, counts, NULL, HX_INT32, 0, world, &request), HX_ERR_STATE, world, "hx_igatherv: ");
+    EXPECT(hx_allreduce_init(in, out, 1, HX_INT32, HX_SUM, world, &request), HX_ERR_STATE, world, "hx_allreduce_init: ");
+    EXPECT(hx_comm_dup(world, &none), HX_ERR_STATE, world, "hx_comm_dup: ");
+    EXPECT(hx_comm_free(world), HX_ERR_STATE, world, "hx_comm_free: ");
+}
+
 /* Nothing to do is never an error, whatever the buffers. */
 static void zero_counts(void)
 {
@@ -585,6 +619,7 @@ int main(void)
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     freed_world();
+    after_the_end();
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "has been finalized");
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
     return failures > 0;
