@@ -8,6 +8,10 @@
  *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
  *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
  *  - Meanings follow the MPI standard where it has the operation.
+ *  - in and out do not overlap, but where a function says so (HX_IN_PLACE). All-reduce, reduce, reduce-scatters and scans
+ *    take out as in too, which is the same as HX_IN_PLACE. Buffers are in memory that the processor reads and writes: none of a GPU.
+ *  - What a rank finds wrong in its own arguments is HX_ERR_ARG there, as if nothing had been called: the other ranks wait for the
+ *    right call, until HX_TIMEOUT.
  *  - A communicator or request that has been freed must not be used. A debug build of the library (configure --enable-debug)
  *    remembers the last 4096 of them: a call on one gives HX_ERR_STATE, and the text says what it was and how it ended.
  *  - Any thread may call any function but hx_init, hx_init_with and hx_finalize, which one thread calls while no other is in Hierax.
@@ -131,12 +135,12 @@ typedef struct hx_comm hx_comm_t;       /* a group of ranks with a private conte
 typedef struct hx_request hx_request_t; /* a call that has been started, or made ready */
 
 /* How this process reaches the other ranks before Hierax connects them. Every callback returns 0 on success and is
- * called from the thread inside hx_init_with; keys and values are text without white space. */
+ * called from the thread inside hx_init_with; keys and values are text without white space, of at most 63 and 1000 characters. */
 typedef struct hx_bootstrap {
     int rank, size;
     int (*put)(void *ctx, const char *key, const char *value);
     int (*fence)(void *ctx); /* returns when every rank has called it; values put before are then visible to all */
-    int (*get)(void *ctx, const char *key, char *value, size_t capacity_bytes); /* value is NUL-terminated */
+    int (*get)(void *ctx, const char *key, char *value, size_t capacity_bytes); /* value is NUL-terminated; not 0: nobody has put it */
     void *ctx;
 } hx_bootstrap_t;
 
@@ -148,7 +152,8 @@ typedef struct hx_config {
 
 /* Start Hierax; *world becomes the communicator of all ranks of the job. Blocking, collective, once per process. The
  * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMIx, PMI-1 (PMI_FD), else a job of one rank;
- * HX_BOOTSTRAP forces one. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE. */
+ * HX_BOOTSTRAP forces one. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE, HX_ERR_TIMEOUT,
+ * HX_ERR_PEER_DEAD; HX_ERR_ARG where world is NULL. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
 
 /* As hx_init, with the caller's own bootstrap callbacks or settings. Errors: HX_ERR_ARG also for callbacks that are NULL, and a rank
@@ -166,8 +171,8 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
 
 /* Make communicators of the ranks of comm with the same color (>= 0), ordered by key, then by rank in comm. *out: that of this rank,
- * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: too many communicators), and
- * those of hx_allreduce. */
+ * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 254 communicators at once),
+ * and those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Make a communicator of the same ranks. Blocking, collective. Errors as hx_comm_split. */
@@ -184,11 +189,12 @@ HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx
  * of hx_allreduce, comm is released all the same (but for HX_ERR_MISMATCH by HX_CHECK): their text is in hx_error_detail(NULL). */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
-/* Return when every rank of comm has entered the call. Blocking. */
+/* Return when every rank of comm has entered the call. Blocking. Errors as hx_allreduce. */
 HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
 
 /* out[i] on every rank = in[i] of all ranks combined with op. in, out: count elements each; in may be HX_IN_PLACE.
- * Results are bitwise equal on all ranks. Blocking. Errors: HX_ERR_ARG, HX_ERR_TIMEOUT, HX_ERR_TRANSPORT. */
+ * Results are bitwise equal on all ranks. Blocking. Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM; and, after which comm can only
+ * be freed: HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD, HX_ERR_MISMATCH, HX_ERR_TRANSPORT. */
 HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    hx_comm_t *comm);
 
@@ -263,7 +269,7 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * On several nodes of several ranks all ranks of a node meet in the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for
  * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself or, on several nodes, one
  * of its node another count than is expected there. Other wrong counts are found where a message has another length than is expected
- * (HX_ERR_MISMATCH). */
+ * (HX_ERR_MISMATCH), or where one waits that never comes (HX_ERR_TIMEOUT). */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 
@@ -410,10 +416,10 @@ HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
 
 /* Let calls move; *done = 1 when this one is complete (a request of hx_i<name> is released then) or has not been started, else 0. Does not
  * block. A program that waits for other ranks by means of its own calls it now and then, with any request: what calls have sent that have
- * returned here may not have left yet. */
+ * returned here may not have left yet. Errors: what the call has ended with, told once; HX_ERR_ARG for a request that is NULL. */
 HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
 
-/* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. */
+/* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. Errors as hx_test. */
 HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
 
 /* As hx_wait for each of n; those released become NULL in the list, and NULLs are passed over. Returns the first error. Blocking. */

@@ -33,7 +33,7 @@ tools_coll_report_LDADD = $(JSON_C_LIBS) -lm
 dist_bin_SCRIPTS += tools/coll_compare
 dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
 EXTRA_DIST += README.md tools/report.png tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
-    tests/examples/zero.c tests/examples/expert_routing.c
+    tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c
 
 noinst_PROGRAMS += tests/runtime/print_env
 tests_runtime_print_env_SOURCES = tests/runtime/print_env.c
