@@ -116,8 +116,6 @@ static void write_arrived(struct hx_net *net, uint64_t number)
     } else if (chunk->op != NULL) {
         recv_done(net, chunk, chunk->bytes, 0); /* the invitation has told */
     } else { /* cancelled */
-        net->recvs_in_flight--;
-        chunk->edge->recvs_in_flight--;
         chunk_end(net, chunk, &bytes);
     }
 }

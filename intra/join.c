@@ -164,7 +164,8 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         if (answer.status == HX_SUCCESS)
             continue;
         hx_node_fail(shared, &answer);
-        /* pairs with the acquire in startup.c */
+        /* pair with the acquires in startup_exchange.c */
+        atomic_fetch_add_explicit(&shared->header->placed, 1, memory_order_release);
         atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release);
     }
 }

@@ -190,7 +190,7 @@ struct hx_engine {
     int context;
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
-    int ahead;               /* calls since the last one that awaited all */
+    int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;

@@ -227,12 +227,12 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if (request->state == HX_REQUEST_INACTIVE) {
+    if ((events = hx_progress_all(request->call.comm->world)) < 0)
+        network_failed(request->call.comm, events);
+    if (request->state == HX_REQUEST_INACTIVE) { /* what it has ended with has been told */
         *done = 1;
         return HX_SUCCESS;
     }
-    if ((events = hx_progress_all(request->call.comm->world)) < 0)
-        network_failed(request->call.comm, events);
     if (request->state == HX_REQUEST_ACTIVE) {
         how = wait_for(&wait);
         if (hx_wait_check(&how) == HX_ERR_TIMEOUT)

@@ -311,7 +311,7 @@ static __attribute__((noinline)) void leave_ahead(struct hx_engine *engine)
 {
     const struct hx_node *node = &engine->node;
 
-    engine->ahead++;
+    engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* and no further: on one node nobody takes it back for as long as there are broadcasts only */
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
         hx_wake(node->shared, hx_node_doorbell(node, i));

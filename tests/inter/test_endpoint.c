@@ -257,6 +257,7 @@ static void case_cancel(struct world *w)
             turn(w);
         ops->cancel(w->net, &op);
         check(op.done < 0);
+        check(w->net->write_bytes == 0 || w->net->recvs_in_flight == 0); /* the peer may never write */
         meet(w, &w->meet->arrived, 2);
         check(finish(w, post(w, &next, HX_NET_RECV, 0, 2, &rest, 1)) == 1);
         check(holds(other, sizeof(other), 2));
