@@ -126,11 +126,20 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
     return shape->max_local < HX_RING_CHANNELS ? shape->max_local : HX_RING_CHANNELS;
 }
 
+/* Who is late finds a message of every round of its ring: match ids tell that many apart. */
+static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    const struct hx_algorithm *between = candidate->lanes ? candidate->inter : candidate->flat;
+
+    return !(between->needs & HX_PASSES_RING) || shape->nnodes == 1 ||
+           (candidate->lanes ? shape->nnodes : shape->nranks) <= HX_MATCH_ROUNDS + 1;
+}
+
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     unsigned scope = hx_flat_scope(shape);
 
-    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape))
+    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape) || !ring_fits(candidate, shape))
         return 0;
     if (hx_coll_has_pairs(candidate->coll) &&
         (candidate->lanes && !hx_coll_has_traffic(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)

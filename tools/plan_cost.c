@@ -155,6 +155,8 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
         snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
         snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
+    else if (a->needs & HX_PASSES_RING && shape->nnodes > 1 && members > HX_MATCH_ROUNDS + 1)
+        snprintf(why, capacity, "match ids tell the rounds of a ring of at most %d members apart, not %d", HX_MATCH_ROUNDS + 1, members);
     else if (two && coll == HX_COLL_ALLGATHER && a->needs & HX_NEEDS_SINGLE_COPY)
         snprintf(why, capacity, "only each rank knows where in out it wants the blocks");
     else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)

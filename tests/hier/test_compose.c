@@ -471,6 +471,40 @@ static void groups_have_other_choices(void **state)
     }
 }
 
+/* Of so many nodes that match ids would repeat, with ranks that are not on one. */
+static void rings_are_not_too_long(void **state)
+{
+    static const struct {
+        const char *shape, *name;
+        int there;
+    } cases[] = {{"1025x1", "flat(ring)", 1}, {"1026x1", "flat(ring)", 0}, {"2x600", "flat(ring)", 0}, {"1100", "flat(ring)", 1},
+                 {"1025x2", "hier(nary,ring,nary) x1", 1}, {"1026x2", "hier(nary,ring,nary) x1", 0}, {"1026x1", "flat(rdh)", 1}};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char error[HX_TOPO_ERROR_BYTES], name[HX_CANDIDATE_NAME_BYTES];
+        struct hx_shape *shape = hx_shape_parse(cases[i].shape, error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 8};
+        struct hx_planner planner;
+        int there = 0;
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        int n = hx_planner_candidates(&planner, HX_COLL_ALLREDUCE, 0, HX_FOLDS_ALIKE, 64 << 20, candidates, &fallback);
+        for (int k = 0; k < n; k++) {
+            hx_candidate_name(&candidates[k], name);
+            there |= !strcmp(name, cases[i].name);
+        }
+        if (there != cases[i].there)
+            fail_msg("%s on %s is %s", cases[i].name, cases[i].shape, there ? "a choice" : "no choice");
+        hx_planner_release(&planner);
+        hx_shape_free(shape);
+    }
+    hx_env_release(&env);
+}
+
 static void all_ranks_choose_alike(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 4, 8, 16};
@@ -553,6 +587,7 @@ int main(void)
         cmocka_unit_test(levels_are_proved),
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
+        cmocka_unit_test(rings_are_not_too_long),
         cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(groups_have_other_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
