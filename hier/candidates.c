@@ -57,7 +57,7 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 /* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
 
-/* Of the job's ranks that share a machine's cores, those of this shape. */
+/* Of the job's ranks that share a machine's cores, those of this shape; as if its largest node were the job's most crowded one. */
 static double part_of_sharers(const struct hx_env *env, const struct hx_shape *shape, const struct hx_job *job)
 {
     if (env->nodes && job->nranks)

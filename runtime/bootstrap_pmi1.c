@@ -196,12 +196,16 @@ static void pmi1_abort(struct hx_boot *boot, const char *why)
         errno = 0; /* the launcher is gone already */
 }
 
+static int has_left; /* this process, for good: PMI_FD is closed, and what has its number now is another file */
+
 static void pmi1_close(struct hx_boot *boot, int finalize)
 {
     struct pmi1 *pmi1 = (struct pmi1 *)boot;
 
-    if (finalize && ask(pmi1, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS)
+    if (finalize && ask(pmi1, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS) {
         close(pmi1->fd);
+        has_left = 1;
+    }
     free(pmi1);
 }
 
@@ -239,9 +243,11 @@ static hx_status_t handshake(struct pmi1 *pmi1)
 
 hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
 {
-    struct pmi1 *pmi1 = calloc(1, sizeof *pmi1);
+    struct pmi1 *pmi1;
 
-    if (!pmi1)
+    if (has_left)
+        return hx_fail(HX_ERR_BOOTSTRAP, "this process has left the PMI launcher (PMI_FD) already, in a start that failed");
+    if (!(pmi1 = calloc(1, sizeof *pmi1)))
         return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
     pmi1->boot = (struct hx_boot){.ops = &pmi1_ops,
                                   .rank = parse_number(hx_env_launcher("PMI_RANK"), 0),

@@ -17,7 +17,7 @@ struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
     int single_copy;       /* FETCH works on all nodes */
-    double ranks_per_cpu;  /* usable core, of the node that has most; 0: as many as there are cores for */
+    double ranks_per_cpu;  /* per usable core, on the most crowded node of the job; at most 1: none shares its core */
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
     int nranks;            /* of the job; 0: as the shape has */
 };

@@ -123,7 +123,7 @@ struct hx_node_header {
     _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
     _Atomic uint32_t no_fetch;   /* 1: some rank of the node cannot read another's memory */
     int32_t single_copy;         /* ranks of a node read each other's memory, on all nodes; like failure, read after table_state is set */
-    int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, of the node that has most */
+    int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */

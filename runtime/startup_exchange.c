@@ -80,6 +80,7 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
     return seat;
 }
 
+/* Emulated nodes do not tell each other their masks: there the cpuset's cores count. */
 double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
 {
     double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;

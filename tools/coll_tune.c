@@ -342,8 +342,9 @@ static int run_job(struct tune_options *o)
         bench_backend_abort(1);
     if (any && run.job.rank == 0)
         fprintf(stderr, "coll_tune: %s\n", o->error[0] ? o->error : "another rank's arguments are bad");
-    if (o->least_gain < 0)
-        o->least_gain = hx_world->comms->planner->cost.oversubscription > 1 ? TUNE_GAIN_SHARED : TUNE_GAIN;
+    if (o->least_gain < 0) /* judge and model tell times: they choose nothing */
+        o->least_gain = (o->command == TUNE_RUN || o->command == TUNE_CONFIRM) && hx_world->comms->planner->cost.oversubscription > 1
+                            ? TUNE_GAIN_SHARED : TUNE_GAIN;
     return finish(&run, any ? 2 : run_all(&run));
 }
 

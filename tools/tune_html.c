@@ -307,7 +307,7 @@ int tune_html_write(const struct tune_book *b, char error[OPTION_TEXT_BYTES])
                        b->n);
     facts(&r, b, done);
     report_text(&r, "Gain: times as fast as the default, the cost model's choice. A plan is chosen only where it was shown to be faster than the "
-                    "default by more than the least gain, %.0f %%, twice; intervals hold the median ratio with 95 %%. Dotted vertical lines are "
+                    "default by more than the least gain, %.0f %%, twice, or once where it is kept from the size before; intervals hold the median ratio with 95 %%. Dotted vertical lines are "
                     "crossovers. The lower bound has no term of memory here. coll_tune --help tells the method.", b->o->least_gain * 100);
     for (int i = 0; i < b->n; i++)
         if (i == 0 || b->points[i].collective != b->points[i - 1].collective)

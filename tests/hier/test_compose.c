@@ -471,6 +471,34 @@ static void groups_have_other_choices(void **state)
     }
 }
 
+/* A communicator's ranks share cores as far as it has those that do. */
+static void groups_share_fewer_cores(void **state)
+{
+    static const struct {
+        const char *shape, *nodes;
+        double ranks_per_cpu;
+    } cases[] = {{"4x8", NULL, 2}, {"4x4", NULL, 1}, {"4x2", NULL, 1}, {"2x6", NULL, 1.5}, /* of 4 x 8, which are 2 per core */
+                 {"4x4", "4", 1}, {"4x8", "4", 2}, {"2x8", "4", 1}};                      /* all on one machine */
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char error[HX_TOPO_ERROR_BYTES];
+        struct hx_shape *shape = hx_shape_parse(cases[i].shape, error);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 4, .ranks_per_cpu = 2, .nranks = 32, .max_local = 8};
+        struct hx_planner planner;
+        struct hx_env env;
+        if (cases[i].nodes)
+            setenv("HX_NODES", cases[i].nodes, 1);
+        assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+        unsetenv("HX_NODES");
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        assert_true(planner.cost.oversubscription == cases[i].ranks_per_cpu);
+        hx_planner_release(&planner);
+        hx_env_release(&env);
+        hx_shape_free(shape);
+    }
+}
+
 /* Of so many nodes that match ids would repeat, with ranks that are not on one. */
 static void rings_are_not_too_long(void **state)
 {
@@ -587,7 +615,7 @@ int main(void)
         cmocka_unit_test(levels_are_proved),
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
-        cmocka_unit_test(rings_are_not_too_long),
+        cmocka_unit_test(rings_are_not_too_long), cmocka_unit_test(groups_share_fewer_cores),
         cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(groups_have_other_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

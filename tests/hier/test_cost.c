@@ -310,6 +310,31 @@ static void large_nodes_keep_guidelines(void **state)
     }
 }
 
+/* 4 ranks on 2 cores, as measured at 16 KiB to 16 MiB: a root that sums alone keeps one core busy, not its share of both. */
+static void a_root_sums_on_one_core(void **state)
+{
+    static const double sizes[] = {16 * KIB, 64 * KIB, 256 * KIB, MIB, 16 * MIB};
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 2, .ranks_per_cpu = 2};
+    char error[HX_TOPO_ERROR_BYTES], name[HX_CANDIDATE_NAME_BYTES];
+    struct hx_shape *shape = hx_shape_parse("4", error);
+    struct hx_planner planner;
+    const char *fallback;
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+    for (int i = 0; i < 5; i++) {
+        int n = hx_planner_candidates(&planner, HX_COLL_REDUCE, 0, HX_FOLDS_ALIKE, sizes[i], candidates, &fallback);
+        hx_candidate_name(&candidates[hx_planner_best(&planner, candidates, n, sizes[i])], name);
+        assert_string_equal(name, "flat(nary)");
+    }
+    hx_planner_release(&planner);
+    hx_env_release(&env);
+    hx_shape_free(shape);
+}
+
 static int domain_at(const struct hx_shape *shape, int level, const struct hx_stage *stage, uint32_t member)
 {
     return hx_shape_domain(shape, level, stage->members[member]);
@@ -442,7 +467,7 @@ int main(void)
         cmocka_unit_test(chains_are_cut_best),
         cmocka_unit_test(all_to_alls_fetch_between_caches),
         cmocka_unit_test(lanes_fill_the_roots_link),
-        cmocka_unit_test(large_nodes_keep_guidelines),
+        cmocka_unit_test(a_root_sums_on_one_core), cmocka_unit_test(large_nodes_keep_guidelines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

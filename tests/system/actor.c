@@ -13,6 +13,7 @@
  *   differ                HX_CHECK: the last rank makes other calls than the others; then all the same
  *   part                  a communicator of 0 and 1 fails for 0, and only it; they print what hx_finalize says. What 0 makes meanwhile
  *                         does not meet 1 in it
+ *   idle_tests            0 starts a long broadcast and then tests a request that is not under way, for 2 s: then the broadcast is done
  *   slow                  a long broadcast, which 1 looks at now and then for 2 s
  *   late RANK SECONDS     RANK enters a call late; the others print the CPU time they used meanwhile
  *   bcasts BYTES N [wait] N broadcasts (that do not block) by 0, which 1 enters late; everybody looks at every number that it gets
@@ -601,6 +602,29 @@ static void play_outlives(int ends)
         sleep(30);
 }
 
+static void play_idle_tests(void)
+{
+    enum { COUNT = 4 << 20 };
+    float *memory = calloc(COUNT, sizeof(*memory));
+    hx_request_t *idle, *broadcast;
+    int done = 0;
+
+    if (!memory)
+        exit(3);
+    check(hx_barrier_init(world, &idle), "hx_barrier_init");
+    check(hx_ibcast(memory, COUNT, HX_FLOAT32, 0, world, &broadcast), "hx_ibcast");
+    for (double end = now() + 2; rank == 0 && now() < end;)
+        check(hx_test(idle, &done), "hx_test of a request that is not under way");
+    if (rank == 0) {
+        check(hx_test(broadcast, &done), "hx_test");
+        printf("rank 0 after 2 s: %s\n", done ? "done" : "under way");
+    }
+    if (!done)
+        check(hx_wait(broadcast), "hx_wait");
+    check(hx_request_free(idle), "hx_request_free");
+    free(memory);
+}
+
 static void play_gives_up(void)
 {
     hx_status_t status;
@@ -666,6 +690,8 @@ int main(int argc, char **argv)
         return 0;
     } else if (!strcmp(mode, "slow"))
         play_slow();
+    else if (!strcmp(mode, "idle_tests"))
+        play_idle_tests();
     else if (!strcmp(mode, "groups"))
         return play_groups();
     else if (!strcmp(mode, "given_up"))

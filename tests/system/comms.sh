@@ -76,4 +76,8 @@ for nodes in 1 2; do
 done
 HX_TIMEOUT=20 timeout 60 "$run" -n 3 --nodes 3 -- "$here/comms_many" freed 2>"$tmp/err" || fail "freed: $(tail -n 3 "$tmp/err")"
 timeout 60 "$run" -n 2 -- "$here/comms_many" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
+
+# any request moves the others
+timeout 60 "$run" -n 2 --nodes 2 -- "$here/actor" idle_tests >"$tmp/out" 2>"$tmp/err" || { fail "idle_tests: exit $?"; cat "$tmp/err" >&2; }
+has "$tmp/out" "rank 0 after 2 s: done" "a broadcast while another request is tested"
 finish

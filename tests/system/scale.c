@@ -128,7 +128,7 @@ static void others_put(const struct job *job)
     unsigned char *own, *value = malloc(sizeof(struct hx_node_facts) + NODE_RANKS * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES)), *at;
     size_t bytes;
     struct hx_rank_head head;
-    struct hx_node_facts facts = {.single_copy = 1, .milli_per_cpu = 1000};
+    struct hx_node_facts facts = {.single_copy = 1, .milli_per_cpu = 1500};
 
     must(hx_boot_get(boot, "node.0", (void **)&own, &bytes) == HX_SUCCESS, "rank 0's value");
     hx_boot_close(boot, 0);
@@ -204,6 +204,7 @@ static void start(int ranks)
     double at = now_us();
     must(hx_init_with(&config, &comm) == HX_SUCCESS, "hx_init_with");
     double us = now_us() - at - job.own_us;
+    must(hx_world->job.ranks_per_cpu == 1.5, "the most crowded node's ranks per core");
     hx_shared_dimension(&node, NODE_RANKS, ranks, hx_world->job.llc_bytes);
     printf("%d %zu %zu %d %d %ld %ld %.0f\n", ranks, heap() - before - job.own_bytes, node.head_bytes, job.fences, job.puts, job.gets,
            job.got_bytes, us);
