@@ -21,6 +21,12 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
+/* Of each node's n members so many work, the others wait: ranks of a core that do. */
+static double crowd(const struct hx_cost_params *p, double working, double n)
+{
+    return larger(p->oversubscription * working / n, 1);
+}
+
 double hx_cost_hand_over(const struct hx_cost_params *p, double others)
 {
     return p->intra_alpha_us * (1 + (others > 1 ? others - 1 : 0) * FURTHER_FLAG) + switches(p);
@@ -66,7 +72,8 @@ static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds,
 /* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots (gather), or get them from his. */
 static double parts_us(const struct hx_cost_params *p, enum hx_coll coll, int n, double bytes)
 {
-    return hx_cost_hand_over(p, coll == HX_COLL_GATHER ? n - 1 : 1) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+    return hx_cost_hand_over(p, coll == HX_COLL_GATHER ? n - 1 : 1) +
+           (crowd(p, 1, n) + crowd(p, n - 1, n) / n) * bytes / p->intra_gb_s * 1e-3;
 }
 
 #define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
@@ -127,12 +134,12 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return hx_cost_hand_over(p, n - 1) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "last_arriver")) /* all copy in and out; one reads n slots, and somebody gives his core away in vain */
         return hx_cost_hand_over(p, n - 1) + p->intra_alpha_us + switches(p) / p->oversubscription +
-               (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s) * 1e-3;
+               (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s * crowd(p, 1, n)) * 1e-3;
     if (!strcmp(algorithm->name, "nary_sliced"))
         return 2 * hx_cost_hand_over(p, n - 1) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
         return hx_cost_hand_over(p, n - 1) +
-               (bytes / p->intra_gb_s + n * bytes / owners / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+               (bytes / p->intra_gb_s * p->oversubscription + n * bytes / owners / p->reduce_gb_s * crowd(p, owners, n)) * 1e-3;
     if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
         return hx_cost_hand_over(p, n - 1);
     if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
@@ -141,13 +148,13 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
         bytes *= (double)n / owners;
     if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
         return hx_cost_hand_over(p, n - 1) +
-               (bytes * owners / n + bytes) / p->intra_gb_s * 1e-3 * p->oversubscription;
+               (bytes * owners / n * p->oversubscription + bytes * crowd(p, owners, n)) / p->intra_gb_s * 1e-3;
     if (algorithm->coll == HX_COLL_BCAST)
         owners = 1; /* the root */
     if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
         return parts_us(p, algorithm->coll, n, bytes);
     if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
-        return hx_cost_hand_over(p, owners) + (1.0 / owners + 1) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+        return hx_cost_hand_over(p, owners) + (crowd(p, owners, n) / owners + p->oversubscription) * bytes / p->intra_gb_s * 1e-3;
     if (hx_cost_book(algorithm, n, &book) < 0)
         return 1e12;
     double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, slice > 0 ? bytes / slice : 1));

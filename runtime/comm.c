@@ -128,8 +128,10 @@ void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out)
     *out = (struct hx_net_profile){.provider = NULL};
     if (world->net)
         hx_registry.net->profile(world->net, rank0->address, rank0->address_bytes, out);
-    if (world->env->nodes && out->core_gb_s < HX_CORE_SPARED_GB_S) /* there is no link, one kernel copies */
+    if (world->env->nodes && out->core_gb_s < HX_CORE_SPARED_GB_S) { /* no link: one kernel copies and delivers */
         out->stream_gb_s = out->gb_s;
+        out->alpha_us = out->message_us;
+    }
 }
 
 static hx_status_t comm_plan(struct hx_comm *comm)

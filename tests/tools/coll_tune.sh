@@ -68,6 +68,8 @@ says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
 says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
 says "it is no file of coll_tune judge" 2 judge t.json
+tunes 2 2 judge --collectives barrier --budget 5s -o nodes.json
+tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
 for provider in efa tcp; do
     printf '{"hierax_judgement": 1, "machine": {"cpu": "x", "cpus": 2}, "shape": "2x1", "provider": "%s", "ranks_per_cpu": 1, "network": %s, "points": []}' \
         $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "core_gb_s": 900, "message_us": 0.3}' >$provider.json
