@@ -106,16 +106,25 @@ static void add_setting(struct options *options, char *text)
     options->settings[options->nsettings++] = text;
 }
 
+/* As the ranks will see it, or NULL. */
+static const char *setting_of(const struct options *options, const char *name)
+{
+    const size_t bytes = strlen(name);
+    const char *value = getenv(name);
+
+    for (int i = 0; i < options->nsettings; i++)
+        if (strncmp(options->settings[i], name, bytes) == 0 && options->settings[i][bytes] == '=')
+            value = options->settings[i] + bytes + 1;
+    return value;
+}
+
 /* HX_NODES as the ranks will see it must fit, wherever it comes from. */
 static void check_nodes(const struct options *options)
 {
-    const char *text = getenv("HX_NODES"), *given = options->nodes ? "--nodes " : "HX_NODES=";
+    const char *text = setting_of(options, "HX_NODES"), *given = options->nodes ? "--nodes " : "HX_NODES=";
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_shape *shape;
 
-    for (int i = 0; i < options->nsettings; i++)
-        if (strncmp(options->settings[i], "HX_NODES=", 9) == 0)
-            text = options->settings[i] + 9;
     if (options->nodes)
         text = options->nodes;
     else if (!text || !*text || strspn(text, "0") == strlen(text)) /* off */
@@ -193,9 +202,9 @@ static int program_error(const char *path)
 }
 
 /* Fail before anything is started: 0, or the exit status. Searches as execvp does. */
-static int check_program(const char *program)
+static int check_program(const struct options *options)
 {
-    const char *path = getenv("PATH");
+    const char *program = options->program[0], *path = setting_of(options, "PATH");
     char candidate[PATH_MAX];
     int found = ENOENT;
 
@@ -240,7 +249,7 @@ int main(int argc, char **argv)
         return 1;
     }
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &options);
-    int status = check_program(options.program[0]);
+    int status = check_program(&options);
     if (!status)
         status = job_run(&options);
     free(options.settings);

@@ -38,15 +38,19 @@ struct cores {
 int cores_find(struct cores *cores); /* 0, or -1 and errno */
 void cores_bind_self(const struct cores *cores, int idx);
 
-/* One stream of a rank, whose lines are passed on with "[rank] " in front. */
+/* One stream of a rank, whose lines are passed on with "[rank] " in front, to standard output or standard error. */
 struct stream {
     int fd; /* read end of the pipe, non-blocking; -1 when closed */
     int rank, to_fd;
+    long left_bytes; /* to be read before it is closed; -1: to its end */
     size_t used_bytes;
     char line[4096]; /* an unfinished line; a longer one is passed on in parts */
 };
-void stream_pass(struct stream *stream);  /* read what is there and pass on whole lines; closes at the end of file */
-void stream_close(struct stream *stream); /* pass on the rest */
-int output_is_lost(void);                 /* could a line not be written, although somebody listens? That has been told */
+void stream_pass(struct stream *stream); /* where nothing is left at to_fd: read once and keep whole lines there; closes at the end */
+void stream_last(struct stream *stream); /* nobody writes any more who counts: it ends with what it holds now */
+void output_flush(int fd);               /* write what is kept for fd and it takes now */
+size_t output_left(int fd);              /* bytes kept */
+int output_is_lost(void);                /* could a line not be written, although somebody listens? That has been told */
+int output_is_unread(void);              /* does nobody listen any more? */
 
 #endif

@@ -38,8 +38,11 @@ struct job {
     int ending;     /* signals have been sent to all ranks */
     double kill_at; /* SIGKILL for who is left; 0: not planned */
     double end_at;  /* --timeout; 0: none */
+    int given_up;   /* no rank runs, and what they have said is not taken */
+    int next;       /* stream to read first */
     int signal_fd;
     sigset_t old_mask;
+    void (*old_pipe)(int); /* what SIGPIPE did */
     struct rlimit old_files;
     struct hx_store *store;
     int port;
@@ -77,14 +80,17 @@ static int raise_file_limit(struct job *job)
 
 static int open_signals(struct job *job)
 {
-    static const int watched[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    static const int watched[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP};
+    struct sigaction action;
     sigset_t set;
 
     signal(SIGCHLD, SIG_DFL); /* ignored by a parent, it would take the exit statuses away */
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
-        sigaddset(&set, watched[i]);
+        if (sigaction(watched[i], NULL, &action) == 0 && action.sa_handler != SIG_IGN) /* nohup: also where it is blocked */
+            sigaddset(&set, watched[i]);
     sigprocmask(SIG_BLOCK, &set, &job->old_mask);
+    job->old_pipe = signal(SIGPIPE, SIG_IGN);
     job->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return job->signal_fd < 0 ? -1 : 0;
 }
@@ -190,6 +196,7 @@ static void child_main(const struct job *job, int rank, pid_t parent, const int 
         cores_bind_self(&job->cores, core_of_rank(job, rank));
     child_environment(job, rank);
     setrlimit(RLIMIT_NOFILE, &job->old_files);
+    signal(SIGPIPE, job->old_pipe);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
     execvp(job->options->program[0], job->options->program);
     say("rank %d cannot run program \"%s\": %m", rank, job->options->program[0]);
@@ -328,6 +335,10 @@ static void handle_signals(struct job *job)
             reap(job);
         } else if (number == SIGUSR1 || number == SIGUSR2) {
             signal_all(job, number);
+        } else if (number == SIGTSTP) { /* ranks are in groups of their own, which the terminal does not stop */
+            signal_all(job, SIGSTOP);
+            raise(SIGSTOP);
+            signal_all(job, SIGCONT);
         } else {
             say("got signal %d (%s): passing it on to %d ranks", number, strsignal(number), job->running);
             end_job(job, number, 128 + number);
@@ -354,8 +365,10 @@ static void handle_time(struct job *job)
         end_job(job, SIGTERM, EXIT_TIMEOUT);
     }
     if (job->kill_at > 0 && now() >= job->kill_at) {
-        say("%d ranks still run %g s later: killing them", job->running, job->options->kill_after);
+        if (job->running > 0)
+            say("%d ranks still run %g s later: killing them", job->running, job->options->kill_after);
         signal_all(job, SIGKILL);
+        job->given_up = job->running == 0;
         job->kill_at = 1e300;
     }
 }
@@ -372,35 +385,86 @@ static int poll_milliseconds(const struct job *job)
     return left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
 }
 
+static struct stream *stream_at(const struct job *job, int i)
+{
+    return &job->ranks[i / 2].streams[i % 2];
+}
+
+/* It has been read to the end that stream_last set, and others may keep the pipe open. */
+static int stream_is_over(const struct stream *stream)
+{
+    return stream->fd >= 0 && stream->left_bytes == 0;
+}
+
+/* What a stream holds is read where its outlet has taken all before it: by turns, or the first would be heard alone. */
+static void pass_streams(struct job *job, const struct pollfd *fds, int nstreams)
+{
+    for (int k = 0, first = job->next; k < nstreams; k++) {
+        const int i = (first + k) % nstreams;
+        struct stream *stream = stream_at(job, i);
+
+        if ((!fds[i].revents && !stream_is_over(stream)) || output_left(stream->to_fd) > 0)
+            continue;
+        stream_pass(stream);
+        output_flush(stream->to_fd);
+        job->next = i + 1;
+    }
+    if (output_is_unread() && !job->ending && job->old_pipe != SIG_IGN)
+        end_job(job, SIGTERM, 128 + SIGPIPE);
+}
+
+/* The ranks have ended: what they have said is passed on, but no signal and no time-out waits for that. */
+static void end_streams(struct job *job, int nstreams)
+{
+    for (int i = 0; i < nstreams; i++)
+        if (stream_at(job, i)->fd >= 0)
+            stream_last(stream_at(job, i));
+    if (job->ending)
+        job->kill_at = now() + job->options->kill_after;
+}
+
+static int has_more_to_say(const struct job *job, int nstreams)
+{
+    int more = output_left(STDOUT_FILENO) + output_left(STDERR_FILENO) > 0;
+
+    for (int i = 0; i < nstreams; i++)
+        more |= stream_at(job, i)->fd >= 0;
+    return more && !job->given_up;
+}
+
 static int watch_job(struct job *job)
 {
-    const int nstreams = 2 * job->options->ranks;
-    struct pollfd *fds = calloc((size_t)nstreams + 2, sizeof *fds);
+    const int nstreams = job->options->prefix ? 2 * job->options->ranks : 0;
+    struct pollfd *fds = calloc((size_t)nstreams + 4, sizeof *fds);
+    int ended = 0;
 
     if (!fds) {
         signal_all(job, SIGKILL);
         return -1;
     }
-    while (job->running > 0) {
+    struct pollfd *const streams = fds + 4;
+    while (job->running > 0 || has_more_to_say(job, nstreams)) {
+        if (job->running == 0 && !ended++)
+            end_streams(job, nstreams);
         fds[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = hx_store_fd(job->store), .events = POLLIN};
-        for (int i = 0; i < nstreams; i++)
-            fds[2 + i] = (struct pollfd){.fd = job->ranks[i / 2].streams[i % 2].fd, .events = POLLIN};
-        if (poll(fds, job->options->prefix ? (nfds_t)nstreams + 2 : 2, poll_milliseconds(job)) < 0 && errno != EINTR)
+        for (int i = 0; i < 2; i++)
+            fds[2 + i] = (struct pollfd){.fd = output_left(STDOUT_FILENO + i) > 0 ? STDOUT_FILENO + i : -1, .events = POLLOUT};
+        int wait_ms = poll_milliseconds(job);
+        for (int i = 0; i < nstreams; i++) {
+            const struct stream *stream = stream_at(job, i);
+            const int waits = output_left(stream->to_fd) > 0;
+            streams[i] = (struct pollfd){.fd = waits ? -1 : stream->fd, .events = POLLIN};
+            wait_ms = !waits && stream_is_over(stream) ? 0 : wait_ms;
+        }
+        if (poll(fds, (nfds_t)nstreams + 4, wait_ms) < 0 && errno != EINTR)
             break;
         handle_store(job);
-        for (int i = 0; i < nstreams; i++)
-            if (fds[2 + i].revents)
-                stream_pass(&job->ranks[i / 2].streams[i % 2]);
+        for (int i = 0; i < 2; i++)
+            output_flush(STDOUT_FILENO + i);
+        pass_streams(job, streams, nstreams);
         handle_signals(job);
         handle_time(job);
-    }
-    for (int i = 0; i < nstreams && job->options->prefix; i++) {
-        struct stream *stream = &job->ranks[i / 2].streams[i % 2];
-
-        if (stream->fd >= 0)
-            stream_pass(stream);
-        stream_close(stream);
     }
     free(fds);
     return 0;
@@ -417,7 +481,8 @@ static int run(struct job *job)
     if (job->options->timeout > 0)
         job->end_at = now() + job->options->timeout;
     for (int i = 0; i < 2 * job->options->ranks; i++)
-        job->ranks[i / 2].streams[i % 2] = (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2};
+        job->ranks[i / 2].streams[i % 2] =
+            (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2, .left_bytes = -1};
     for (int i = 0; i < job->options->ranks && !job->ending; i++)
         if (start_rank(job, i) < 0) {
             say("cannot start rank %d: %m", i);

@@ -1,56 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --prefix: the ranks' streams come through pipes and leave line by line, so that lines of different ranks never mix.
- */
+/* --prefix: the ranks' streams come through pipes and leave line by line, so that lines of different ranks never mix. Nothing here waits:
+ * what an outlet does not take at once is kept, and no pipe that leads there is read meanwhile. */
 #include "coll_run.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-static int lost;
+#define HEAD_BYTES 16 /* "[2147483647] " and a newline */
+
+static struct outlet {
+    size_t at, used_bytes;
+    char bytes[(HEAD_BYTES + 1) * sizeof ((struct stream *)0)->line]; /* of a pipe that holds nothing but newlines */
+} outlets[2];                                                         /* of standard output and standard error */
+static int lost, unread;
 
 int output_is_lost(void)
 {
     return lost;
 }
 
-/* The job goes on: what its ranks do matters more than what they say. EPIPE: nobody listens any more. */
-static void loss_tell(int fd)
+int output_is_unread(void)
 {
-    if (!lost && errno != EPIPE)
-        say("%s: %m; lines of the ranks are lost", fd == STDOUT_FILENO ? "standard output" : "standard error");
-    lost |= errno != EPIPE;
+    return unread;
 }
 
-static void write_all(int fd, const char *bytes, size_t count)
+static struct outlet *outlet_of(int fd)
 {
-    while (count > 0) {
-        const ssize_t n = write(fd, bytes, count);
+    return &outlets[fd == STDERR_FILENO];
+}
 
-        if (n < 0 && errno != EINTR) {
-            loss_tell(fd);
+size_t output_left(int fd)
+{
+    return outlet_of(fd)->used_bytes - outlet_of(fd)->at;
+}
+
+/* Most of a pipe's atomic write that is whole lines: other processes may write there too. */
+static size_t lines_of(const char *bytes, size_t count)
+{
+    const char *newline = count > PIPE_BUF ? memrchr(bytes, '\n', PIPE_BUF) : NULL;
+
+    return count <= PIPE_BUF ? count : newline ? (size_t)(newline + 1 - bytes) : PIPE_BUF;
+}
+
+void output_flush(int fd)
+{
+    struct outlet *outlet = outlet_of(fd);
+    struct pollfd room = {.fd = fd, .events = POLLOUT}; /* a pipe that says so takes PIPE_BUF */
+
+    while (output_left(fd) > 0) {
+        if (poll(&room, 1, 0) <= 0)
             return;
+        const ssize_t n = write(fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, output_left(fd)));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return;
+        if (n < 0) { /* the job goes on: what its ranks do matters more than what they say */
+            if (!lost && errno != EPIPE)
+                say("%s: %m; lines of the ranks are lost", fd == STDOUT_FILENO ? "standard output" : "standard error");
+            lost |= errno != EPIPE;
+            unread |= errno == EPIPE;
         }
-        bytes += n > 0 ? n : 0;
-        count -= n > 0 ? (size_t)n : 0;
+        outlet->at = n < 0 ? outlet->used_bytes : outlet->at + (size_t)n;
     }
+    outlet->at = outlet->used_bytes = 0;
 }
 
 static void pass_line(const struct stream *stream, const char *line, size_t bytes)
 {
-    char text[sizeof stream->line + 32];
-    const int head = snprintf(text, sizeof text, "[%d] ", stream->rank);
+    struct outlet *outlet = outlet_of(stream->to_fd);
+    char *to = outlet->bytes + outlet->used_bytes;
 
-    memcpy(text + head, line, bytes);
-    text[(size_t)head + bytes] = '\n';
-    write_all(stream->to_fd, text, (size_t)head + bytes + 1);
+    to += snprintf(to, HEAD_BYTES, "[%d] ", stream->rank);
+    memcpy(to, line, bytes);
+    to[bytes] = '\n';
+    outlet->used_bytes = (size_t)(to + bytes + 1 - outlet->bytes);
 }
 
-void stream_close(struct stream *stream)
+static void stream_close(struct stream *stream)
 {
-    if (stream->fd < 0)
-        return;
     if (stream->used_bytes > 0)
         pass_line(stream, stream->line, stream->used_bytes);
     stream->used_bytes = 0;
@@ -58,30 +89,37 @@ void stream_close(struct stream *stream)
     stream->fd = -1;
 }
 
+void stream_last(struct stream *stream)
+{
+    int bytes = 0;
+
+    ioctl(stream->fd, FIONREAD, &bytes);
+    stream->left_bytes = bytes;
+}
+
 void stream_pass(struct stream *stream)
 {
-    for (;;) {
-        char *start = stream->line, *end, *newline;
-        const ssize_t n = read(stream->fd, start + stream->used_bytes, sizeof stream->line - stream->used_bytes);
+    char *start = stream->line, *end, *newline;
+    const size_t room = sizeof stream->line - stream->used_bytes;
+    const size_t most = stream->left_bytes >= 0 && (size_t)stream->left_bytes < room ? (size_t)stream->left_bytes : room;
+    const ssize_t n = most > 0 ? read(stream->fd, start + stream->used_bytes, most) : 0;
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            return;
-        if (n <= 0) {
-            stream_close(stream);
-            return;
-        }
-        end = start + stream->used_bytes + n;
-        while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
-            pass_line(stream, start, (size_t)(newline - start));
-            start = newline + 1;
-        }
-        stream->used_bytes = (size_t)(end - start);
-        memmove(stream->line, start, stream->used_bytes);
-        if (stream->used_bytes == sizeof stream->line) {
-            pass_line(stream, stream->line, stream->used_bytes);
-            stream->used_bytes = 0;
-        }
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        stream_close(stream);
+        return;
+    }
+    stream->left_bytes -= stream->left_bytes >= 0 ? (long)n : 0;
+    end = start + stream->used_bytes + n;
+    while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
+        pass_line(stream, start, (size_t)(newline - start));
+        start = newline + 1;
+    }
+    stream->used_bytes = (size_t)(end - start);
+    memmove(stream->line, start, stream->used_bytes);
+    if (stream->used_bytes == sizeof stream->line) {
+        pass_line(stream, stream->line, stream->used_bytes);
+        stream->used_bytes = 0;
     }
 }

@@ -97,11 +97,15 @@ expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
 expect 126 'Is a directory' -n 2 /
 
 # ---- environment, options of the program, output
+mkdir "$work/bin"
+printf '#!/bin/sh\necho found\n' >"$work/bin/greet"
+chmod +x "$work/bin/greet"
 expect 0 '^1$' -n 1 -- env -u IPATH_NO_BACKTRACE "$run" -n 1 -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
 expect 0 '^no$' -n 1 --env IPATH_NO_BACKTRACE=no -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
 expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
     sh -c 'echo "$HX_RANK/$HX_SIZE/$HX_NODES/$HX_BOOTSTRAP/$A"'
 expect 0 '^\[5\] 3,1,2$' -n 6 --nodes 3,1,2 --prefix -- sh -c 'echo "$HX_NODES"'
+expect 0 '^found$' -n 1 --env PATH="$work/bin" -- greet
 expect 0 '^-n --prefix$' -n 1 printf '%s %s\n' -n --prefix
 expect 0 '^\[0\] no end$' -n 1 --prefix printf 'no end'
 expect 0 - -n 3 --prefix seq 20000
@@ -149,4 +153,50 @@ under_way 3 "sleep $mark"
 kill -s KILL $pid
 wait $pid 2>/dev/null
 gone "sleep $mark"
+# What was ignored stays ignored, as under nohup.
+(trap '' HUP && exec "$run" -n 2 sleep 1) &
+pid=$!
+under_way 2 "sleep 1"
+kill -s HUP $pid
+wait $pid || fail "SIGHUP ends a job that was to ignore it: $?"
+# The terminal's stop stops the ranks, too.
+env --default-signal=TSTP "$run" -n 2 sleep $mark &
+pid=$!
+under_way 2 "sleep $mark"
+states() { ps -o stat= -p "$pid,$(pgrep -d, -xf "sleep $mark")" | cut -c1 | sort -u | tr -d '\n'; }
+for turn in TSTP:T CONT:S; do
+    kill -s ${turn%:*} $pid
+    for try in $(seq 50); do
+        [ "$(states)" = ${turn#*:} ] && break
+        sleep 0.1
+    done
+    [ "$(states)" = ${turn#*:} ] || fail "SIG${turn%:*}: the job's processes are in states $(states), not ${turn#*:}"
+done
+kill -s TERM $pid
+wait $pid
+
+# ---- no output, however much or slowly taken, keeps signals and time-outs waiting, and none is lost
+expect_within() # SECONDS STATUS READER ARGUMENT...
+{
+    seconds=$1 status=$2 reader=$3
+    shift 3
+    start=$(date +%s)
+    { timeout -k 1 30 "$run" "$@" 2>"$work/err"; echo $? >"$work/status"; } </dev/null | (sh -c "$reader"; cat "$work/status" >"$work/late" 2>&1) &
+    for try in $(seq $((10 * seconds))); do
+        [ -s "$work/status" ] && break
+        sleep 0.1
+    done
+    [ "$(cat "$work/status")" = $status ] || fail "coll_run $* | $reader: status $(cat "$work/status"), not $status, within $seconds s: $(cat "$work/err")"
+    wait
+    rm -f "$work/status"
+}
+expect_within 5 124 'cat >/dev/null' -n 1 --prefix --timeout 1 yes
+expect_within 5 124 'sleep 8' -n 1 --prefix --timeout 1 --kill-after 0.5 yes
+expect_within 5 141 'head -1 >/dev/null' -n 1 --prefix -- sh -c "sleep $mark & yes"
+gone "sleep $mark"
+expect_within 20 0 "sleep 1; sort -u | wc -l >$work/lines" -n 1 --prefix seq 100000
+[ "$(cat "$work/lines")" = 100000 ] || fail "a slow reader got $(cat "$work/lines") of 100000 lines"
+perl -MFcntl -e 'fcntl(STDOUT, F_SETFL, O_NONBLOCK | O_WRONLY); exec @ARGV' "$run" -n 1 --prefix seq 100000 | (sleep 1; sort -u | wc -l >"$work/lines")
+[ "$(cat "$work/lines")" = 100000 ] || fail "from a descriptor that does not wait came $(cat "$work/lines") of 100000 lines"
+expect 0 '^\[0\] rest$' -n 1 --prefix -- sh -c 'setsid sleep 3 & printf rest' # who outlives the rank has nothing to say
 exit $failed
