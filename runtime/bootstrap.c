@@ -26,8 +26,8 @@ static int single_present(const struct hx_env *env)
 /* HX_BOOTSTRAP's choices in env.def are "auto" and then these rows in this order. */
 const struct hx_boot_kind hx_boot_kinds[] = {
     {"tcp", "HX_ROOT, HX_RANK and HX_SIZE", hx_boot_tcp_present, hx_boot_tcp_open},
-    {"pmix", "PMIX_NAMESPACE and PMIX_RANK", hx_boot_pmix_present, hx_boot_pmix_open},
     {"pmi1", "PMI_FD, PMI_RANK and PMI_SIZE", hx_boot_pmi1_present, hx_boot_pmi1_open},
+    {"pmix", "PMIX_NAMESPACE and PMIX_RANK", hx_boot_pmix_present, hx_boot_pmix_open},
     {"single", "none", single_present, hx_boot_single_open},
     {NULL, NULL, NULL, NULL},
 };

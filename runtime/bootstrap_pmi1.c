@@ -33,14 +33,23 @@ static int parse_number(const char *text, int low)
     return !text || !*text || *end || errno || number < low || number > INT_MAX ? -1 : (int)number;
 }
 
+static int is_socket(int fd)
+{
+    int type;
+    socklen_t bytes = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0;
+}
+
+/* Of two launchers, one inside a job of the other's, the nearer one counts. PMIx's variables pass through any program, while a launcher
+ * closes descriptors that are not its own: so an open socket beside them is the nearer one's, and else the number is left over. */
 int hx_boot_pmi1_present(const struct hx_env *env)
 {
     static const char *const others[] = {"PMI_RANK", "PMI_SIZE"};
     const char *text = hx_env_launcher("PMI_FD");
     const int fd = parse_number(text, 0);
 
-    (void)env;
-    if (!text)
+    if (!text || (env->bootstrap == 0 && hx_env_launcher("PMIX_NAMESPACE") && !is_socket(fd)))
         return 0;
     if (fd < 0 || fcntl(fd, F_GETFD) < 0) {
         hx_fail(HX_ERR_ENV,

@@ -227,7 +227,8 @@ static hx_status_t pmix_start(struct pmix *pmix)
     rc = pmix->calls.Get(&job, PMIX_JOB_SIZE, NULL, 0, &size);
     if (rc != PMIX_SUCCESS || size->type != PMIX_UINT32) {
         pmix->calls.Finalize(NULL, 0);
-        return pmix_failed(pmix, "PMIx_Get", PMIX_JOB_SIZE, rc);
+        free(rc == PMIX_SUCCESS ? size : NULL);
+        return pmix_failed(pmix, "PMIx_Get", PMIX_JOB_SIZE, rc == PMIX_SUCCESS ? PMIX_ERR_TYPE_MISMATCH : rc);
     }
     pmix->boot.rank = (int)pmix->me.rank;
     pmix->boot.size = (int)size->data.uint32;

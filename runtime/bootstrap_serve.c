@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define RESOLVE_SECONDS 3.0 /* while a name server is busy: a whole job may ask it at once */
 #define LEAVE_WAIT_MS 5000 /* for ranks that have yet to say goodbye */
 #define TELL_WAIT_MS 1000  /* of a job that has failed: for ranks that have yet to ask, so that they hear why */
 
@@ -48,7 +49,11 @@ hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
     *root = (struct hx_root){.addresses = NULL};
     memcpy(root->host, host, host_bytes);
     memcpy(root->port, port, strlen(port));
-    const int rc = getaddrinfo(root->host, root->port, &hints, &root->addresses);
+    const double deadline = hx_boot_deadline(RESOLVE_SECONDS);
+    const struct timespec pause = {.tv_nsec = 200000000};
+    int rc;
+    while ((rc = getaddrinfo(root->host, root->port, &hints, &root->addresses)) == EAI_AGAIN && hx_boot_now() < deadline)
+        nanosleep(&pause, NULL);
     if (rc != 0)
         return hx_fail(HX_ERR_BOOTSTRAP, "HX_ROOT=%s: host %s cannot be resolved: %s", text, root->host,
                        gai_strerror(rc));
@@ -96,25 +101,33 @@ static int bind_to_all(int port)
     return fd >= 0 || errno == EADDRINUSE ? fd : bind_to((const struct sockaddr *)&any4, sizeof any4);
 }
 
-/* A socket that listens where root is, or -1 where that is not this machine or another process listens. It listens once and for good: who
+/* A socket that listens where root is, or -1 and errno where that is not this machine or the port is taken. It listens once and for good: who
  * had connected to a socket that is closed again would be reset. */
 static int listen_on_root(const struct hx_root *root)
 {
+    int error = EADDRNOTAVAIL;
+
     for (const struct addrinfo *address = root->addresses; address; address = address->ai_next) {
         int fd = bind_to(address->ai_addr, address->ai_addrlen);
 
-        if (fd < 0 && errno != EADDRINUSE)
-            continue; /* not an address of this machine, or not allowed here */
+        if (fd < 0 && errno != EADDRINUSE) {
+            error = errno; /* not an address of this machine, or not allowed here */
+            continue;
+        }
         if (fd >= 0 && !is_numeric(root)) {
             close(fd);
             fd = bind_to_all(atoi(root->port));
+            if (fd < 0) /* the port is taken at another address */
+                fd = bind_to(address->ai_addr, address->ai_addrlen);
         }
         if (fd >= 0 && listen(fd, SOMAXCONN) == 0)
             return fd;
+        error = errno;
         if (fd >= 0)
             close(fd);
-        return -1;
+        break;
     }
+    errno = error;
     return -1;
 }
 
@@ -139,12 +152,13 @@ static void *serve_main(void *argument)
     }
 }
 
-hx_status_t hx_serve_start(const struct hx_root *root, int size, const char *secret, struct hx_serve **serve)
+hx_status_t hx_serve_start(struct hx_root *root, int size, const char *secret, struct hx_serve **serve)
 {
     const int listen_fd = listen_on_root(root);
     sigset_t all, before;
 
     *serve = NULL;
+    root->unserved = listen_fd < 0 ? errno : 0;
     if (listen_fd < 0)
         return HX_SUCCESS;
     struct hx_serve *new = calloc(1, sizeof *new);

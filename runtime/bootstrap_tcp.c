@@ -22,6 +22,7 @@
 
 #define REFUSED_SECONDS 10.0 /* how long a store may be late */
 #define CONNECT_SECONDS 60.0 /* how long it may take to answer at all */
+#define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
 
 struct tcp {
@@ -240,6 +241,17 @@ static void tcp_close(struct hx_boot *boot, int finalize)
 
 static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close};
 
+/* While nobody listens at an address of this machine, the kernel may give the port to the very socket that asks for it: then it is
+ * connected, to itself. */
+static int is_own_echo(int fd)
+{
+    struct sockaddr_storage mine = {.ss_family = AF_UNSPEC}, theirs = {.ss_family = AF_UNSPEC};
+    socklen_t mine_bytes = sizeof mine, their_bytes = sizeof theirs;
+
+    return getsockname(fd, (struct sockaddr *)&mine, &mine_bytes) == 0 && getpeername(fd, (struct sockaddr *)&theirs, &their_bytes) == 0 &&
+           mine_bytes == their_bytes && memcmp(&mine, &theirs, mine_bytes) == 0;
+}
+
 /* A connected socket, or -1 and errno. */
 static int connect_once(const struct addrinfo *address, double deadline)
 {
@@ -257,21 +269,23 @@ static int connect_once(const struct addrinfo *address, double deadline)
                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
         }
     }
-    if (error == 0)
+    if (error == 0 && !is_own_echo(fd))
         return fd;
     close(fd);
-    errno = error;
+    errno = error ? error : ECONNREFUSED;
     return -1;
 }
 
-/* The store may start after us, so a refusal is not final at once. Rank 0's own starts when rank 0 does, which may be late: until HX_TIMEOUT.
- * One of a launcher is there before its ranks. */
-static hx_status_t connect_root(struct tcp *tcp, int of_rank_0)
+/* The store may start after us, so a refusal is not final at once. It is rank 0's, which may be late: the others wait until HX_TIMEOUT. Rank 0
+ * itself asks where it cannot listen, for there a launcher serves, and has done so since before its ranks were there. */
+static hx_status_t connect_root(struct tcp *tcp)
 {
-    const double timeout = tcp->boot.timeout > 0 ? tcp->boot.timeout : of_rank_0 ? HUGE_VAL : CONNECT_SECONDS;
-    const double limit = !of_rank_0 && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
+    const int waits = tcp->boot.rank != 0;
+    const double timeout = tcp->boot.timeout > 0 ? tcp->boot.timeout : waits ? HUGE_VAL : CONNECT_SECONDS;
+    const double limit = !waits && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
     const double start = hx_boot_now(), deadline = start + limit, told = start + REFUSED_SECONDS;
-    const double late = of_rank_0 || limit < REFUSED_SECONDS ? deadline : told;
+    const double late = waits || limit < REFUSED_SECONDS ? deadline : told;
+    const double attempt = tcp->root.addresses->ai_next ? ATTEMPT_SECONDS : CONNECT_SECONDS;
     int silent = 1;
     struct timespec pause = {.tv_nsec = 10000000};
     const int on = 1;
@@ -280,7 +294,7 @@ static hx_status_t connect_root(struct tcp *tcp, int of_rank_0)
         int error = 0;
 
         for (const struct addrinfo *address = tcp->root.addresses; address; address = address->ai_next) {
-            tcp->fd = connect_once(address, hx_boot_now() + CONNECT_SECONDS < deadline ? hx_boot_now() + CONNECT_SECONDS : deadline);
+            tcp->fd = connect_once(address, fmin(hx_boot_now() + attempt, deadline));
             if (tcp->fd >= 0) {
                 setsockopt(tcp->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
                 setsockopt(tcp->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -289,8 +303,9 @@ static hx_status_t connect_root(struct tcp *tcp, int of_rank_0)
             error = errno;
         }
         if (hx_boot_now() >= (error == ETIMEDOUT ? deadline : late))
-            return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s",
-                           tcp->root.host, tcp->root.port, hx_boot_now() - start, strerror(error));
+            return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", tcp->root.host, tcp->root.port,
+                           hx_boot_now() - start, strerror(error), tcp->root.unserved ? "; rank 0 cannot listen there itself: " : "",
+                           tcp->root.unserved ? strerror(tcp->root.unserved) : "");
         if (silent && hx_boot_now() >= told)
             hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", tcp->root.host, tcp->root.port, strerror(error));
         silent = silent && hx_boot_now() < told;
@@ -322,7 +337,7 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
     if (!status && env->rank == 0)
         status = hx_serve_start(&tcp->root, (int)env->size, secret, &tcp->serve);
     if (!status)
-        status = connect_root(tcp, env->bootstrap == 0 && env->rank != 0);
+        status = connect_root(tcp);
     if (!status) {
         const double timeout = tcp->boot.timeout;
 

@@ -151,7 +151,7 @@ typedef struct hx_config {
 } hx_config_t;
 
 /* Start Hierax; *world becomes the communicator of all ranks of the job. Blocking, collective, once per process. The
- * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMIx, PMI-1 (PMI_FD), else a job of one rank;
+ * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1 (PMI_FD), PMIx, else a job of one rank;
  * HX_BOOTSTRAP forces one. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE, HX_ERR_TIMEOUT,
  * HX_ERR_PEER_DEAD; HX_ERR_ARG where world is NULL. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);

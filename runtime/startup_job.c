@@ -22,7 +22,8 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
         free(text);
         return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes for the job's secret");
     }
-    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.3f ", hx_version(), place->llc_bytes, place->usable_cpus);
+    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f ", hx_version(), place->llc_bytes,
+                 1e3 * place->usable_cpus); /* no point: in some languages that is a comma */
     for (int i = 0; i < HX_SECRET_BYTES; i++)
         n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, "%02x", secret[i]);
     n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, " ");
@@ -41,20 +42,22 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
     void *value = NULL;
     size_t bytes;
     char version[32], hex[2 * HX_SECRET_BYTES + 1];
+    uint64_t milli_cpus = 0;
     int settings = 0;
     hx_status_t status = hx_boot_get(boot, "job", &value, &bytes);
 
     if (status != HX_SUCCESS)
         return status;
     if (bytes == 0 || ((char *)value)[bytes - 1] ||
-        sscanf(value, "%31s %" SCNu64 " %lf %64[0-9a-f] %n", version, &job->llc_bytes, &job->cpus_per_node, hex,
-               &settings) != 4 ||
+        sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, hex, &settings) !=
+            4 ||
         settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES)
         status = hx_fail(HX_ERR_BOOTSTRAP,
                          "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
     else if (strcmp(version, hx_version()))
         status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot),
                          hx_version());
+    job->cpus_per_node = 1e-3 * (double)milli_cpus;
     for (int i = 0; status == HX_SUCCESS && i < HX_SECRET_BYTES; i++) {
         unsigned byte = 0;
         sscanf(hex + 2 * i, "%2x", &byte);

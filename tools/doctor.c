@@ -137,6 +137,8 @@ int doctor_try(int (*attempt)(void *), void *ctx, double seconds)
         waitpid(child, &status, 0);
         return DOCTOR_LATE;
     }
+    if (ended < 0)
+        return DOCTOR_UNTRIED;
     return WIFEXITED(status) ? WEXITSTATUS(status) : DOCTOR_KILLED + WTERMSIG(status);
 }
 
@@ -182,7 +184,7 @@ static void examine(struct examination *e)
     if (doctor_try(place_find, &e->facts, CHECK_SECONDS) != 0)
         e->facts.placed = 0;
     if (!e->facts.place.hostname[0])
-        gethostname(e->facts.place.hostname, sizeof(e->facts.place.hostname) - 1);
+        gethostname(e->facts.place.hostname, sizeof(e->facts.place.hostname));
     for (int c = 0; c < CHECKS; c++) {
         struct attempt attempt = {e, c};
         under_way = doctor_checks_here[c].name;
@@ -399,6 +401,7 @@ int doctor_run(const struct info_options *options)
         perror("coll_info: no memory for the examination");
         return 1;
     }
+    signal(SIGCHLD, SIG_DFL); /* ignored by a parent, it would take the checks' exit statuses away */
     signal(SIGALRM, late);
     alarm(ALL_SECONDS);
     examine(e);

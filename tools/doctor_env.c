@@ -65,6 +65,8 @@ void doctor_start(struct doctor_facts *facts, struct doctor_finding *f)
     hx_comm_t *world;
 
     (void)facts;
+    unsetenv("HX_TRACE"); /* this is a process of its own: the job's files are not for it to write */
+    unsetenv("HX_STATS");
     if (hx_init_with(&config, &world) != HX_SUCCESS || hx_barrier(world) != HX_SUCCESS || hx_finalize() != HX_SUCCESS)
         doctor_find(f, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
     else

@@ -123,7 +123,7 @@ static size_t memory_bytes(const struct hx_topo *topo)
 
 static uint64_t machine_id(const char *hostname)
 {
-    char id[64] = "";
+    char id[HOST_NAME_MAX + 1] = "";
     FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (!in || !fgets(id, sizeof id, in))
         snprintf(id, sizeof id, "%s", hostname);
@@ -161,7 +161,7 @@ void hx_topo_place(const struct hx_topo *topo, struct hx_place *place)
     place->l2_bytes = l2_bytes(topo);
     place->llc_bytes = llc_bytes(topo);
     place->memory_limit_bytes = memory_bytes(topo);
-    if (gethostname(place->hostname, sizeof place->hostname - 1))
+    if (gethostname(place->hostname, sizeof place->hostname))
         snprintf(place->hostname, sizeof place->hostname, "unknown");
     place->machine_id = machine_id(place->hostname);
     for (int cpu = hwloc_bitmap_first(cores->bound); cpu >= 0 && cpu < 64 * HX_PLACE_MASK_WORDS;

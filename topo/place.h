@@ -3,6 +3,7 @@
 #ifndef HX_PLACE_H
 #define HX_PLACE_H
 #include "shape.h"
+#include <limits.h>
 
 struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O devices) */
 
@@ -17,7 +18,7 @@ struct hx_place {
     size_t l2_bytes;            /* per core; 0 unknown */
     size_t llc_bytes;           /* last-level caches of the allowed machine, summed; 0 unknown */
     size_t memory_limit_bytes;  /* cgroup limit, else the machine's memory */
-    char hostname[64];
+    char hostname[HOST_NAME_MAX + 1];
     uint64_t machine_id;        /* hash of boot id: equal on one kernel (containers may still not share memory) */
     /* Bit p: the calling thread may run on the processing unit with OS index p. The cores that several ranks have
      * between them: the bits of all their masks together, or quota_cpus where that is less (bound 1:1 by a launcher,

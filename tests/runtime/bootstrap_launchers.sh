@@ -54,10 +54,37 @@ for ranks in 1 2 7; do
         fi
     done
 done
+if command -v mpirun.openmpi >/dev/null && command -v mpiexec.hydra >/dev/null; then # one inside a job of the other's: the nearer one counts
+    expect 2 pmi1 mpirun.openmpi -n 1 mpiexec.hydra -n 2 "$ring"
+    expect 2 pmix mpiexec.hydra -n 1 mpirun.openmpi --oversubscribe -n 2 "$ring"
+fi
 command -v mpirun.openmpi >/dev/null || missing="$missing mpirun (openmpi-bin)"
 command -v mpiexec.hydra >/dev/null || missing="$missing mpiexec.hydra (mpich)"
 shell 4 >"$work/shell" 2>&1
 expect 4 tcp cat "$work/shell"
+
+# Where nobody listens, Linux may connect a socket to itself: there is no store, however many of the few ports are tried.
+if unshare -n true 2>/dev/null; then
+    unshare -n sh -c 'ip link set lo up; echo 40000 40007 >/proc/sys/net/ipv4/ip_local_port_range
+        HX_ROOT=127.0.0.1:40004 HX_RANK=1 HX_SIZE=2 HX_TIMEOUT=6 exec "$0"' "$ring" >"$work/out" 2>&1
+    grep -q 'no store answers at HX_ROOT=127.0.0.1:40004 (tried for 6 s): Connection refused' "$work/out" || {
+        echo "FAILED: it took its own echo for a store: $(cat "$work/out")"
+        failed=1
+    }
+fi
+# A port that is taken by who does not serve there: told by rank 0.
+HX_ROOT=127.0.0.1:$port HX_RANK=0 HX_SIZE=1 HX_TIMEOUT=2 perl -e 'use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0);
+    bind($s, sockaddr_in('"$port"', inet_aton("127.0.0.1"))) or die; system(@ARGV)' "$ring" >"$work/out" 2>&1
+grep -q 'rank 0 cannot listen there itself: Address already in use' "$work/out" || {
+    echo "FAILED: a port in use: $(cat "$work/out")"
+    failed=1
+}
+# Another process listens at another address: the host's own is free.
+perl -e 'use Socket; socket(my $s, PF_INET, SOCK_STREAM, 0); bind($s, sockaddr_in('"$port"', inet_aton("127.0.0.9"))) or die;
+    listen($s, 1); system(@ARGV)' sh -c "$(command -v true)
+    export HX_SIZE=2 HX_TIMEOUT=20
+    HX_ROOT=localhost:$port HX_RANK=1 '$ring' & HX_ROOT=localhost:$port HX_RANK=0 '$ring'; wait" >"$work/shell" 2>&1
+expect 2 tcp cat "$work/shell"
 HX_BOOTSTRAP=single expect 1 single "$ring"
 
 # A warning for ranks that believe to be alone.

@@ -536,11 +536,11 @@ static void launcher_variables_are_checked(void **state)
     setenv("PMI_FD", "2", 1);
     assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
     assert_detail("PMI_RANK is missing");
+    unsetenv("PMI_FD");
     setenv("PMIX_RANK", "0", 1);
     assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
     assert_detail("PMIX_NAMESPACE is missing");
     unsetenv("PMIX_RANK");
-    unsetenv("PMI_FD");
 }
 
 /* HX_BOOTSTRAP's choices are an index into hx_boot_kinds. */

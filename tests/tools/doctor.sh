@@ -56,6 +56,7 @@ if [ -d "$build/tests/efa_provider/.libs" ]; then # a provider that locks memory
 fi
 says 0 '^warn +cma +process_vm_readv .* is denied .*: this process has a seccomp filter' "$plant" refuse=process_vm_readv "$info" --doctor
 mends SYS_PTRACE
+says 0 '^warn +cma +process_vm_readv .* is denied' sh -c 'trap "" CHLD; exec "$@"' - "$plant" refuse=process_vm_readv "$info" --doctor
 says 0 '^warn +cma +process_vm_readv ended the process' "$plant" kill=process_vm_readv "$info" --doctor
 mends HX_SINGLE_COPY=0
 says 1 '^fail +memfd +memfd_create is refused: Operation not permitted' "$plant" refuse=memfd_create "$info" --doctor
