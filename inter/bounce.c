@@ -211,12 +211,17 @@ struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *
     return slot;
 }
 
+void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
+{
+    pool_for(rail, bytes)->receives -= (size_t)slot->receives;
+    slot->receives = 0;
+}
+
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
 {
     struct hx_slot_pool *pool = pool_for(rail, bytes);
 
-    pool->receives -= (size_t)slot->receives;
-    slot->receives = 0;
+    hx_slot_leave(rail, slot, bytes);
     slot->next = pool->free;
     pool->free = slot;
 }

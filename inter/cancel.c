@@ -30,17 +30,32 @@ static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
            (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
 }
 
+/* Nobody waits for it any more. Unless the peer writes nothing any more either, its memory stays the window's. */
+static void window_leave(struct hx_net *net, struct hx_chunk *chunk)
+{
+    net->recvs_in_flight--;
+    chunk->edge->recvs_in_flight--;
+    if (chunk->slot != NULL)
+        hx_slot_leave(chunk->path->rail, chunk->slot, chunk->bytes);
+    if (!chunk->edge->ended)
+        return;
+    if (chunk->slot != NULL)
+        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
+    chunk->slot = NULL;
+    chunk->registration = NULL;
+    hx_chunk_release(net, chunk);
+}
+
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
     if (chunk->op != op)
         return;
-    if (may_be_left(net, chunk)) {
+    if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_WINDOW && chunk->edge->ended)) {
+        size_t bytes = chunk->bytes;
         chunk->op = NULL;
-        if (chunk->kind == HX_CHUNK_WINDOW) { /* nobody waits for it, and the peer may never write */
-            net->recvs_in_flight--;
-            chunk->edge->recvs_in_flight--;
-        }
-        hx_message_advance(net, op, chunk->bytes);
+        if (chunk->kind == HX_CHUNK_WINDOW)
+            window_leave(net, chunk);
+        hx_message_advance(net, op, bytes);
     } else if (chunk->kind != HX_CHUNK_WINDOW) {
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     } else {
@@ -50,7 +65,7 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
                      net->rank);
             hx_warn("%s", net->why);
         }
-        net->breaking = (hx_status_t)hx_op_status(op);
+        net->breaking = HX_ERR_TRANSPORT; /* not the message's: other peers have not died, nor sent what was not expected */
     }
 }
 

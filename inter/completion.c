@@ -167,23 +167,26 @@ static int connection_is_gone(int err)
            err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
 }
 
-/* What an EFA device's code means to a user; "" for other codes and providers. *gone: the peer has gone or cannot be
- * reached. Libfabric tells 13 as 4124 where there was a handshake (since 1.22), else as 4126 (since 2.1). */
+#define AWAY 1  /* the peer has gone or cannot be reached */
+#define ENDED 2 /* its process has gone */
+
+/* What an EFA device's code means to a user; "" for other codes and providers. *gone: 0, AWAY or ENDED. Libfabric tells 13 as 4124 where
+ * there was a handshake (since 1.22), else as 4126 (since 2.1). */
 static const char *error_meaning(const struct hx_net *net, int err, int prov_errno, int *gone)
 {
     *gone = 0;
     if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0) {
-        *gone = connection_is_gone(err);
+        *gone = connection_is_gone(err) ? AWAY : 0;
         return "";
     }
     switch (prov_errno) {
     case 13:
     case 15:
     case 4124:
-    case 4126: *gone = 1; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 4126: *gone = AWAY; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
     case 8:
     case 9:
-    case 14: *gone = 1; return " (the peer's process has gone)";
+    case 14: *gone = ENDED; return " (the peer's process has gone)";
     case 10: return " (the receiver was not ready for too long)";
     case 4112: return " (locked memory is exhausted: see ulimit -l)";
     case 4127: return " (the peer has given it up)";
@@ -240,6 +243,7 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     edge->words--;
     if (*error_meaning(net, error->err, error->prov_errno, &gone) != 0 && gone)
         edge->gone = 1;
+    edge->ended |= gone == ENDED;
     chunk->path->rail->sends_in_flight--;
     if (leaves_a_hole(net, error))
         hole_end(net, failure_tell(net, edge, chunk->path->rail, 1, error));
@@ -256,7 +260,10 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     hx_status_t status = HX_SUCCESS;
     struct hx_net_op *op;
     size_t bytes;
+    int gone;
 
+    error_meaning(net, error->err, error->prov_errno, &gone);
+    edge->ended |= gone == ENDED;
     rail->sends_in_flight -= (size_t)sent;
     if (kind == HX_CHUNK_RECV) {
         net->recvs_in_flight--;

@@ -172,7 +172,8 @@ struct hx_edge {
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
-    uint8_t gone;                /* its process has gone, for certain */
+    uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
+    uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
     int npaths;
@@ -286,6 +287,7 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
 int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
+void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes); /* no receive is waited for in it, but somebody may write there */
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request of no message. */

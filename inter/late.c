@@ -21,7 +21,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS SECOND_NS
-#define FORGET_NS SECOND_NS         /* nobody has asked for so long: it is not late any more */
+#define FORGET_NS (60 * SECOND_NS)  /* nobody has asked for so long: it is not late any more. A program that computes meanwhile asks seldom */
 #define ASK_NS_MAX (8 * SECOND_NS)
 #define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long has gone */
 #define QUEUE_LENGTH 100            /* connections that a peer which does not look at them can surely hold */
@@ -113,21 +113,25 @@ static void late_end(struct hx_late *late)
     late->edge = NULL;
 }
 
-/* The entry of a peer; a new one if it was not late before. NULL: too many are. */
+/* The entry of a peer; if it was not late before a new one, that of the peer which nobody has asked after for longest. NULL: too
+ * many are late at once. */
 static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
 {
-    struct hx_late *unused = NULL;
+    struct hx_late *unused = net->late;
 
     for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++) {
         if (late->edge != NULL && now - late->seen > FORGET_NS)
             late_end(late);
         if (late->edge == edge)
             return late;
-        if (late->edge == NULL)
+        if (unused->edge != NULL && (late->edge == NULL || late->seen < unused->seen))
             unused = late;
     }
-    if (unused != NULL)
-        *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
+    if (unused->edge != NULL && now - unused->seen <= PATIENCE_NS)
+        return NULL;
+    if (unused->edge != NULL)
+        late_end(unused);
+    *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
     return unused;
 }
 
@@ -141,6 +145,8 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
         return 0;
     if ((late = edge->gone ? NULL : late_of(net, edge, now)) == NULL)
         return edge->gone;
+    if (now - late->seen > PATIENCE_NS) /* nobody has looked for an answer meanwhile */
+        late->answered = now;
     late->seen = now;
     if (now - late->since < PATIENCE_NS)
         return 0;
