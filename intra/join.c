@@ -188,7 +188,11 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
     for (int i = 0; i < n && shared->wake_fds; i++)
         shared->wake_fds[i] = guests[i].wake_fd;
     if (!welcome || !shared->ranks || !shared->wake_fds) {
+        struct welcome none = {.magic = HELLO_MAGIC};
         status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
+        hx_failure_keep(&none.failure, rank, status);
+        if (guests)
+            guests_welcome(guests, &none, timeout, shared);
         goto out;
     }
     for (int i = 0; i < n; i++) {
@@ -234,6 +238,10 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     hx_status_t status = HX_SUCCESS;
     ssize_t got = welcome ? hx_socket_receive(s, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
 
+    if (!welcome) {
+        status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
+        goto out;
+    }
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
         status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s",
@@ -249,9 +257,12 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     shared->me = welcome->me;
     shared->ranks = malloc((size_t)shared->n * sizeof(int));
     shared->wake_fds = malloc((size_t)shared->n * sizeof(int));
-    if (shared->bytes != welcome->bytes || !shared->ranks || !shared->wake_fds) {
+    if (shared->bytes != welcome->bytes)
         status = hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected",
                          (unsigned long long)welcome->bytes, shared->bytes);
+    else if (!shared->ranks || !shared->wake_fds)
+        status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
+    if (status != HX_SUCCESS) {
         shared->n = 0; /* what leave() closes */
         goto out;
     }

@@ -38,7 +38,9 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
         return status;
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
         (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
-        hx_world_close(hx_world, !hx_world->comms->failed);
+        const int orderly = !hx_world->comms->failed;
+        hx_comm_break(hx_world->comms, status); /* the others may wait in it */
+        hx_world_close(hx_world, orderly);
         hx_world = NULL;
         return status;
     }

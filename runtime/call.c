@@ -264,9 +264,24 @@ static int idle_look(void *ctx)
 
 hx_status_t hx_engine_await(struct hx_engine *engine)
 {
-    if (engine->running != HX_IDLE) /* that call has a time limit of its own */
+    if (engine->running != HX_IDLE) { /* that call has a time limit of its own */
+        engine->awaiting++;
         hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .patience = &(struct hx_patience){0}});
+        engine->awaiting--;
+        hx_news(engine->world);
+    }
     return engine->comm->failed;
+}
+
+static int left_look(void *ctx)
+{
+    return ((const struct hx_engine *)ctx)->awaiting == 0;
+}
+
+void hx_engine_leave(struct hx_engine *engine)
+{
+    if (engine->awaiting)
+        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .patience = &(struct hx_patience){0}});
 }
 
 static hx_status_t spread_run(const struct hx_call *call)

@@ -97,6 +97,7 @@ static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
 /* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the
  * communicator has failed. */
 hx_status_t hx_engine_await(struct hx_engine *engine);
+void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no other thread is in hx_engine_await any more */
 
 /* HX_CHECK: do all ranks make this call? HX_ERR_MISMATCH, told to the communicator, which can be used on. */
 hx_status_t hx_call_agree(const struct hx_call *call);

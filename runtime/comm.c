@@ -249,6 +249,7 @@ static hx_status_t comm_free_locked(hx_comm_t *comm)
         status = hx_call_do(&barrier, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !comm->failed) /* by HX_CHECK: the others do something else with it */
         return status;
+    hx_engine_leave(&comm->engine);
     hx_comm_release(comm);
     return status;
 }

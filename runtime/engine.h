@@ -211,6 +211,7 @@ struct hx_engine {
     /* non-blocking calls: */
     struct hx_run run;       /* that of the first */
     enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
+    int awaiting; /* threads that wait until it is idle */
     enum { HX_PART_CALL, HX_PART_BARRIER, HX_PART_COUNTS } part; /* of the first, under way: itself, or what comes before */
     struct hx_request *first, *last;
     struct hx_engine *next_active;

@@ -195,6 +195,8 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
     hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
     hx_log_configure((enum hx_log_level)world->env->log, -1);
     if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
+        if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
+            hx_watch_tell(world->shared, world->rank);
         hx_world_close(world, met);
         return status;
     }

@@ -112,10 +112,10 @@ void hx_waiter_unlock(struct hx_waiter *w)
     let_go(w, w->polling);
 }
 
-/* Let other threads in, if they want. */
+/* Let other threads in, if they want, and those that sleep, if there is news for them. */
 static inline void give_way(struct hx_waiter *w)
 {
-    if (w->locked && atomic_load_explicit(&w->wanted, memory_order_relaxed)) {
+    if (w->locked && (atomic_load_explicit(&w->wanted, memory_order_relaxed) || (w->news && w->sleepers))) {
         hx_waiter_unlock(w);
         sched_yield();
         hx_waiter_lock(w);
