@@ -71,46 +71,54 @@ struct name {
     size_t length;
 };
 
-struct names { /* of one object so far */
-    int n;
+struct level { /* an object or array that is open */
+    int is_object, name_is_due;
+    int n; /* names so far */
     struct name name[HX_PLACE_MEMBERS];
 };
 
-static const char *name_fault(struct names *names, const char *text, size_t length)
+static const char *name_fault(struct level *level, const char *text, size_t length)
 {
+    if (text[-1] != '"')
+        return "this member's name stands in no quotation marks";
     if (memchr(text, '\\', length))
         return "this member's name holds an escape";
-    for (int i = 0; i < names->n; i++)
-        if (names->name[i].length == length && !memcmp(names->name[i].text, text, length))
+    for (int i = 0; i < level->n; i++)
+        if (level->name[i].length == length && !memcmp(level->name[i].text, text, length))
             return "this member stands twice";
-    if (names->n == HX_PLACE_MEMBERS)
+    if (level->n == HX_PLACE_MEMBERS)
         return "this object has too many members";
-    names->name[names->n++] = (struct name){text, length};
+    level->name[level->n++] = (struct name){text, length};
     return NULL;
 }
 
 const char *hx_place_fault(const char *text, size_t *at)
 {
-    struct names names[HX_PLACE_DEPTH + 1];
-    int depth = 0;
+    struct level levels[HX_PLACE_DEPTH + 1] = {{.n = 0}}, *level = levels, *last = levels + HX_PLACE_DEPTH;
 
-    names[0].n = 0;
-    for (size_t i = space_skip(text, 0); text[i]; i = space_skip(text, i)) {
-        if (text[i] != '"') {
-            depth += (text[i] == '{' || text[i] == '[') - (text[i] == '}' || text[i] == ']');
-            if (depth < 0 || depth > HX_PLACE_DEPTH)
-                return *at = i, "too deep";
-            if (text[i] == '{')
-                names[depth].n = 0;
-            i++;
-            continue;
+    for (size_t i = space_skip(text, 0), end; text[i]; i = space_skip(text, end)) {
+        const char *fault = NULL;
+
+        *at = i;
+        end = text[i] == '"' ? string_skip(text, i) : i + 1;
+        if (text[i] == '{' || text[i] == '[') {
+            if (level == last)
+                return "too deep";
+            level++;
+            level->n = 0;
+            level->is_object = level->name_is_due = text[i] == '{';
+        } else if (text[i] == '}' || text[i] == ']') {
+            if (level == levels)
+                return "it closes what is not open";
+            level--;
+        } else if (level->name_is_due) {
+            fault = name_fault(level, text + i + 1, end - i - 2);
+            level->name_is_due = 0;
+        } else if (text[i] == ',') {
+            level->name_is_due = level->is_object;
         }
-        size_t end = string_skip(text, i);
-        const char *fault =
-            text[space_skip(text, end)] == ':' ? name_fault(&names[depth], text + i + 1, end - i - 2) : NULL;
         if (fault)
-            return *at = i, fault;
-        i = end;
+            return fault;
     }
     return NULL;
 }

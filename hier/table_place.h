@@ -15,8 +15,8 @@ size_t hx_place_member(const char *text, size_t at, const char *name);
 size_t hx_place_first(const char *text, size_t at);
 size_t hx_place_next(const char *text, size_t at);
 
-/* A member whose name stands twice in its object, holds an escape or is one too many: what is wrong, and where. json-c
- * takes the last of several. NULL: none is. */
+/* A member whose name stands twice in its object, not in quotation marks, holds an escape or is one too many: what is wrong, and
+ * where. json-c takes the last of several, and any character that a name begins with for its quotation mark. NULL: none is. */
 const char *hx_place_fault(const char *text, size_t *at);
 
 /* Count on from an offset, where *line and *column hold, to `at`. Both begin with 1. */

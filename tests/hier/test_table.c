@@ -2,6 +2,7 @@
 /* The tuning table: what is written is read again; entries give way to newer ones; files that are no tables are refused with line and
  * reason, however they are broken. */
 #include "hier/table.h"
+#include "hier/table_place.h"
 #include "runtime/error.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -319,9 +320,24 @@ static void broken_files_do_no_harm(void **state)
     unlink(path);
 }
 
+/* What json-c lets pass, its older versions at least, and the reader's places would go wrong by. */
+static void names_stand_in_quotation_marks(void **state)
+{
+    static const char *const wrong[] = {"{'a': 1}", "{\"a\": 1, xbx: 2}", "{\"a\": [{x}\"x: 1}]}", "[[1, {]\"b\"]: 3}]]", "{\"a\": 1, \"a\": 2}"};
+    static const char *const right[] = {"{}", "[]", "{\"a\": [\"}\", {\"a\": {}, \"b\": [[], 1, \"x\"]}], \"c\": \"a\"}"};
+    size_t at;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_non_null(hx_place_fault(wrong[i], &at));
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+        assert_null(hx_place_fault(right[i], &at));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_stand_in_quotation_marks),
         cmocka_unit_test(newer_entries_cut_older),
         cmocka_unit_test(a_file_is_read_as_written),
         cmocka_unit_test(models_are_read_as_written),
