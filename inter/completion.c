@@ -167,6 +167,11 @@ static int connection_is_gone(int err)
            err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
 }
 
+static int is_efa(const struct hx_net *net)
+{
+    return strcmp(net->info->fabric_attr->prov_name, "efa") == 0;
+}
+
 #define AWAY 1  /* the peer has gone or cannot be reached */
 #define ENDED 2 /* its process has gone */
 
@@ -175,7 +180,7 @@ static int connection_is_gone(int err)
 static const char *error_meaning(const struct hx_net *net, int err, int prov_errno, int *gone)
 {
     *gone = 0;
-    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0) {
+    if (!is_efa(net)) {
         *gone = connection_is_gone(err) ? AWAY : 0;
         return "";
     }
@@ -219,7 +224,7 @@ static int leaves_a_hole(const struct hx_net *net, const struct fi_cq_err_entry 
 {
     int gone;
 
-    if (strcmp(net->info->fabric_attr->prov_name, "efa") != 0)
+    if (!is_efa(net))
         return 0;
     error_meaning(net, error->err, error->prov_errno, &gone);
     return !gone;
@@ -242,7 +247,7 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
 
     edge->words--;
     if (*error_meaning(net, error->err, error->prov_errno, &gone) != 0 && gone)
-        edge->gone = 1;
+        hx_edge_lose(net, edge);
     edge->ended |= gone == ENDED;
     chunk->path->rail->sends_in_flight--;
     if (leaves_a_hole(net, error))
@@ -300,6 +305,7 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_err_entry error;
     struct hx_chunk *chunk;
+    int gone;
 
     memset(&error, 0, sizeof(error));
     if (fi_cq_readerr(rail->cq, &error, 0) != 1)
@@ -310,6 +316,8 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
                 fi_strerror(error.err), error.prov_errno);
         if (leaves_a_hole(net, &error)) /* of one that was injected */
             hole_end(net, failure_tell(net, NULL, rail, 1, &error));
+        else if (*error_meaning(net, error.err, error.prov_errno, &gone) != 0 && gone == AWAY)
+            hx_late_lose(net);
     } else if (chunk->kind == HX_CHUNK_SPENT) {
         return 0;
     } else if (chunk->kind == HX_CHUNK_PEEK) {

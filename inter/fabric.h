@@ -219,6 +219,7 @@ struct hx_net {
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late late[HX_LATE_MAX];
+    uint64_t lost_ns; /* when a short message was lost, nobody tells to whom it was; 0: none was, or that peer is known to be gone */
     struct hx_net_counters count;
     char text[256];
     char why[HX_DETAIL_BYTES]; /* what it broke of, or breaks; "": it does not */
@@ -287,7 +288,8 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
 int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
-void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes); /* no receive is waited for in it, but somebody may write there */
+/* No receive is waited for in it, but somebody may write there. */
+void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request of no message. */
@@ -393,6 +395,8 @@ int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EA
 
 /* late.c; hx_late_ask: see runtime/transport.h */
 int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
+void hx_late_lose(struct hx_net *net); /* a short message is lost, since its peer, whoever that is, cannot be reached */
+void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* it is gone */
 void hx_late_close(struct hx_net *net);
 
 /* credit.c */

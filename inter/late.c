@@ -10,6 +10,7 @@
  *       host has. The connection stays until the peer is no longer late, so that its end is noticed at once.
  */
 #include "fabric.h"
+#include "runtime/error.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,7 +22,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS SECOND_NS
-#define FORGET_NS (60 * SECOND_NS)  /* nobody has asked for so long: it is not late any more. A program that computes meanwhile asks seldom */
+#define FORGET_NS (60 * SECOND_NS)  /* nobody has asked for so long: it is not late any more. A program that computes asks seldom */
 #define ASK_NS_MAX (8 * SECOND_NS)
 #define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long has gone */
 #define QUEUE_LENGTH 100            /* connections that a peer which does not look at them can surely hold */
@@ -135,6 +136,31 @@ static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_
     return unused;
 }
 
+void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
+{
+    edge->gone = 1;
+    net->lost_ns = 0;
+}
+
+void hx_late_lose(struct hx_net *net)
+{
+    if (net->lost_ns == 0)
+        net->lost_ns = now_ns();
+}
+
+/* A peer that has gone is known before so long. So one that lives lacks a message, and a device delivers nothing to it that follows: only a
+ * closed endpoint tells it so. */
+static void lost_end(struct hx_net *net, uint64_t now)
+{
+    if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
+        return;
+    hx_fail(HX_ERR_TRANSPORT,
+            "a short message of rank %d of the job was lost, since its peer could not be reached for a while: the endpoint is closed",
+            net->rank);
+    hx_detail_keep(net->why);
+    net->breaking = HX_ERR_TRANSPORT;
+}
+
 int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
 {
     struct hx_edge *edge = net->edges[peer];
@@ -148,14 +174,15 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
     if (now - late->seen > PATIENCE_NS) /* nobody has looked for an answer meanwhile */
         late->answered = now;
     late->seen = now;
+    lost_end(net, now);
     if (now - late->since < PATIENCE_NS)
         return 0;
     if (late->interval == 0) {
         late->ask_at = late->answered = now;
         late->interval = PATIENCE_NS;
     }
-    edge->gone = is_tcp(net) && tcp_is_gone(net, late, now);
-    if (edge->gone) {
+    if (is_tcp(net) && tcp_is_gone(net, late, now)) {
+        hx_edge_lose(net, edge);
         late_end(late);
     } else if (now >= late->ask_at && (late->connected || !is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
         late->ask_at = now + late->interval;

@@ -43,7 +43,7 @@ void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
         return;
     for (int i = 0; i < word.word.ndead; i++)
         if (word.word.dead[i] >= 0 && word.word.dead[i] < net->nranks && net->edges[word.word.dead[i]] != NULL)
-            net->edges[word.word.dead[i]]->gone = 1;
+            hx_edge_lose(net, net->edges[word.word.dead[i]]);
     if (net->heard != NULL)
         net->heard(net->heard_arg, (int)word.from, &word.word);
 }

@@ -55,6 +55,13 @@ for at in 300 301; do # a long message and a short one
     [ "${apart:-9999}" -lt 8000 ] || fail "once12@$at: rank 0 learns it after $apart ms"
 done
 
+# a peer that lives could not be reached for a while, and a short message to it is lost, which was told to have been sent
+# shellcheck disable=SC2016
+timeout 40 "$run" -n 2 --nodes 2 -- \
+    sh -c '[ "$HX_RANK" != 1 ] || export EFA_ERROR=once13@300; exec "$0" outlives 0' "$here/actor" >"$tmp/out" 2>"$tmp/err"
+has "$tmp/out" "rank 1 status $transport at " "once13@300"
+has "$tmp/out" "rank 0 status $dead at " "once13@300"
+
 # a peer that lives takes nothing of what is under way to it: the end does not wait for it
 EFA_WORST=linger HX_LOG=warn HX_TIMEOUT=5 timeout 40 "$run" -n 2 --nodes 2 -- "$here/actor" gives_up >"$tmp/out" 2>"$tmp/err"
 ended=$(sed -n "s/^rank 0 status $(status TIMEOUT), finalized after \([0-9]*\) ms/\1/p" "$tmp/out")

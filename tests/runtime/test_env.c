@@ -152,7 +152,7 @@ static void test_bad_values(void **state)
     expect_bad("HX_LOG=loud", "HX_LOG is \"loud\"", "error, warn, info, debug");
     expect_bad("HX_LOG=war", "HX_LOG is \"war\"", "error, warn, info, debug");
     expect_bad("HX_LOG=error|warn", "HX_LOG is \"error|warn\"", "error, warn, info, debug");
-    expect_bad("HX_BOOTSTRAP=PMIX", "HX_BOOTSTRAP is \"PMIX\"", "auto, tcp, pmix, pmi1, single");
+    expect_bad("HX_BOOTSTRAP=PMIX", "HX_BOOTSTRAP is \"PMIX\"", "auto, tcp, pmi1, pmix, single");
     expect_bad("HX_RANK=-2", "HX_RANK is \"-2\"", "-1 to 16777215");
     expect_bad("HX_RANK=16777216", "HX_RANK is \"16777216\"", "-1 to 16777215");
     expect_bad("HX_RANK=1x", "HX_RANK is \"1x\"", "-1 to 16777215");
