@@ -46,11 +46,21 @@ struct stream {
     size_t used_bytes;
     char line[4096]; /* an unfinished line; a longer one is passed on in parts */
 };
-void stream_pass(struct stream *stream); /* where nothing is left at to_fd: read once and keep whole lines there; closes at the end */
-void stream_last(struct stream *stream); /* nobody writes any more who counts: it ends with what it holds now */
-void output_flush(int fd);               /* write what is kept for fd and it takes now */
-size_t output_left(int fd);              /* bytes kept */
-int output_is_lost(void);                /* could a line not be written, although somebody listens? That has been told */
-int output_is_unread(void);              /* does nobody listen any more? */
+struct output {
+    struct stream *streams;
+    int n;    /* 0: the ranks write to where coll_run does */
+    int next; /* to be read first */
+};
+struct pollfd;
+#define OUTLETS 2
+/* Returns 1, with no stream, without memory. */
+int output_open(struct output *output, int ranks);
+/* What is to be waited for: n + OUTLETS of them. Returns whether there is something to do without waiting. */
+int output_poll(const struct output *output, struct pollfd *fds);
+void output_pass(struct output *output, const struct pollfd *fds); /* read, and write, what can be without waiting */
+void output_end(struct output *output); /* nobody writes any more who counts: the streams end with what they hold now */
+int output_goes_on(const struct output *output); /* is there more to come, or kept? */
+int output_is_lost(void);                        /* could a line not be written, although somebody listens? That has been told */
+int output_is_unread(void);                      /* does nobody listen any more? */
 
 #endif

@@ -25,21 +25,16 @@
 #define SECRET_BYTES 32
 #define SPARE_FDS 64
 
-struct rank {
-    pid_t pid;                /* 0: not running */
-    struct stream streams[2]; /* stdout, stderr; with --prefix */
-};
-
 struct job {
     const struct options *options;
-    struct rank *ranks;
+    pid_t *pids; /* of the ranks; 0: not running */
+    struct output output;
     int running;
     int status;     /* exit status so far */
     int ending;     /* signals have been sent to all ranks */
     double kill_at; /* SIGKILL for who is left; 0: not planned */
     double end_at;  /* --timeout; 0: none */
     int given_up;   /* no rank runs, and what they have said is not taken */
-    int next;       /* stream to read first */
     int signal_fd;
     sigset_t old_mask;
     void (*old_pipe)(int); /* what SIGPIPE did */
@@ -205,7 +200,6 @@ static void child_main(const struct job *job, int rank, pid_t parent, const int 
 
 static int start_rank(struct job *job, int idx)
 {
-    struct rank *rank = &job->ranks[idx];
     const pid_t parent = getpid();
     int out_fds[2] = {-1, -1};
 
@@ -217,7 +211,7 @@ static int start_rank(struct job *job, int idx)
         if (pipe2(ends, O_CLOEXEC) < 0)
             return -1;
         fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        rank->streams[i].fd = ends[0];
+        job->output.streams[2 * idx + i].fd = ends[0];
         out_fds[i] = ends[1];
     }
     fflush(NULL);
@@ -230,7 +224,7 @@ static int start_rank(struct job *job, int idx)
     if (pid < 0)
         return -1;
     setpgid(pid, pid); /* also here, so that a signal sent at once finds the group */
-    rank->pid = pid;
+    job->pids[idx] = pid;
     job->running++;
     return 0;
 }
@@ -240,8 +234,8 @@ static int start_rank(struct job *job, int idx)
 static void signal_all(const struct job *job, int signal_number)
 {
     for (int i = 0; i < job->options->ranks; i++)
-        if (job->ranks[i].pid > 0)
-            kill(-job->ranks[i].pid, signal_number);
+        if (job->pids[i] > 0)
+            kill(-job->pids[i], signal_number);
 }
 
 /* End the job; the first reason gives the exit status. */
@@ -277,7 +271,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             break;
         for (int i = 0; i < job->options->ranks; i++) {
-            if (job->ranks[i].pid != info.si_pid)
+            if (job->pids[i] != info.si_pid)
                 continue;
             const int failed = info.si_code != CLD_EXITED || info.si_status != 0;
             if (failed && (*failed_rank < 0 || (failure->si_code == CLD_EXITED && info.si_code != CLD_EXITED))) {
@@ -285,7 +279,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
                 *failed_rank = i;
             }
             kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
-            job->ranks[i].pid = 0;
+            job->pids[i] = 0;
             job->running--;
             if (!failed) /* else the job ends */
                 hx_store_ended(job->store, i);
@@ -304,9 +298,9 @@ static void await_dead(const struct job *job)
 
     hx_store_serve(job->store); /* it may have happened since the store was served */
     hx_store_failure(job->store, &aborted, &dead);
-    for (int i = 0; i < 1000 && dead >= 0 && job->ranks[dead].pid > 0 && info.si_pid == 0; i++) {
+    for (int i = 0; i < 1000 && dead >= 0 && job->pids[dead] > 0 && info.si_pid == 0; i++) {
         nanosleep(&millisecond, NULL);
-        waitid(P_PID, (id_t)job->ranks[dead].pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        waitid(P_PID, (id_t)job->pids[dead], &info, WEXITED | WNOHANG | WNOWAIT);
     }
 }
 
@@ -385,84 +379,29 @@ static int poll_milliseconds(const struct job *job)
     return left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
 }
 
-static struct stream *stream_at(const struct job *job, int i)
-{
-    return &job->ranks[i / 2].streams[i % 2];
-}
-
-/* It has been read to the end that stream_last set, and others may keep the pipe open. */
-static int stream_is_over(const struct stream *stream)
-{
-    return stream->fd >= 0 && stream->left_bytes == 0;
-}
-
-/* What a stream holds is read where its outlet has taken all before it: by turns, or the first would be heard alone. */
-static void pass_streams(struct job *job, const struct pollfd *fds, int nstreams)
-{
-    for (int k = 0, first = job->next; k < nstreams; k++) {
-        const int i = (first + k) % nstreams;
-        struct stream *stream = stream_at(job, i);
-
-        if ((!fds[i].revents && !stream_is_over(stream)) || output_left(stream->to_fd) > 0)
-            continue;
-        stream_pass(stream);
-        output_flush(stream->to_fd);
-        job->next = i + 1;
-    }
-    if (output_is_unread() && !job->ending && job->old_pipe != SIG_IGN)
-        end_job(job, SIGTERM, 128 + SIGPIPE);
-}
-
-/* The ranks have ended: what they have said is passed on, but no signal and no time-out waits for that. */
-static void end_streams(struct job *job, int nstreams)
-{
-    for (int i = 0; i < nstreams; i++)
-        if (stream_at(job, i)->fd >= 0)
-            stream_last(stream_at(job, i));
-    if (job->ending)
-        job->kill_at = now() + job->options->kill_after;
-}
-
-static int has_more_to_say(const struct job *job, int nstreams)
-{
-    int more = output_left(STDOUT_FILENO) + output_left(STDERR_FILENO) > 0;
-
-    for (int i = 0; i < nstreams; i++)
-        more |= stream_at(job, i)->fd >= 0;
-    return more && !job->given_up;
-}
-
 static int watch_job(struct job *job)
 {
-    const int nstreams = job->options->prefix ? 2 * job->options->ranks : 0;
-    struct pollfd *fds = calloc((size_t)nstreams + 4, sizeof *fds);
+    struct pollfd *fds = calloc((size_t)job->output.n + OUTLETS + 2, sizeof *fds);
     int ended = 0;
 
     if (!fds) {
         signal_all(job, SIGKILL);
         return -1;
     }
-    struct pollfd *const streams = fds + 4;
-    while (job->running > 0 || has_more_to_say(job, nstreams)) {
-        if (job->running == 0 && !ended++)
-            end_streams(job, nstreams);
+    while (job->running > 0 || (output_goes_on(&job->output) && !job->given_up)) {
+        if (job->running == 0 && !ended++) { /* what the ranks have said is passed on, but no signal and no time-out waits for that */
+            output_end(&job->output);
+            job->kill_at = job->ending ? now() + job->options->kill_after : 0;
+        }
         fds[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = hx_store_fd(job->store), .events = POLLIN};
-        for (int i = 0; i < 2; i++)
-            fds[2 + i] = (struct pollfd){.fd = output_left(STDOUT_FILENO + i) > 0 ? STDOUT_FILENO + i : -1, .events = POLLOUT};
-        int wait_ms = poll_milliseconds(job);
-        for (int i = 0; i < nstreams; i++) {
-            const struct stream *stream = stream_at(job, i);
-            const int waits = output_left(stream->to_fd) > 0;
-            streams[i] = (struct pollfd){.fd = waits ? -1 : stream->fd, .events = POLLIN};
-            wait_ms = !waits && stream_is_over(stream) ? 0 : wait_ms;
-        }
-        if (poll(fds, (nfds_t)nstreams + 4, wait_ms) < 0 && errno != EINTR)
+        const int wait_ms = output_poll(&job->output, fds + 2) ? 0 : poll_milliseconds(job);
+        if (poll(fds, (nfds_t)job->output.n + OUTLETS + 2, wait_ms) < 0 && errno != EINTR)
             break;
         handle_store(job);
-        for (int i = 0; i < 2; i++)
-            output_flush(STDOUT_FILENO + i);
-        pass_streams(job, streams, nstreams);
+        output_pass(&job->output, fds + 2);
+        if (output_is_unread() && !job->ending && job->old_pipe != SIG_IGN)
+            end_job(job, SIGTERM, 128 + SIGPIPE);
         handle_signals(job);
         handle_time(job);
     }
@@ -480,9 +419,6 @@ static int run(struct job *job)
     }
     if (job->options->timeout > 0)
         job->end_at = now() + job->options->timeout;
-    for (int i = 0; i < 2 * job->options->ranks; i++)
-        job->ranks[i / 2].streams[i % 2] =
-            (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2, .left_bytes = -1};
     for (int i = 0; i < job->options->ranks && !job->ending; i++)
         if (start_rank(job, i) < 0) {
             say("cannot start rank %d: %m", i);
@@ -499,15 +435,17 @@ int job_run(const struct options *options)
 {
     struct job job = {.options = options, .signal_fd = -1};
 
-    job.ranks = calloc((size_t)options->ranks, sizeof *job.ranks);
-    if (!job.ranks) {
+    job.pids = calloc((size_t)options->ranks, sizeof *job.pids);
+    if (!job.pids || (options->prefix && output_open(&job.output, options->ranks))) {
         say("no memory for %d ranks", options->ranks);
+        free(job.pids);
         return 1;
     }
     const int status = run(&job);
     if (job.store)
         hx_store_close(job.store);
     free(job.cores.sets);
-    free(job.ranks);
+    free(job.output.streams);
+    free(job.pids);
     return status;
 }

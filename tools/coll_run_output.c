@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 static struct outlet {
     size_t at, used_bytes;
     char bytes[(HEAD_BYTES + 1) * sizeof ((struct stream *)0)->line]; /* of a pipe that holds nothing but newlines */
-} outlets[2];                                                         /* of standard output and standard error */
+} outlets[OUTLETS]; /* of standard output and standard error */
 static int lost, unread;
 
 int output_is_lost(void)
@@ -34,7 +35,7 @@ static struct outlet *outlet_of(int fd)
     return &outlets[fd == STDERR_FILENO];
 }
 
-size_t output_left(int fd)
+static size_t left_for(int fd)
 {
     return outlet_of(fd)->used_bytes - outlet_of(fd)->at;
 }
@@ -47,15 +48,16 @@ static size_t lines_of(const char *bytes, size_t count)
     return count <= PIPE_BUF ? count : newline ? (size_t)(newline + 1 - bytes) : PIPE_BUF;
 }
 
-void output_flush(int fd)
+/* Write what is kept for fd and it takes now. */
+static void flush(int fd)
 {
     struct outlet *outlet = outlet_of(fd);
     struct pollfd room = {.fd = fd, .events = POLLOUT}; /* a pipe that says so takes PIPE_BUF */
 
-    while (output_left(fd) > 0) {
+    while (left_for(fd) > 0) {
         if (poll(&room, 1, 0) <= 0)
             return;
-        const ssize_t n = write(fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, output_left(fd)));
+        const ssize_t n = write(fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, left_for(fd)));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return;
         if (n < 0) { /* the job goes on: what its ranks do matters more than what they say */
@@ -89,15 +91,8 @@ static void stream_close(struct stream *stream)
     stream->fd = -1;
 }
 
-void stream_last(struct stream *stream)
-{
-    int bytes = 0;
-
-    ioctl(stream->fd, FIONREAD, &bytes);
-    stream->left_bytes = bytes;
-}
-
-void stream_pass(struct stream *stream)
+/* Where nothing is left at to_fd: read once and keep whole lines there; closes at the end. */
+static void stream_pass(struct stream *stream)
 {
     char *start = stream->line, *end, *newline;
     const size_t room = sizeof stream->line - stream->used_bytes;
@@ -122,4 +117,75 @@ void stream_pass(struct stream *stream)
         pass_line(stream, stream->line, stream->used_bytes);
         stream->used_bytes = 0;
     }
+}
+
+int output_open(struct output *output, int ranks)
+{
+    *output = (struct output){.streams = calloc(2 * (size_t)ranks, sizeof *output->streams)};
+    if (!output->streams)
+        return 1;
+    output->n = 2 * ranks;
+    for (int i = 0; i < output->n; i++)
+        output->streams[i] = (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2, .left_bytes = -1};
+    return 0;
+}
+
+/* It has been read to the end that output_end set, and others may keep the pipe open. */
+static int is_over(const struct stream *stream)
+{
+    return stream->fd >= 0 && stream->left_bytes == 0;
+}
+
+int output_poll(const struct output *output, struct pollfd *fds)
+{
+    int at_once = 0;
+
+    for (int i = 0; i < output->n; i++) {
+        const struct stream *stream = &output->streams[i];
+        const int waits = left_for(stream->to_fd) > 0;
+
+        fds[i] = (struct pollfd){.fd = waits ? -1 : stream->fd, .events = POLLIN};
+        at_once |= !waits && is_over(stream);
+    }
+    for (int i = 0; i < OUTLETS; i++)
+        fds[output->n + i] = (struct pollfd){.fd = left_for(STDOUT_FILENO + i) > 0 ? STDOUT_FILENO + i : -1, .events = POLLOUT};
+    return at_once;
+}
+
+/* Streams are read by turns, each where its outlet has taken all before it: or the first would be heard alone. */
+void output_pass(struct output *output, const struct pollfd *fds)
+{
+    for (int i = 0; i < OUTLETS; i++)
+        flush(STDOUT_FILENO + i);
+    for (int k = 0, first = output->next; k < output->n; k++) {
+        const int i = (first + k) % output->n;
+        struct stream *stream = &output->streams[i];
+
+        if ((!fds[i].revents && !is_over(stream)) || left_for(stream->to_fd) > 0)
+            continue;
+        stream_pass(stream);
+        flush(stream->to_fd);
+        output->next = i + 1;
+    }
+}
+
+void output_end(struct output *output)
+{
+    for (int i = 0; i < output->n; i++) {
+        int bytes = 0;
+
+        if (output->streams[i].fd < 0)
+            continue;
+        ioctl(output->streams[i].fd, FIONREAD, &bytes);
+        output->streams[i].left_bytes = bytes;
+    }
+}
+
+int output_goes_on(const struct output *output)
+{
+    int more = left_for(STDOUT_FILENO) + left_for(STDERR_FILENO) > 0;
+
+    for (int i = 0; i < output->n; i++)
+        more |= output->streams[i].fd >= 0;
+    return more;
 }
