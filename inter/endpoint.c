@@ -336,7 +336,7 @@ static int sends_left(const struct hx_net *net)
     return sends > 0 || net->active != NULL;
 }
 
-static int any_is_gone(const struct hx_net *net)
+int hx_any_edge_is_lost(const struct hx_net *net)
 {
     for (int i = 0; i < net->nranks; i++)
         if (net->edges[i] != NULL && net->edges[i]->gone)
@@ -346,7 +346,7 @@ static int any_is_gone(const struct hx_net *net)
 
 static void drain(struct hx_net *net)
 {
-    double start = seconds_now(), idle = start, limit = start + (any_is_gone(net) ? GONE_SECONDS : DRAIN_SECONDS);
+    double start = seconds_now(), idle = start, limit = start + (hx_any_edge_is_lost(net) ? GONE_SECONDS : DRAIN_SECONDS);
 
     while (!net->broken && seconds_now() < (sends_left(net) ? limit : idle + LINGER_SECONDS))
         if (hx_progress(net) > 0)

@@ -272,6 +272,7 @@ int hx_provider_is_native_tcp(const struct fi_info *info);
 
 /* endpoint.c: of the receives that the device takes, n more are for what listens */
 void hx_listens_reserve(struct hx_net *net, size_t n);
+int hx_any_edge_is_lost(const struct hx_net *net); /* is a peer gone? */
 
 /* close.c: returns 1 once they are closed, 0 if that takes too long: then nothing that they use may be closed or
  * unmapped. To be called again to see whether they are by now. */

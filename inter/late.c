@@ -144,7 +144,7 @@ void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
 
 void hx_late_lose(struct hx_net *net)
 {
-    if (net->lost_ns == 0)
+    if (net->lost_ns == 0 && !hx_any_edge_is_lost(net)) /* else it was to that one */
         net->lost_ns = now_ns();
 }
 
