@@ -15,7 +15,7 @@ static const struct argp_option option_table[] = {
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: none)", 2},
-    {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 4, and then between sizes whose plans differ)", 2},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, and then between sizes whose plans differ)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},

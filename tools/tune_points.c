@@ -31,11 +31,37 @@ size_t tune_points_most(const struct tune_run *run)
     return (size_t)run->o->bench.ncollectives * TUNE_SIZES;
 }
 
+/* Down from the greatest by the factor: that one is measured too, since what is beyond it goes by it. */
+static uint64_t size_after(const struct bench_options *b, uint64_t bytes)
+{
+    uint64_t next = b->max_bytes;
+
+    while (next / b->factor > bytes)
+        next /= b->factor;
+    return next;
+}
+
+static void sizes_add(struct tune_run *run, int collective)
+{
+    uint64_t want = run->o->bench.min_bytes;
+
+    point_add(run, collective, want);
+    while (want < run->o->bench.max_bytes)
+        point_add(run, collective, want = size_after(&run->o->bench, want));
+}
+
+/* judge, model */
+static void fixed_sizes_add(struct tune_run *run, int collective)
+{
+    static const uint64_t sizes[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
+
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
+        if (run->o->bench.min_bytes <= sizes[k] && sizes[k] <= run->o->bench.max_bytes)
+            point_add(run, collective, sizes[k]);
+}
+
 int tune_points_make(struct tune_run *run)
 {
-    static const uint64_t fixed[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20}; /* judge, model */
-    const struct bench_options *b = &run->o->bench;
-
     run->points = calloc(tune_points_most(run), sizeof(*run->points));
     run->stories = calloc(tune_points_most(run), sizeof(*run->stories));
     run->survey = calloc(1, sizeof(*run->survey));
@@ -43,14 +69,8 @@ int tune_points_make(struct tune_run *run)
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    for (int i = 0; i < b->ncollectives && run->o->command != TUNE_CONFIRM; i++) {
-        for (uint64_t want = b->min_bytes; run->o->command == TUNE_RUN && want <= b->max_bytes;
-             want = want ? want * b->factor : 1)
-            point_add(run, b->collectives[i], want);
-        for (size_t k = 0; run->o->command != TUNE_RUN && k < sizeof(fixed) / sizeof(*fixed); k++)
-            if (b->min_bytes <= fixed[k] && fixed[k] <= b->max_bytes)
-                point_add(run, b->collectives[i], fixed[k]);
-    }
+    for (int i = 0; i < run->o->bench.ncollectives && run->o->command != TUNE_CONFIRM; i++)
+        (run->o->command == TUNE_RUN ? sizes_add : fixed_sizes_add)(run, run->o->bench.collectives[i]);
     return 0;
 }
 

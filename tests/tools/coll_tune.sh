@@ -155,6 +155,11 @@ has err "more what it had before, which --resume would keep" "a run begun anew w
 grep -q '"allreduce".*"nodes": 1,.*"bytes": \[[0-9]*, null\]' kept.json || fail "what a run does not come to is lost"
 says "entries" 0 check kept.json
 
+# ---- from the largest size down by the factor; the smallest too
+tunes 2 1 --collectives allreduce --max 1K --factor 8 --budget 10s -o down.json
+for size in 8 16 128 1024; do grep -q "\"measured\": $size," down.json || fail "not measured at $size bytes"; done
+[ "$(entries down.json)" = 4 ] || fail "8 bytes to 1 KiB by 8: $(entries down.json) entries"
+
 # ---- between sizes that are far apart and have unlike plans it measures one more, once; not where --factor names the step
 tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 30s -o between.json
 sed -i -e 's/"plan": "[^"]*", "slice"/"plan": "flat(nary)", "slice"/' -e '/"bytes": \[0,/s/"plan": "[^"]*", "slice"/"plan": "flat(ring)", "slice"/' between.json
