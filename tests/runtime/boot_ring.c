@@ -108,7 +108,7 @@ static hx_status_t run(struct hx_boot *boot, int *wrong)
 
 int main(int argc, char **argv)
 {
-    struct hx_env env;
+    struct hx_env env = {0};
     struct hx_boot *boot;
     void *value;
     size_t bytes;
@@ -118,8 +118,10 @@ int main(int argc, char **argv)
     hx_status_t status = hx_env_load(&env, NULL);
     if (!status)
         status = hx_boot_open(&env, NULL, &boot);
-    if (status)
+    if (status) {
+        hx_env_release(&env);
         return 3;
+    }
     hx_log_configure((enum hx_log_level)env.log, hx_boot_rank(boot));
     if (expect_size && hx_boot_size(boot) != expect_size) {
         fprintf(stderr, "boot_ring: %d ranks, expected %d\n", hx_boot_size(boot), expect_size);
