@@ -438,8 +438,8 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
     struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
     hx_status_t status;
 
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "hx_plan_info: the communicator is NULL");
+    if ((status = hx_comm_check(comm, "hx_plan_info")) != HX_SUCCESS)
+        return status;
     if (!collective || !info) {
         hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
         return hx_comm_fail(comm, HX_ERR_ARG);

@@ -621,6 +621,7 @@ int main(void)
     freed_world();
     after_the_end();
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "has been finalized");
+    EXPECT(hx_plan_info(world, NULL, 1, HX_INT32, HX_SUM, 0, NULL), HX_ERR_STATE, NULL, "hx_plan_info");
     EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
     return failures > 0;
 }
