@@ -3,6 +3,7 @@
 #include "compose.h"
 #include "planner.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
@@ -155,4 +156,32 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
            (!candidate->first || hx_candidate_part_serves(candidate->coll, candidate->first)) &&
            (!candidate->last || hx_candidate_part_serves(candidate->coll, candidate->last)) &&
            !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
+}
+
+static int has_name(const struct hx_candidate *candidate, const char *name)
+{
+    char own[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(candidate, own);
+    return !strcmp(own, name);
+}
+
+int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *name, const struct hx_shape *shape, int any_lanes,
+                      struct hx_candidate *found)
+{
+    const char *times = strrchr(name, 'x');
+    const int lanes = times ? atoi(times + 1) : 0;
+
+    for (int i = 0; i < n; i++) {
+        *found = candidates[i];
+        if (has_name(found, name))
+            return i;
+    }
+    for (int i = 0; i < n && any_lanes && lanes > 0; i++) {
+        *found = candidates[i];
+        found->lanes = found->lanes ? lanes : 0;
+        if (has_name(found, name) && hx_candidate_fits(found, shape))
+            return i;
+    }
+    return -1;
 }

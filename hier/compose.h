@@ -88,6 +88,11 @@ int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part)
 /* May this candidate serve this shape at all? */
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape);
 
+/* Find the one of this name. Only some numbers of lanes are worth a look at a size; with any_lanes it may be one with others. Returns its
+ * index, or that of one that is alike but for the lanes; -1: there is none. */
+int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *name, const struct hx_shape *shape, int any_lanes,
+                      struct hx_candidate *found);
+
 /* The plan of rank. NULL after an error. */
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
 

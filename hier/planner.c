@@ -184,9 +184,9 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
     enum hx_coll coll = candidates[0].coll;
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
 
-    while (*n > 0) {
+    *tuned = hx_planner_tuned(planner, coll, folding == HX_FOLDS_IN_ORDER, bytes, candidates, *n, best);
+    for (; *n > 0; *best = -1) {
         hx_status_t status;
-        *tuned = hx_planner_tuned(planner, coll, folding == HX_FOLDS_IN_ORDER, bytes, candidates, *n, best);
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
         if (*best < 0)
             *best = hx_planner_best(planner, candidates, *n, bytes);

@@ -75,9 +75,10 @@ void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
 
 /* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
-/* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. */
+/* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. It
+ * gets the entry's lanes. */
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
-                                              const struct hx_candidate *candidates, int n, int *candidate);
+                                              struct hx_candidate *candidates, int n, int *candidate);
 /* The planner's operations, see runtime/comm.h. */
 hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
 void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes);

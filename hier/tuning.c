@@ -18,7 +18,7 @@ static hx_status_t refuse(const char *path, int line, const char *why)
     return HX_ERR_ENV;
 }
 
-/* Add what of a file serves here. A table of another machine is passed over, unless strict. */
+/* Add what of a file serves here. One that cannot be read, or of another machine, is passed over, unless strict. */
 static hx_status_t file_take(struct hx_table *all, const char *path, const char *provider, int strict)
 {
     struct hx_table *table;
@@ -26,6 +26,10 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
     int passed = 0;
     hx_status_t status = hx_table_read(path, &table);
 
+    if (status != HX_SUCCESS && !strict && status != HX_ERR_NOMEM) {
+        hx_warn("HX_TABLE: %s: going on without", hx_last_detail());
+        return HX_SUCCESS;
+    }
     if (status != HX_SUCCESS)
         return status;
     if (hx_table_foreign(table, why)) {
@@ -128,11 +132,11 @@ void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entr
 #define WINDOW_BYTES 4096
 
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
-                                              const struct hx_candidate *candidates, int n, int *candidate)
+                                              struct hx_candidate *candidates, int n, int *candidate)
 {
     const struct hx_table_entry *entry;
-    char name[HX_CANDIDATE_NAME_BYTES];
     struct hx_table_entry key;
+    struct hx_candidate found;
 
     *candidate = -1;
     if (!planner->table_n)
@@ -142,10 +146,7 @@ const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, 
             return NULL;
     hx_table_key(&key, coll, ordered, planner->shape, planner->provider);
     entry = hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
-    for (int i = 0; entry && i < n; i++) {
-        hx_candidate_name(&candidates[i], name);
-        if (!strcmp(name, entry->plan))
-            *candidate = i;
-    }
+    if (entry && (*candidate = hx_candidate_find(candidates, n, entry->plan, planner->shape, planner->forced_lanes <= 0, &found)) >= 0)
+        candidates[*candidate] = found;
     return entry;
 }

@@ -68,19 +68,7 @@ void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
 
 int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found)
 {
-    const char *lanes = strrchr(name, 'x');
-    char own[HX_CANDIDATE_NAME_BYTES];
-
-    for (int i = 0; i < job->ncandidates; i++)
-        for (int as_is = 1; as_is >= 0; as_is--) {
-            *found = job->candidates[i];
-            if (!as_is && (!found->lanes || !lanes || (found->lanes = atoi(lanes + 1)) < 1))
-                continue;
-            hx_candidate_name(found, own);
-            if (!strcmp(own, name) && hx_candidate_fits(found, job->shape))
-                return 1;
-        }
-    return 0;
+    return hx_candidate_find(job->candidates, job->ncandidates, name, job->shape, 1, found) >= 0;
 }
 
 /* Those that the command line lets through. */

@@ -20,13 +20,13 @@ struct choices {
 static struct hx_shape *shape_of(const struct hx_table_entry *e)
 {
     char text[128], error[HX_TOPO_ERROR_BYTES];
-    const char *placement = e->in_order ? "" : ":cyclic";
+    const char *placement = e->in_order ? "" : ":cyclic", *levels = strstr(e->plan, "_levels") ? "/2" : "";
     struct hx_shape *shape;
 
     if (e->nnodes == 1 || e->min_local == e->max_local)
-        snprintf(text, sizeof(text), "%dx%d%s", e->nnodes, e->max_local, placement);
+        snprintf(text, sizeof(text), "%dx%d%s%s", e->nnodes, e->max_local, levels, placement);
     else
-        snprintf(text, sizeof(text), "1x%d,%dx%d%s", e->max_local, e->nnodes - 1, e->min_local, placement);
+        snprintf(text, sizeof(text), "1x%d%s,%dx%d%s%s", e->max_local, levels, e->nnodes - 1, e->min_local, levels, placement);
     shape = hx_shape_parse(text, error);
     if (shape && shape->min_local == e->min_local && hx_shape_is_in_order(shape) == e->in_order)
         return shape;
@@ -40,13 +40,14 @@ static int is_choice(struct choices *c, const struct hx_table_entry *e, uint64_t
     const char *fallback;
     int n = hx_planner_candidates(&c->planner, e->coll, 0, e->ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_EXACTLY, (double)bytes, c->candidates,
                                   &fallback);
+    struct hx_candidate found;
 
+    if (hx_candidate_find(c->candidates, n, e->plan, c->planner.shape, 1, &found) >= 0)
+        return 1;
     for (int i = 0; i < n; i++) {
         char name[HX_CANDIDATE_NAME_BYTES];
         int known = 0;
         hx_candidate_name(&c->candidates[i], name);
-        if (!strcmp(name, e->plan))
-            return 1;
         for (int k = 0; k < c->n && !known; k++)
             known = !strcmp(c->names[k], name);
         if (!known && c->n < HX_MAX_CANDIDATES)
@@ -59,6 +60,8 @@ static int is_choice_somewhere(struct choices *c, const struct hx_table_entry *e
 {
     uint64_t most = e->to_bytes < BYTES_MOST ? e->to_bytes : BYTES_MOST;
 
+    if (e->measured_bytes >= 0 && is_choice(c, e, (uint64_t)e->measured_bytes))
+        return 1;
     for (uint64_t bytes = e->from_bytes; bytes < most; bytes = bytes ? 2 * bytes : 1)
         if (is_choice(c, e, bytes))
             return 1;

@@ -35,6 +35,10 @@ has err "allreduce of 512 bytes: flat(mesh)" "HX_TABLE=:other.json:"
 job 0 HX_TABLE=no_such.json
 [ "$(grep -c no_such err)" = 1 ] || { fail "a table that is passed over is told not exactly once"; cat err >&2; }
 has err "warn: HX_TABLE: no_such.json: No such file or directory: going on without" "a table passed over"
+job 0 HX_TABLE=other.json:no_such.json
+has err "no_such.json: No such file or directory: going on without" "one table of two passed over"
+has err "allreduce of 512 bytes: flat(mesh)" "the other one"
+job 1 HX_TABLE=other.json:no_such.json HX_TABLE_STRICT=1
 job 0 HX_ALLREDUCE=recursive_doubling:-1K
 has err "allreduce of 512 bytes: flat(recursive_doubling)" "a setting above the table"
 
