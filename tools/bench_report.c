@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "bench_backend.h"
+#include "json_text.h"
 #include "report_bench.h"
 #include <errno.h>
 #include <json.h>
@@ -21,11 +22,15 @@ static double written_ns;
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
-    const char *const names[] = {"json", "csv", "html"}, *const paths[] = {o->json, o->csv, o->report.html};
+    char data[PATH_MAX], script[PATH_MAX];
+    const char *const names[] = {"json", "csv", "html", "gnuplot", "gnuplot"};
+    const char *const paths[] = {o->json, o->csv, o->report.html,
+                                 o->report.gnuplot ? report_path(data, o->report.gnuplot, ".dat") : NULL,
+                                 o->report.gnuplot ? report_path(script, o->report.gnuplot, ".gp") : NULL};
 
     for (int i = 0; i < 3; i++)
         table &= !paths[i] || strcmp(paths[i], "-");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && whole_file_is_same(paths[k], paths[i])) {
                 snprintf(text, OPTION_TEXT_BYTES, "--%s and --%s both write to \"%.1000s\"", names[k], names[i], paths[i]);
@@ -120,7 +125,7 @@ static void add_real(struct json_object *object, const char *key, double value)
 
 static void add_text(struct json_object *object, const char *key, const char *value)
 {
-    json_object_object_add(object, key, value ? json_object_new_string(value) : NULL);
+    json_object_object_add(object, key, json_text_new(value));
 }
 
 static struct json_object *json_row(const struct bench_row *row, double percent)
@@ -159,7 +164,7 @@ static struct json_object *document_new(const struct bench_options *o, const str
         add_text(j, "network", job->network);
     add_text(j, "command", o->command);
     for (const char *setting; (setting = bench_setting(&at));)
-        json_object_array_add(settings, json_object_new_string(setting));
+        json_object_array_add(settings, json_text_new(setting));
     json_object_object_add(j, "settings", settings);
     add_text(j, "begun", bench_date(text));
     add_text(j, "machine", bench_machine(text));

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One benchmark, two programs: everything but the backend is compiled once and linked into both.
-report_sources = tools/svg_plot.c tools/svg_plot.h tools/whole_file.c tools/whole_file.h tools/report.c tools/report.h \
+report_sources = tools/svg_plot.c tools/svg_plot.h tools/utf8.h tools/json_text.h tools/whole_file.c tools/whole_file.h tools/report.c tools/report.h \
     tools/report_gnuplot.c tools/report_gnuplot.h tools/report_bench.c tools/report_bench.h tools/json_file.c tools/json_file.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \

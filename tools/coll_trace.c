@@ -155,7 +155,7 @@ static void rank_take(struct trace_set *set, struct json_object *trace, const ch
                                         (uint64_t)number(trace, "clock_error_ns", file)};
 }
 
-void trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events)
+int trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events)
 {
     struct json_object *head, *traces;
     char error[OPTION_TEXT_BYTES];
@@ -163,8 +163,10 @@ void trace_read(struct trace_set *set, const char *file, struct json_object **ro
 
     if (access(file, R_OK) != 0 || stat(file, &there) != 0)
         trace_refuse(1, "%s: %s", file, strerror(errno));
-    if (S_ISREG(there.st_mode) && there.st_size == 0) /* a rank makes its file when it starts, so as to find out whether it can */
-        trace_refuse(1, "%s: it is empty: its rank ended without hx_finalize", file);
+    if (S_ISREG(there.st_mode) && there.st_size == 0) { /* a rank makes its file when it starts, so as to find out whether it can */
+        fprintf(stderr, "coll_trace: %s: it is empty: its rank ended without hx_finalize\n", file);
+        return -1;
+    }
     if (!(*root = json_file_read(file, error)))
         trace_refuse(1, "%s", error);
     if (!json_object_is_type(*root, json_type_object))
@@ -175,12 +177,15 @@ void trace_read(struct trace_set *set, const char *file, struct json_object **ro
     for (size_t i = 0; i < json_object_array_length(traces); i++)
         rank_take(set, json_object_array_get_idx(traces, i), file);
     *events = member(*root, "traceEvents", json_type_array, file);
+    return 0;
 }
 
 void trace_missing_tell(const struct trace_set *set)
 {
     int missing = 0, first = -1;
 
+    if (!set->head)
+        trace_refuse(1, "there is no trace in these files");
     for (int rank = 0; rank < set->ranks; rank++)
         if (!set->of[rank].there) {
             first = missing++ ? first : rank;

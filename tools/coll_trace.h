@@ -32,10 +32,10 @@ void trace_options_parse(struct trace_options *o, int argc, char **argv);
 _Noreturn void trace_refuse(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void *trace_memory(void *pointer);
 
-/* Read a file into the set. The caller puts *root; *events is part of it. What is no trace, or of another job than
- * those before, or of a rank that was read already, ends the program. */
-void trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events);
-/* Say which ranks are missing. */
+/* Read a file into the set. The caller puts *root; *events is part of it. An empty file, which a rank leaves that was killed, is told and
+ * left out: -1. What is no trace, or of another job than those before, or of a rank that was read already, ends the program. */
+int trace_read(struct trace_set *set, const char *file, struct json_object **root, struct json_object **events);
+/* Say which ranks are missing; all of them ends the program. */
 void trace_missing_tell(const struct trace_set *set);
 void trace_set_close(struct trace_set *set);
 

@@ -12,6 +12,7 @@
  *                                                                                    eth0  1
  */
 #include "coll_info.h"
+#include "json_text.h"
 #include <string.h>
 
 #define COLUMNS_MAX 16
@@ -32,7 +33,7 @@ void info_real(struct json_object *object, const char *key, double value)
 
 void info_text(struct json_object *object, const char *key, const char *value)
 {
-    json_object_object_add(object, key, value ? json_object_new_string(value) : NULL);
+    json_object_object_add(object, key, json_text_new(value));
 }
 
 /* "shared_bytes" -> "shared bytes" */

@@ -59,13 +59,21 @@ struct json_object *json_file_read(const char *path, char error[OPTION_TEXT_BYTE
     if (!text) {
         snprintf(error, OPTION_TEXT_BYTES, "%.1000s: %s", path, tokener ? strerror(errno) : "no memory");
     } else {
-        document = json_tokener_parse_ex(tokener, text, (int)bytes);
+        json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+        document = json_tokener_parse_ex(tokener, text, (int)bytes + 1); /* with the NUL: that is where it must end */
         enum json_tokener_error fault = json_tokener_get_error(tokener);
         size_t at = json_tokener_get_parse_end(tokener);
-        if (fault == json_tokener_continue)
-            fault_tell(path, text, bytes, "it ends too early", error);
-        else if (!document)
-            fault_tell(path, text, at, fault == json_tokener_success ? "null is no document" : json_tokener_error_desc(fault), error);
+        const char *why = strlen(text) != bytes                 ? "a NUL"
+            : fault == json_tokener_error_parse_eof             ? "it ends too early"
+            : fault != json_tokener_success                     ? json_tokener_error_desc(fault)
+            : !document                                         ? "null is no document"
+            : at < bytes                                        ? "something follows its end"
+                                                                : NULL;
+        if (why) {
+            fault_tell(path, text, at, why, error);
+            json_object_put(document);
+            document = NULL;
+        }
     }
     free(text);
     json_tokener_free(tokener);

@@ -330,6 +330,10 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
     together_check(&p);
     o->by_table = (EXPLAIN | DRAW) & 1u << p.command && !o->nalgorithms;
+    for (int i = 0; !((EXPLAIN | DRAW) & 1u << p.command) && o->settings[i]; i++)
+        if (!strncmp(o->settings[i], "HX_TABLE", 8))
+            plan_refuse("--set %s: %s looks at no table, only explain and draw do; --model tells it a parameter", o->settings[i],
+                        plan_commands[p.command].name);
     if (!o->nsizes && 1u << p.command == COMPARE)
         for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
             o->sizes[o->nsizes++] = bytes;

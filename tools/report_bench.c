@@ -224,6 +224,7 @@ static void plot_ratios(struct chapter *ch)
     struct svg_series series[REPORT_MAX_RUNS];
     double y[REPORT_MAX_RUNS][3][MAX_SIZES];
     char names[REPORT_MAX_RUNS][NAME_BYTES];
+    int nseries = 0;
 
     for (int d = 1; d < ch->n; d++) {
         double sum = 0;
@@ -235,11 +236,13 @@ static void plot_ratios(struct chapter *ch)
                 n++;
             }
         }
-        snprintf(names[d], NAME_BYTES, n ? "to %.100s: geometric mean %.3f" : "to %.100s: no size in common",
-                 text_of(ch->documents[d], "library"), n ? exp(sum / n) : 0);
-        series[d - 1] = (struct svg_series){.name = names[d], .x = c->bytes, .y = y[d][0], .low = y[d][1], .high = y[d][2], .n = c->n};
+        if (!n) /* no size in common */
+            continue;
+        snprintf(names[d], NAME_BYTES, "to %.100s: geometric mean %.3f", text_of(ch->documents[d], "library"), exp(sum / n));
+        series[nseries++] = (struct svg_series){.name = names[d], .x = c->bytes, .y = y[d][0], .low = y[d][1], .high = y[d][2], .n = c->n};
     }
-    plot_put(ch, "ratio", "ratio of times; below 1 the first is faster", SVG_NUMBER, 1, 1, series, ch->n - 1);
+    if (nseries)
+        plot_put(ch, "ratio", "ratio of times; below 1 the first is faster", SVG_NUMBER, 1, 1, series, nseries);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------------------------------- */

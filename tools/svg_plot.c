@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Curves as SVG: see svg_plot.h. Colours are attributes, which any viewer knows; only their dark variants need CSS. */
 #include "svg_plot.h"
+#include "utf8.h"
 #include <math.h>
 #include <string.h>
 
@@ -17,32 +18,11 @@ static const char *const dark[COLOURS] = {"#4aa8e8", "#ff8a3d", "#2fc79b", "#e68
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the character at text when it is valid UTF-8 and may stand in XML, else 0. */
-static int character(const unsigned char *text)
-{
-    int n = text[0] < 0x80                  ? 1
-        : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-        : (text[0] & 0xf0) == 0xe0          ? 3
-        : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                            : 0;
-
-    if (n == 1)
-        return text[0] >= 0x20 && text[0] != 0x7f;
-    for (int i = 1; i < n; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] >= 0xa0) ||
-        (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] >= 0x90) ||
-        (text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe))
-        return 0; /* overlong, halves of pairs, beyond the last, no characters */
-    return n;
-}
-
 /* At most so many characters; the last is an ellipsis when there were more. */
 static void text_write(FILE *out, const char *text, int most)
 {
     for (int i = 0; *text; i++) {
-        int n = character((const unsigned char *)text);
+        int n = utf8_character((const unsigned char *)text);
         if (i + 1 == most && text[n ? n : 1]) {
             fputs("…", out);
             return;

@@ -55,7 +55,8 @@ static void traces_copy(FILE *out, const struct trace_options *o, struct trace_s
     fputs("{\"traceEvents\":[\n", out);
     for (int i = 0; i < o->ninputs; i++) {
         struct json_object *head, *traces;
-        trace_read(set, o->inputs[i], &root, &events);
+        if (trace_read(set, o->inputs[i], &root, &events))
+            continue;
         named = named ? named : trace_memory(calloc((size_t)set->ranks, 1));
         json_object_object_get_ex(root, "otherData", &head);
         json_object_object_get_ex(head, "traces", &traces);
@@ -70,6 +71,7 @@ static void traces_copy(FILE *out, const struct trace_options *o, struct trace_s
         }
         json_object_put(root);
     }
+    trace_missing_tell(set);
     traces_write(out, set, all);
     json_object_put(all);
     free(named);
@@ -93,7 +95,6 @@ int trace_merge(const struct trace_options *o)
         whole_file_write(&file, text, bytes);
     if (whole_file_close(&file) != 0)
         trace_refuse(1, "cannot write %s: %s", o->output, strerror(errno));
-    trace_missing_tell(&set);
     trace_set_close(&set);
     free(text);
     return 0;

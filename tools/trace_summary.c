@@ -323,7 +323,8 @@ int trace_summary(const struct trace_options *o)
 
     for (int i = 0; i < o->ninputs; i++) {
         struct json_object *root, *events;
-        trace_read(&s.set, o->inputs[i], &root, &events);
+        if (trace_read(&s.set, o->inputs[i], &root, &events))
+            continue;
         events_take(&s, events);
         json_object_put(root);
     }

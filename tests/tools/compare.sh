@@ -54,6 +54,15 @@ run 1 --rounds 3 --max 64 --max-ratio 4K=1
 grep -q '4096 bytes: no such size was measured' "$tmp/err" || fail "a limit on nothing holds"
 run 2 --max-ratio 8
 grep -q 'expected \[COLLECTIVE:\]SIZE=RATIO' "$tmp/err" || fail "bad limit accepted"
+for bad in 8=nan 8=0 8=-1 8=inf; do
+    run 2 --max-ratio $bad
+    grep -q 'expected \[COLLECTIVE:\]SIZE=RATIO' "$tmp/err" || fail "--max-ratio $bad is accepted"
+done
+run 2 bcast allreduce --max-ratio alreduce:8=1
+grep -q 'max-ratio: "alreduce" is not measured; choices: bcast allreduce' "$tmp/err" || fail "a limit on another collective is accepted"
+run 0 allreduce --rounds 3 --max 64 --max-ratio all-reduce:8=0.5 --bench --check
+run 2 --bench '--check --json x'
+grep -q -e '--json is not for both sides' "$tmp/err" || fail "both sides are to write one file"
 run 2 --min 64 --max 8
 run 2 --rounds 0
 for path in /no/such/folder/x "$tmp"; do

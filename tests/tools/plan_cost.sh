@@ -153,6 +153,7 @@ says 'the table says flat(ring), which is no choice here' 0 explain allreduce --
 says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
 says 'going on without' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
 says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
+says 'only explain and draw do' 2 cost allreduce --shape 2,2 8 --set HX_TABLE="$tmp/table.json"
 for command in explain cost verify big; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help
     says "coll_plan $command " 0 $command --help

@@ -133,6 +133,15 @@ for text in '9 points measured, 0 from the table, 0 missing' 'the default' 'time
     grep -qF -- "$text" tune.html || fail "coll_tune's page does not tell: $text"
 done
 [ "$(grep -c '<details>' tune.html)" = 9 ] || fail "not every point tells what was tried"
+"$run" -n 2 -- "$bench" allreduce --min 8 --max 16 --json one.json >out 2>err && "$run" -n 2 -- "$bench" allreduce bcast --min 64 --max 128 \
+    --json $'two\xff.json' >out 2>err || { fail "coll_bench: exit $?"; cat err >&2; }
+"$report" one.json $'two\xff.json' --gnuplot none >out 2>err || fail "coll_report: no size in common"
+gnuplot none.gp >out 2>&1 || { fail "gnuplot, no size in common: exit $?"; cat out >&2; }
+python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' $'two\xff.json' || fail "--json is no UTF-8"
+for other in plots.dat plots.gp; do
+    "$run" -n 1 -- "$bench" allreduce --max 8 --gnuplot plots --csv $other >out 2>err && fail "--gnuplot and --csv both write $other"
+    grep -q -- "--csv and --gnuplot both write to \"plots" err || { fail "$other is not named"; cat err >&2; }
+done
 gnuplot tune.gp >out 2>&1 || { fail "gnuplot, coll_tune's script: exit $?"; cat out >&2; }
 grep -q '</svg>' tune-bcast-gain.svg || fail "no tune-bcast-gain.svg"
 "$run" -n 2 -- "$tune" --collectives allreduce --max 8 --budget 1s -o table.json --html /no/such/folder/x >out 2>err && fail "unwritable: exit 0"
