@@ -4,7 +4,11 @@
 #include "runtime/env_value.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -35,6 +39,19 @@ struct json_object *doctor_env(void)
     return o;
 }
 
+/* Can the job's ranks make files there? */
+static void trace_try(const char *trace, struct doctor_finding *f)
+{
+    char path[PATH_MAX], *folder;
+
+    if (!trace || !*trace)
+        return;
+    snprintf(path, sizeof(path), "%s", trace);
+    folder = dirname(path);
+    if (!strstr(folder, "%r") && access(folder, W_OK | X_OK) != 0)
+        doctor_find(f, DOCTOR_FAIL, NULL, "HX_TRACE: cannot write %s.0: %s", trace, strerror(errno));
+}
+
 void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)
 {
     const char *names[HX_ENV_COUNT + 1] = {NULL};
@@ -44,6 +61,7 @@ void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)
     (void)facts;
     if (hx_env_load(&env, NULL) != HX_SUCCESS)
         doctor_find(f, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
+    trace_try(env.trace, f);
     hx_env_release(&env);
     for (int i = 0; i < HX_ENV_COUNT; i++)
         names[i] = hx_env_rows[i].name;
@@ -60,7 +78,7 @@ void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)
 
 void doctor_start(struct doctor_facts *facts, struct doctor_finding *f)
 {
-    static const char *const settings[] = {"HX_BOOTSTRAP=single", "HX_NODES=0", "HX_LOG=error", NULL};
+    static const char *const settings[] = {"HX_BOOTSTRAP=single", "HX_NODES=0", "HX_RING_ORDER=rank", "HX_LOG=error", NULL};
     hx_config_t config = {.settings = settings};
     hx_comm_t *world;
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What only all ranks together tell: cores and ranks, binding, memory, differences, and the way between hosts. */
 #include "doctor.h"
+#include "hier/planner.h"
+#include "runtime/error.h"
+#include "topo/ring_order.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -305,7 +308,64 @@ static void offset_examine(const struct doctor_job *job, const struct doctor_job
         tell(job, check, DOCTOR_OK, NULL, 0, asked ? "the hosts' clocks agree to 0.1 s" : "one host");
 }
 
+/* As the job's ranks are spread, or emulated. NULL with why not in error. */
+static struct hx_shape *shape_of(const struct doctor_job *job, const char *nodes, char error[HX_TOPO_ERROR_BYTES])
+{
+    size_t room = (size_t)job->hosts * 12 + 1, used = 0;
+    struct hx_shape *shape;
+    char *text;
+
+    if (nodes)
+        return hx_shape_emulate(nodes, job->size, error);
+    if (!(text = malloc(room))) {
+        snprintf(error, HX_TOPO_ERROR_BYTES, "no memory");
+        return NULL;
+    }
+    for (int h = 0; h < job->hosts; h++) {
+        int n = 0;
+        for (int rank = 0; rank < job->size; rank++)
+            n += job->ranks[rank].host_idx == h;
+        used += (size_t)snprintf(text + used, room - used, "%s%d", h ? "," : "", n);
+    }
+    shape = hx_shape_parse(text, error);
+    free(text);
+    return shape;
+}
+
+/* What rank 0's settings want of a job of this size. */
+static void job_settings_examine(const struct doctor_job *job, const struct doctor_job_check *check)
+{
+    const struct hx_job facts = {.nranks = job->size, .ranks_per_cpu = 1};
+    char error[HX_TOPO_ERROR_BYTES] = "";
+    struct hx_planner planner;
+    struct hx_shape *shape;
+    struct hx_env env;
+
+    if (hx_env_load(&env, NULL) != HX_SUCCESS) {
+        hx_env_release(&env); /* a finding of the rank */
+        return;
+    }
+    if (!(shape = shape_of(job, env.nodes, error))) {
+        tell(job, check, DOCTOR_FAIL, NULL, 0, "HX_NODES=%s: %s", env.nodes ? env.nodes : "0", error);
+    } else if (env.ring_order && strcmp(env.ring_order, "rank") != 0 && strcmp(env.ring_order, "auto") != 0) {
+        int *order = malloc((size_t)shape->nnodes * sizeof(*order));
+        if (order && hx_ring_order_parse(env.ring_order, shape->nnodes, order, error, sizeof(error)) < 0)
+            tell(job, check, DOCTOR_FAIL, NULL, 0, "HX_RING_ORDER=%s: %s", env.ring_order, error);
+        free(order);
+    }
+    if (shape && hx_planner_init(&planner, &env, shape, 0, &facts, NULL) != HX_SUCCESS) {
+        snprintf(error, sizeof(error), "%.*s", (int)sizeof(error) - 1, hx_last_detail());
+        tell(job, check, DOCTOR_FAIL, NULL, 0, "%s", error);
+    }
+    if (!error[0])
+        tell(job, check, DOCTOR_OK, NULL, 0, "nodes, ring order and plans that settings name fit this job");
+    hx_shape_free(shape);
+    hx_env_release(&env);
+}
+
 const struct doctor_job_check doctor_checks_job[] = {
+    {"job settings", job_settings_examine, "a number of nodes, a ring order or a plan that does not fit the job makes hx_init fail",
+     "correct or unset the variable"},
     {"cores", cores_examine,
      "ranks that share a core take turns: a call waits for the kernel to switch, some 5 to 50 us a round",
      "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run "

@@ -141,6 +141,8 @@ static void none_usable(struct doctor_finding *f)
         doctor_find(f, DOCTOR_FAIL, "unset FI_PROVIDER", "%s; FI_PROVIDER=%s", hx_last_detail(), restricted);
     else if (wanted)
         doctor_find(f, DOCTOR_FAIL, "unset HX_PROVIDER", "%s", hx_last_detail());
+    else if (hx_env_launcher("HX_NIC"))
+        doctor_find(f, DOCTOR_FAIL, "unset HX_NIC, or name one of those that there are", "%s", hx_last_detail());
     else
         doctor_find(f, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
 }

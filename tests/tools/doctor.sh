@@ -39,13 +39,24 @@ mends() {
 
 # ---- nothing is wrong
 says 0 '^[0-9]+ ok, [0-9]+ warn, 0 fail; 1 rank on 1 host$' "$info" --doctor
-[ "$(grep -c -E '^(ok|warn|fail) ' "$tmp/out")" = 20 ] || fault "not 20 checks: $(cat "$tmp/out")"
+[ "$(grep -c -E '^(ok|warn|fail) ' "$tmp/out")" = 21 ] || fault "not 21 checks: $(cat "$tmp/out")"
 for check in settings libfabric provider memlock 'huge pages' memfd cma shm 'cpu quota' pids clock start cores pinning memory files \
-    environment alike firewall time; do
+    environment alike firewall time 'job settings'; do
     grep -Eq "^(ok|warn)  +$check " "$tmp/out" || fault "no check of $check"
 done
 says 0 '^[0-9]+ ok, [0-9]+ warn, 0 fail; 2 ranks on 1 host$' "$run" -n 2 -- "$info" --doctor
 [ "$(grep -c '^ok  *memfd' "$tmp/out")" = 1 ] || fault "what is alike on all ranks is not told once"
+
+# ---- what settings want of the job
+says 0 ' 0 fail; 4 ranks' env HX_RING_ORDER=1,0 "$run" -n 4 --nodes 2 -- "$info" --doctor
+says 1 '^fail +job settings +HX_RING_ORDER=1,0,2: ' env HX_RING_ORDER=1,0,2 "$run" -n 4 --nodes 2 -- "$info" --doctor
+job_says 1 '^fail +job settings +HX_NODES=7: there are only 2 ranks' 2 'export HX_NODES=7'
+says 1 '^fail +job settings .*no such algorithm for allreduce here' env HX_ALLREDUCE=nary "$run" -n 4 --nodes 2 -- "$info" --doctor
+says 0 ' 0 fail; 4 ranks' env HX_ALLREDUCE=ring "$run" -n 4 --nodes 2 -- "$info" --doctor
+says 1 "^fail +settings +HX_TRACE: cannot write $tmp/no/such.0: No such file" env HX_TRACE="$tmp/no/such" "$run" -n 2 -- "$info" --doctor
+says 0 ' 0 fail; 2 ranks' env HX_TRACE="$tmp/%r/such" "$run" -n 2 -- "$info" --doctor
+says 1 '^fail +provider .*no such network interface' env HX_NIC=eth77 "$info" --doctor
+mends 'unset HX_NIC'
 
 # ---- the planted faults
 says 0 '^warn +memlock +64 KiB' "$plant" memlock=64 "$info" --doctor
@@ -85,7 +96,7 @@ fi
 job_says 0 '^warn +environment +HX_LANES is 2 here, but unset on rank 0 \(ranks 1-2 on ' 3 '[ $HX_RANK = 0 ] || export HX_LANES=2'
 # shellcheck disable=SC2016
 job_says 1 '^fail +alike +provider "sockets" here, but "[a-z]*" on rank 0 \(rank 1 on ' 2 '[ $HX_RANK = 0 ] || export FI_PROVIDER=sockets'
-grep -q '^warn  environment  FI_PROVIDER is sockets here, but unset on rank 0' "$tmp/out" || fault "FI_PROVIDER differs: $(cat "$tmp/out")"
+grep -q '^warn  environment   FI_PROVIDER is sockets here, but unset on rank 0' "$tmp/out" || fault "FI_PROVIDER differs: $(cat "$tmp/out")"
 # shellcheck disable=SC2016
 says 1 '^fail +memfd .*refused.* \(rank 1 on ' "$run" -n 3 -- bash -c '[ $HX_RANK != 1 ] || exec "$1" refuse=memfd_create "$0" --doctor
     exec "$0" --doctor' "$info" "$plant"
@@ -127,7 +138,7 @@ if command -v python3 >/dev/null; then
 import json, sys
 report = json.load(open(sys.argv[1]))
 rows = {row["check"]: row for row in report["checks"]}
-assert report["ranks"] == report["hosts"] == 1 and report["fail"] == 2 and len(rows) == 20, report
+assert report["ranks"] == report["hosts"] == 1 and report["fail"] == 2 and len(rows) == 21, report
 assert all(set(row) == {"check", "grade", "ranks", "hosts", "found", "meaning", "remedy"} for row in report["checks"])
 assert rows["memfd"]["grade"] == "fail" and "seccomp" in rows["memfd"]["remedy"] and rows["cma"]["remedy"] is None
 PYTHON
