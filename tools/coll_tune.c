@@ -2,9 +2,13 @@
 /* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
 #include "coll_tune.h"
 #include "bench_backend.h"
+#include <fcntl.h>
 #include <json.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
@@ -14,21 +18,57 @@ static const struct hx_table_entry *entry_of(const struct tune_run *run, const s
     return hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
 }
 
+/* Who is measured next to one that is known, of another grid, begins or ends where that one does, unless there is something between them. */
+static void range_join(const struct tune_run *run, struct tune_point *low, struct tune_point *high)
+{
+    struct hx_table_entry *below = &low->entry, *above = &high->entry;
+
+    if (low->collective != high->collective || low->known == high->known || below->to_bytes + 1 >= above->from_bytes)
+        return;
+    if (low->known && !hx_table_find(run->table->entries, run->table->n, below, below->to_bytes + 1))
+        above->from_bytes = below->to_bytes + 1;
+    if (high->known && !hx_table_find(run->table->entries, run->table->n, above, above->from_bytes - 1))
+        below->to_bytes = above->from_bytes - 1;
+}
+
+/* What was measured at a point's size is known. That an entry holds for it is not enough: the last one holds for all that is beyond. */
 static void entries_take(struct tune_run *run)
 {
     for (int p = 0; p < run->npoints; p++) {
         struct tune_point *point = &run->points[p];
         const struct hx_table_entry *found = entry_of(run, point);
-        if (found) {
+        if (found && (found->measured_bytes < 0 || (uint64_t)found->measured_bytes == point->bytes)) {
             point->known = 1;
             point->entry = *found;
         }
     }
+    for (int p = 0; p + 1 < run->npoints; p++)
+        range_join(run, &run->points[p], &run->points[p + 1]);
+}
+
+/* Between reading the file and writing it no other run does either: of its folder, since the file becomes another one. A file system that
+ * has no such locks goes without. */
+static int table_lock(const struct tune_run *run)
+{
+    char folder[PATH_MAX];
+    int lock;
+
+    snprintf(folder, sizeof(folder), "%s", run->output);
+    lock = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock >= 0)
+        flock(lock, LOCK_EX);
+    return lock;
+}
+
+static void table_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 /* Read what is there and write it back, so that a file that cannot be written is found now. What this run finds anew stays until then:
  * hx_table_add cuts it out. 0, or the exit status after printing why. */
-static int table_open(struct tune_run *run)
+static int table_open_locked(struct tune_run *run)
 {
     char text[256];
     int there = access(run->output, F_OK) == 0;
@@ -56,6 +96,14 @@ static int table_open(struct tune_run *run)
     if (run->npoints < 0)
         return 1;
     return tune_table_write(run->table, run->output) ? 2 : 0;
+}
+
+static int table_open(struct tune_run *run)
+{
+    int lock = table_lock(run), status = table_open_locked(run);
+
+    table_unlock(lock);
+    return status;
 }
 
 /* The report of what there is so far, or of all. 0, or -1 after printing. */
@@ -94,9 +142,12 @@ static void table_reread(struct tune_run *run)
 
 static void point_tell(struct tune_run *run, int at)
 {
+    int lock = table_lock(run);
+
     table_reread(run);
     if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || tune_table_write(run->table, run->output))
         bench_backend_abort(1); /* they have told why */
+    table_unlock(lock);
     tune_told(run->points, run->npoints, at);
     html_write(run, 0);
 }
@@ -221,12 +272,14 @@ static int points_run(struct tune_run *run)
 static int model_end(struct tune_run *run)
 {
     const char *page = run->o->bench.report.html;
+    int lock = table_lock(run), failed;
 
     table_reread(run);
-    if (tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
-                         page && !strcmp(page, "-") ? stderr : stdout))
-        return -1;
-    return tune_table_write(run->table, run->output);
+    failed = tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
+                              page && !strcmp(page, "-") ? stderr : stdout) ||
+             tune_table_write(run->table, run->output);
+    table_unlock(lock);
+    return failed ? -1 : 0;
 }
 
 /* On rank 0. 0, or -1: the report is not there. */

@@ -43,24 +43,30 @@ static int can_race(const struct tune_point *point, struct tune_survey *survey)
 int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
                         struct tune_survey *survey, struct tune_point *points, int most)
 {
-    int n = 0, of_shape = 0, unknown = 0, can = 0, nodes = 0;
+    int n = 0, of_shape = 0, unknown = 0, beyond = 0, can = 0, nodes = 0;
 
     for (int c = 0; c < o->bench.ncollectives && can >= 0; c++) {
         struct tune_point key = {.collective = (enum bench_collective)o->bench.collectives[c]};
         hx_coll_parse(bench_collective_names[key.collective], &key.coll);
         tuner_key(tuner, &key);
         nodes = key.entry.nnodes;
-        for (int i = 0; i < table->n && n < most && can >= 0; i++) {
+        for (int i = 0; i < table->n && can >= 0; i++) {
             const struct hx_table_entry *entry = &table->entries[i];
             struct bench_row row = {.collective = key.collective};
             if (!hx_table_same_key(entry, &key.entry))
                 continue;
             of_shape++;
             unknown += entry->measured_bytes < 0;
+            if (size_of(entry) > o->bench.max_bytes)
+                continue;
             bench_row_size(&o->bench, job, size_of(entry), &row);
             if (entry->measured_bytes < 0 || tune_is_default(entry) ||
                 (row.bytes && (row.bytes < o->bench.min_bytes || row.bytes > o->bench.max_bytes)))
                 continue;
+            if (n == most) {
+                beyond++;
+                continue;
+            }
             points[n] = key;
             points[n].bytes = row.bytes;
             points[n].count = row.count;
@@ -73,6 +79,8 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
         fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", job->size, nodes);
     if (unknown)
         fprintf(stderr, "coll_tune: %d entries do not tell at which size they were measured; they stay as they are\n", unknown);
+    if (beyond)
+        fprintf(stderr, "coll_tune: %d choices more than the %d that one run confirms: name --collectives, --min, --max\n", beyond, most);
     return can < 0 ? -1 : n;
 }
 

@@ -21,7 +21,7 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    ncandidates = hx_planner_candidates(planner, coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback);
+    ncandidates = planner->shape->nranks > 1 ? hx_planner_candidates(planner, coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback) : 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < ncandidates && plans[i].us > 0; k++) {
             char name[HX_CANDIDATE_NAME_BYTES];

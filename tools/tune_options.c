@@ -14,7 +14,7 @@ static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
     {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
-    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: none)", 2},
+    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: 1024G)", 2},
     {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, and then between sizes whose plans differ)", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
@@ -247,7 +247,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     }
     int parsed = argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0;
     if (o->bench.max_bytes == UINT64_MAX)
-        o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : o->command == TUNE_CONFIRM ? UINT64_MAX : 16 << 20;
+        o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : o->command == TUNE_CONFIRM ? (uint64_t)1 << 40 : 16 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)

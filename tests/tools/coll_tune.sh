@@ -134,6 +134,9 @@ cp planted.json two.json
 tunes 4 2 confirm --budget 20s -o two.json # over the network too
 has out "stay," "confirm on two nodes"
 says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
+sed '/"allreduce".*"nodes": 1,.*null/s/"measured": [0-9]*/"measured": 9223372036854775807/' planted.json >far.json # none has the memory
+grep -q 9223372036854775807 far.json || fail "no entry that has no end"
+tunes 2 1 confirm --collectives allreduce --budget 1s -o far.json
 says '"t.json": confirm takes its table as coll_tune confirm -o FILE' 2 confirm t.json
 says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.json
 
@@ -172,6 +175,16 @@ grep -q '"bytes": \[12, 22\]' between.json || { fail "no entry for the sizes aro
 tunes 2 1 --collectives allreduce --max 512 --budget 30s -o between.json --resume
 has out "0 points measured, 4 from the table" "between, resumed"
 says "5 entries" 0 check between.json
+
+# ---- --resume measures what is beyond the sizes of before, and between them, and leaves no hole
+tunes 2 1 --collectives allreduce --max 32 --budget 10s -o wider.json
+tunes 2 1 --collectives allreduce --max 512 --budget 10s -o wider.json --resume
+has out "2 points measured, 2 from the table" "--resume with a larger --max"
+for size in 8 32 128 512; do grep -q "\"measured\": $size," wider.json || fail "not measured at $size bytes"; done
+tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 10s -o wider.json --resume
+has out "5 points measured, 4 from the table" "--resume with a smaller --factor"
+sed -n 's/.*"bytes": \[\([0-9]*\), \([0-9a-z]*\)\].*/\1 \2/p' wider.json | awk 'NR > 1 && $1 != end + 1 { exit 1 } { end = $2 }' ||
+    { fail "a hole between the entries"; cat wider.json >&2; }
 
 # ---- interrupted
 rm -f err # of the run before: its lines are not to be counted
@@ -249,6 +262,20 @@ sed 's/"nodes": 1, "ranks_per_node": \[2, 2\]/"nodes": 1, "ranks_per_node": [2, 
 says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
 sed 's/"slice": 0/"slice": 1/' t.json >wrong.json
 says "slice is out of range: 0, or 512 to 1073741824" 2 check wrong.json
+
+sed '/"allreduce".*"nodes": 1,/s/\[2, 2\]\(.*\)"plan": "[^"]*"/[4, 4]\1"plan": "flat(nary_levels)"/' t.json >levels.json # of a machine with domains
+says "14 entries" 0 check levels.json
+
+# ---- as many lanes as the table says, at all sizes that it says it for
+last=$(grep -n '"allreduce".*"nodes": 2,.*null' t.json | sed 's/:.*//')
+sed "$last"'s/"ranks_per_node": \[2, 2\]/"ranks_per_node": [16, 16]/; '"$last"'s/"bytes": \[[0-9]*, null\], "measured": [0-9]*, "plan": "[^"]*"/"bytes": [524289, 2097152], "measured": 1048576, "plan": "hier(nary,mesh,nary) x8"/' t.json >lanes.json
+for bytes in 600K 900000 1M 2M; do
+    HX_TABLE=lanes.json "$top_builddir/tools/coll_plan" explain allreduce --shape 2x16 --provider net $bytes >out 2>err
+    has out "chosen: hier(nary,mesh,nary) x8" "$bytes: lanes by the table"
+done
+HX_TABLE=lanes.json HX_LANES=2 "$top_builddir/tools/coll_plan" explain allreduce --shape 2x16 --provider net 1M >out 2>err
+has out "which is no choice here" "HX_LANES above the table"
+says "14 entries" 0 check lanes.json
 
 # ---- the gain that a plan needs: more where ranks share cores, or as asked
 gain_of() { # arguments...: of two ranks; what the page says
