@@ -6,7 +6,7 @@ tests_lab_overlap_SOURCES = tests/lab/overlap.c
 tests_lab_overlap_LDADD = libhierax.la
 
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
-    tests/lab/mpi_hello.c tests/debian.sh tools/setup tools/quickstart tools/check
+    tests/lab/mpi_hello.c tests/debian.sh tests/arm.sh tools/setup tools/quickstart tools/check
 
 check-lab: all tests/runtime/boot_ring
 	@failed=0; for script in $(lab_tests); do \
