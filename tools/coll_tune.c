@@ -203,8 +203,11 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
 {
     struct tune_point *point = &run->points[at];
     enum tune_outcome outcome;
-    int failed = 0;
+    int failed = 0, again = point->again;
 
+    point->seconds = seconds;
+    free(run->stories[at].pruned);
+    run->stories[at] = (struct tune_story){0};
     if (run->o->command == TUNE_RUN)
         outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
     else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
@@ -212,6 +215,7 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     else
         outcome = tuner_survey(run->tuner, point, seconds, 1, run->survey);
     point->measured = outcome == TUNE_MEASURED;
+    point->again = 0;
     if (!point->measured || run->job.rank != 0)
         return outcome;
     if (run->o->command == TUNE_RUN) {
@@ -220,7 +224,7 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     }
     if (run->o->command == TUNE_JUDGE)
         tune_judge_point(run->judgement, point, run->survey);
-    else
+    else if (!again)
         failed = fitting_take(run, at, run->survey->plans, run->survey->n);
     if (failed)
         bench_backend_abort(1);
@@ -252,7 +256,7 @@ static int points_run(struct tune_run *run)
     int stop = 0;
 
     for (int i = 0; i < run->npoints && !stop; i++) {
-        if (run->points[i].known || run->points[i].measured)
+        if (!run->points[i].again && (run->points[i].known || run->points[i].measured))
             continue;
         if ((elapsed = tune_elapsed_s(run, &stop)) >= run->o->budget_s || stop)
             break;
@@ -345,7 +349,8 @@ static int run_all(struct tune_run *run)
     run->begin_ns = bench_now_ns();
     do
         signal_number = points_run(run);
-    while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 && tune_points_refine(run));
+    while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 &&
+           (tune_points_refine(run) || tune_points_again(run)));
     if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
         tune_confirm_summary(run->output, run->points, run->npoints, signal_number);
     else if (run->job.rank == 0)

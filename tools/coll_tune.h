@@ -67,6 +67,9 @@ struct tune_point {
     size_t count;
     int known, measured; /* from the file; in this run */
     int between;         /* two whose plans differ */
+    int open;            /* its race: see struct tune_race */
+    int again;           /* to be measured with more time than before */
+    double seconds;      /* that it had */
     int raced, costly, behind; /* candidates: in the race; left out by prediction; slower in the qualifying */
     struct hx_table_entry entry;
 };
@@ -189,7 +192,9 @@ double tune_elapsed_s(const struct tune_run *run, int *stop);
 /* tune_points.c. Make: 0, or -1 after printing why; those of confirm are the table's. */
 int tune_points_make(struct tune_run *run);
 size_t tune_points_most(const struct tune_run *run); /* that there may ever be */
-int tune_points_left(const struct tune_run *run, int from); /* neither known nor measured */
+int tune_points_left(const struct tune_run *run, int from); /* neither known nor measured, or to be measured again */
+/* What seemed to be faster and had too little time to show it has another go, if the time left gives it much more. Returns how many. */
+int tune_points_again(struct tune_run *run);
 /* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
  * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many were added. */
 int tune_points_refine(struct tune_run *run);

@@ -389,6 +389,7 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     found->us = race.winner_ns / 1e3;
     found->default_us = race.default_ns / 1e3;
     v->story->winner = race.winner;
+    point->open = race.open;
     v->story->gain = race.gain;
     for (int w = 0; w < race.nways; w++)
         v->story->ways[w].lap = race.laps[w];

@@ -57,7 +57,7 @@ static const char doc[] =
     "the bytes are tried likewise. Of plans that are faster than the default, the one that won at the size before is kept where it is "
     "within 3 % of the winner. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
     "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
-    "--factor names the step.\n\n"
+    "--factor names the step; then what seemed to be faster but had too little time to show it.\n\n"
     "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
     "--resume goes on. Where ranks share cores, launches differ by a tenth and more, so --gain is 15 % there; nodes may differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "

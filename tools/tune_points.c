@@ -79,8 +79,25 @@ int tune_points_left(const struct tune_run *run, int from)
     int left = 0;
 
     for (int i = from; i < run->npoints; i++)
-        left += !run->points[i].known && !run->points[i].measured;
+        left += run->points[i].again || (!run->points[i].known && !run->points[i].measured);
     return left;
+}
+
+#define MUCH_MORE 2 /* times: with less the same would come out */
+
+int tune_points_again(struct tune_run *run)
+{
+    int open = 0, again = 0, stop = 0;
+    double left = run->o->budget_s - tune_elapsed_s(run, &stop);
+
+    for (int i = 0; i < run->npoints; i++)
+        open += run->points[i].open;
+    for (int i = 0; i < run->npoints && !stop; i++) {
+        struct tune_point *point = &run->points[i];
+        again += point->again = point->open && left / open >= MUCH_MORE * point->seconds;
+        point->open = point->again;
+    }
+    return again;
 }
 
 /* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both, and those up to where

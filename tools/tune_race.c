@@ -193,6 +193,7 @@ enum tune_outcome tune_race_run(struct tune_race *race)
     for (int i = 0; i < race->nways; i++)
         race->laps[i] = (struct tune_lap){laps.rounds[i], median_ns(&laps, i), ratio_plain(&laps, i)};
     int leader = leader_of(&laps, ways, n);
+    race->open = leader && laps.n < TUNE_ROUNDS && ratio(&laps, leader, 0).median < target(race) && !is_faster(race, &laps, leader);
     if (outcome == TUNE_MEASURED && leader && race->end > race->until && is_faster(race, &laps, leader)) {
         struct tune_race alone = *race;
         alone.before = -1;
@@ -200,8 +201,10 @@ enum tune_outcome tune_race_run(struct tune_race *race)
         outcome = race->exchange(race->ctx, 0, leader) ? TUNE_FAILED : run(&alone, &fresh, pair, &npair, race->end);
         if (outcome == TUNE_MEASURED && is_faster(race, &fresh, leader))
             won(race, &fresh, leader);
+        race->open = fresh.n < TUNE_LEAST_ROUNDS;
     }
     if (outcome == TUNE_MEASURED && keeps(race, &laps, ways, n))
         won(race, &laps, race->before);
+    race->open &= !race->winner;
     return outcome;
 }

@@ -47,6 +47,7 @@ struct tune_race {
     double until, end; /* shares of the time: when they are used the race ends, and the confirmation; end 0: there is none */
     /* what came out of it: */
     int winner;
+    int open; /* the default stays, though another seemed to be faster by the least gain: time was too short to show it */
     double default_ns, winner_ns; /* the median; and that times the median ratio */
     struct tune_interval gain;    /* of the ratio of the winner to the default, where it was measured last */
     struct tune_lap laps[TUNE_WAYS];

@@ -186,11 +186,18 @@ static void test_time_is_short(void **state)
 
     assert_int_equal(wins(&c, 2, -1, 0), SEEDS);
     assert_int_equal(c.rounds, 4);
+    assert_true(run(&c, 2, -1, 1).open);
+    c.rounds_in_time = 10; /* for the race, but not for the confirmation */
+    assert_true(run(&c, 2, -1, 1).open);
     c.rounds_in_time = 40;
     assert_int_equal(wins(&c, 2, -1, 1), SEEDS);
     assert_true(c.rounds <= 20);
+    assert_false(run(&c, 2, -1, 1).open);
     assert_int_equal(run(&c, 1, -1, 1).winner, 0); /* nothing to choose from */
     assert_true(c.rounds >= 6 && c.rounds <= 10);
+    c.ns[1] = 100;
+    c.rounds_in_time = 5;
+    assert_false(run(&c, 2, -1, 1).open); /* nor does it seem to be faster */
 }
 
 static void test_hopeless_is_dropped(void **state)
