@@ -23,7 +23,7 @@ static void range_join(const struct tune_run *run, struct tune_point *low, struc
 {
     struct hx_table_entry *below = &low->entry, *above = &high->entry;
 
-    if (low->collective != high->collective || low->known == high->known || below->to_bytes + 1 >= above->from_bytes)
+    if (low->collective != high->collective || low->known == high->known || below->to_bytes >= above->from_bytes)
         return;
     if (low->known && !hx_table_find(run->table->entries, run->table->n, below, below->to_bytes + 1))
         above->from_bytes = below->to_bytes + 1;

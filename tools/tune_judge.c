@@ -186,8 +186,10 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
         hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
         return -1;
     if (j->env.table &&
-        hx_tuning_read(&j->env, j->shape->nnodes > 1 ? provider : NULL, &j->tuning, &bytes) != HX_SUCCESS)
+        hx_tuning_read(&j->env, j->shape->nnodes > 1 ? provider : NULL, &j->tuning, &bytes) != HX_SUCCESS) {
+        fprintf(stderr, "coll_tune: HX_TABLE: %s\n", hx_last_detail());
         return -1;
+    }
     if (j->tuning)
         hx_tuning_use(&j->planner, j->tuning, bytes);
     return 0;

@@ -67,6 +67,8 @@ says "# 4 points: chosen / best" 0 judge judged.json
 says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
 says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
+HX_TABLE=no_such.json HX_TABLE_STRICT=1 "$tune" judge judged.json >out 2>err && fail "judge with a strict table that is not there"
+has err "HX_TABLE: no_such.json: No such file" "judge with a strict table that is not there"
 says "it is no file of coll_tune judge" 2 judge t.json
 tunes 2 2 judge --collectives barrier --budget 5s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
