@@ -368,6 +368,20 @@ void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes)
     return offset + bytes <= segment->bytes ? (uint8_t *)segment->base + offset : NULL;
 }
 
+size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most)
+{
+    size_t n = 0;
+
+    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
+        const size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        if (n == most)
+            return 0;
+        pieces[n++] = (struct iovec){(uint8_t *)segment->base + offset, part};
+        bytes -= part;
+    }
+    return n;
+}
+
 void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
 {
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {

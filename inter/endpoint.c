@@ -185,6 +185,9 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
                           hx_fabric_test.write_bytes > 0;
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
+    net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, net->info->rx_attr->iov_limit), HX_PIECES);
+    if (net->pieces_most == 0)
+        net->pieces_most = 1;
     net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
                                       : hx_profile_chunk_bytes(net->info);
     if (net->chunk_bytes < CHUNK_MIN_BYTES)

@@ -91,6 +91,13 @@ enum hx_chunk_kind {
 
 struct hx_early; /* a message taken before its receive was posted */
 
+#define HX_PIECES 4 /* of one chunk, posted as they are: what providers take at least, but for those that take one only */
+
+struct hx_pieces {
+    struct iovec at[HX_PIECES];
+    size_t n;
+};
+
 struct hx_chunk {
     struct fi_context2 context; /* first: libfabric hands this address back */
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
@@ -201,6 +208,7 @@ struct hx_net {
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     size_t chunk_bytes, inject_bytes, send_limit;
+    size_t pieces_most; /* of a chunk; the others bounce */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
     size_t rx_size;    /* receives that the device takes on each rail */
     size_t listens;    /* of these, what listens for words, credits and invitations, or is going to */
@@ -310,6 +318,8 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_r
 void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
 void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
 void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes); /* NULL: spans segments */
+/* Where these bytes are: up to `most` pieces. Returns how many; 0: they are more. */
+size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most);
 
 /* region.c: see runtime/transport.h */
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
@@ -331,9 +341,9 @@ void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
 struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op); /* where it waits for its turn */
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
-/* A request for the chunk at offset, to be posted on *buffer: the message's own memory, or a slot. NULL: no memory now. */
+/* A request for the chunk at offset, to be posted on these pieces: the message's own memory, or a slot. NULL: no memory now. */
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
-                               size_t bytes, void **buffer);
+                               size_t bytes, struct hx_pieces *pieces);
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
 /* Not now: to be tried again once something has ended. Other errors are the message's. */
 static inline int hx_is_refusal(ssize_t rc)

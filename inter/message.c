@@ -112,27 +112,28 @@ static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net
 }
 
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
-                               size_t bytes, void **buffer)
+                               size_t bytes, struct hx_pieces *pieces)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
     if (chunk == NULL)
         return NULL;
-    *buffer = hx_contiguous(op, offset, bytes);
+    pieces->n = hx_segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
     chunk->slot = NULL;
     chunk->registration = NULL;
-    if (bounces(net, path->rail, op, *buffer, bytes, &chunk->registration)) {
+    if (bounces(net, path->rail, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
         chunk->slot =
             op->direction == HX_NET_RECV ? hx_slot_alloc_receive(net, path->rail, bytes) : hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;
         }
-        *buffer = chunk->slot->base;
+        pieces->at[0] = (struct iovec){chunk->slot->base, bytes};
+        pieces->n = 1;
         chunk->registration = chunk->slot->registration;
         net->count.bounced_bytes += bytes;
         if (op->direction == HX_NET_SEND)
-            hx_segments_gather(op, offset, *buffer, bytes);
+            hx_segments_gather(op, offset, chunk->slot->base, bytes);
     }
     chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : op->written ? HX_CHUNK_WINDOW : HX_CHUNK_RECV;
     chunk->op = op;
@@ -184,21 +185,37 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
     return rc;
 }
 
+/* One piece goes by the plain call; more are of memory that needs no descriptor. */
+static struct fi_msg_tagged message_of(struct hx_chunk *chunk, const struct hx_pieces *pieces)
+{
+    return (struct fi_msg_tagged){.msg_iov = pieces->at, .iov_count = pieces->n, .addr = chunk->path->addr, .tag = chunk->tag,
+                                  .context = &chunk->context, .data = chunk->op->signature};
+}
+
+static ssize_t chunk_post_send(struct hx_chunk *chunk, const struct hx_pieces *pieces)
+{
+    const struct fi_msg_tagged message = message_of(chunk, pieces);
+    struct hx_rail *rail = chunk->path->rail;
+
+    if (pieces->n > 1)
+        return fi_tsendmsg(rail->ep, &message, rail->info->tx_attr->op_flags | FI_REMOTE_CQ_DATA);
+    return fi_tsenddata(rail->ep, pieces->at[0].iov_base, chunk->bytes, hx_descriptor(chunk->registration), message.data, message.addr,
+                        message.tag, message.context);
+}
+
 static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op,
                           size_t bytes)
 {
+    struct hx_pieces pieces;
     struct hx_chunk *chunk;
-    void *buffer;
     ssize_t rc;
 
     if (path->rail->sends_in_flight >= net->send_limit)
         return -FI_EAGAIN;
-    chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
+    chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    rc = fi_tsenddata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), op->signature, path->addr, chunk->tag,
-                      &chunk->context);
-    if (rc != 0) {
+    if ((rc = chunk_post_send(chunk, &pieces)) != 0) {
         hx_chunk_drop(net, chunk);
         return rc;
     }
@@ -236,12 +253,17 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     return 0;
 }
 
-static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, void *buffer)
+static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, const struct hx_pieces *pieces)
 {
+    const struct fi_msg_tagged message = message_of(chunk, pieces);
+    struct hx_rail *rail = chunk->path->rail;
+
     if (chunk->kind == HX_CHUNK_WINDOW)
-        return hx_invite_send(net, edge, chunk, buffer);
-    return fi_trecv(chunk->path->rail->ep, buffer, chunk->bytes, hx_descriptor(chunk->registration), chunk->path->addr, chunk->tag, 0,
-                    &chunk->context);
+        return hx_invite_send(net, edge, chunk, pieces->at[0].iov_base);
+    if (pieces->n > 1)
+        return fi_trecvmsg(rail->ep, &message, rail->info->rx_attr->op_flags);
+    return fi_trecv(rail->ep, pieces->at[0].iov_base, chunk->bytes, hx_descriptor(chunk->registration), message.addr, message.tag, 0,
+                    message.context);
 }
 
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
@@ -250,8 +272,8 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
            op->posted_bytes < (op->in_order + HX_RECV_WINDOW * (size_t)edge->npaths) * op->chunk_bytes) {
         size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
         struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes), *used = op->written ? &edge->paths[0] : path;
+        struct hx_pieces pieces;
         struct hx_chunk *chunk;
-        void *buffer;
         ssize_t rc;
 
         if (edge->early != NULL && (rc = hx_early_take(net, edge, op, tag_of(op, op->posted_bytes), bytes)) != 0) {
@@ -261,10 +283,10 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         }
         if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(used, hx_op_post(op)))
             return -FI_EAGAIN;
-        chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &buffer);
+        chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
         if (chunk == NULL)
             return -FI_EAGAIN;
-        rc = chunk_receive(net, edge, chunk, buffer);
+        rc = chunk_receive(net, edge, chunk, &pieces);
         if (rc != 0) {
             hx_chunk_drop(net, chunk);
             return hx_chunk_refused(net, used, op, rc);

@@ -107,14 +107,14 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
 {
     size_t offset = invite->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
     struct hx_path *path = hx_chunk_path(edge, op, offset);
+    struct hx_pieces pieces;
     struct hx_chunk *chunk;
-    void *buffer;
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND) || path->rail->sends_in_flight >= net->send_limit ||
-        (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &buffer)) == NULL)
+        (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &pieces)) == NULL)
         return -FI_EAGAIN;
-    rc = fi_writedata(path->rail->ep, buffer, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,
+    rc = fi_writedata(path->rail->ep, pieces.at[0].iov_base, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,
                       invite->address, invite->key, &chunk->context);
     if (rc != 0) {
         hx_chunk_drop(net, chunk);
