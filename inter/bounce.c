@@ -374,6 +374,8 @@ size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t byte
 
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
         const size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        if (part == 0)
+            continue;
         if (n == most)
             return 0;
         pieces[n++] = (struct iovec){(uint8_t *)segment->base + offset, part};

@@ -39,6 +39,8 @@ static void case_segments(struct world *w)
     struct hx_segment to[] = {{out, 0}, {out, 13}, {out + 13, chunk}, {out, 0}, {out + 13 + chunk, bytes - chunk - 13}};
     struct hx_segment from[] = {{in, chunk - 5}, {in + chunk - 5, 10}, {in + chunk + 5, bytes - chunk - 5}, {in, 0}};
     struct hx_segment small_to[] = {{out, 3}, {out + 3, 4}}, small_from[] = {{in, 6}, {in + 6, 1}};
+    struct hx_segment many[] = {{NULL, 1000}, {NULL, 2000}, {NULL, 3000}, {NULL, 4000}, {NULL, 5000}}; /* more than providers take */
+    struct hx_net_counters c;
     struct hx_net_op op, small;
 
     if (w->me == 0) {
@@ -51,6 +53,15 @@ static void case_segments(struct world *w)
         check(finish(w, post(w, &small, HX_NET_RECV, 0, 6, small_from, 2)) == 1);
         check(holds(in, 7, 3));
     }
+    ops->counters(w->net, &c);
+    check((c.bounced_bytes > 0) == (w->net->pieces_most < 2));
+    memset(in, 0, 15000);
+    for (size_t i = 0, at = 0; i < 5; at += many[i++].bytes)
+        many[i].base = (w->me == 0 ? out : in) + at;
+    check(finish(w, post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 7, many, 5)) == 1);
+    check(holds(w->me == 0 ? out : in, 15000, 3));
+    ops->counters(w->net, &c);
+    check(c.bounced_bytes > 0);
 }
 
 static size_t mixed_bytes(const struct world *w, int i)
