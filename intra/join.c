@@ -65,14 +65,14 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. */
+/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
+ * failure others may wait in the queue still. */
 static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
 {
     hx_status_t status = HX_SUCCESS;
     int n = 1, s;
 
-    fcntl(listener, F_SETFL, O_NONBLOCK);
-    while (n < size) {
+    while (n < size && status == HX_SUCCESS) {
         struct hello hello;
         int fd = -1, nfds = 1;
         hx_files_allow(n + 1);
@@ -82,20 +82,17 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
             break;
         }
         ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, &hello, sizeof(hello), &fd, &nfds, KNOCK_SECONDS) : -1;
-        if (got != sizeof(hello) || nfds != 1 || hello.magic != HELLO_MAGIC ||
+        int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
+        if (got != sizeof(hello) || (nfds != 1 && !full) || hello.magic != HELLO_MAGIC ||
             !secrets_equal(hello.secret, secret + HX_PUBLIC_BYTES, sizeof(hello.secret))) {
-            int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
-            if (!full)
-                hx_warn("refused a process that is not of this job at the node's socket");
-            else
-                status = hx_files_fail(n + 1, EMFILE);
+            hx_warn("refused a process that is not of this job at the node's socket");
             if (nfds == 1)
                 close(fd);
             close(s);
-            if (full)
-                break;
             continue;
         }
+        if (full)
+            status = hx_files_fail(n + 1, EMFILE);
         guests[n++] = (struct guest){hello.rank, s, fd};
     }
     qsort(guests, (size_t)n, sizeof(*guests), by_rank);
@@ -170,13 +167,29 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
     }
 }
 
+/* Those who wait in the queue still hear why there is no segment. Their hellos are taken first: what lies unread when a socket closes
+ * comes before what was sent. */
+static void others_refuse(int listener, const struct welcome *none)
+{
+    struct hello hello;
+    int s, nfds = 0;
+
+    while ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        if (hx_socket_same_user(s) && hx_socket_receive(s, &hello, sizeof(hello), NULL, &nfds, KNOCK_SECONDS) > 0)
+            hx_socket_send(s, none, sizeof(*none), NULL, 0);
+        close(s);
+    }
+}
+
 static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
                              int size, double timeout, struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
+    struct welcome none = {.magic = HELLO_MAGIC};
     int n = guests ? 1 : 0;
     hx_status_t status = HX_SUCCESS;
 
+    fcntl(listener, F_SETFL, O_NONBLOCK);
     if (guests) {
         guests[0] = (struct guest){rank, -1, wake_fd};
         status = guests_accept(listener, secret, size, guests, &n);
@@ -188,7 +201,6 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
     for (int i = 0; i < n && shared->wake_fds; i++)
         shared->wake_fds[i] = guests[i].wake_fd;
     if (!welcome || !shared->ranks || !shared->wake_fds) {
-        struct welcome none = {.magic = HELLO_MAGIC};
         status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
         hx_failure_keep(&none.failure, rank, status);
         if (guests)
@@ -209,6 +221,10 @@ out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
             close(guests[i].socket);
+    if (status != HX_SUCCESS) { /* now there are descriptors for them */
+        hx_failure_keep(&none.failure, rank, status);
+        others_refuse(listener, &none);
+    }
     free(guests);
     free(welcome);
     return status;

@@ -119,6 +119,8 @@ for shape in "3 1" "4 2"; do
 done
 # a guest that has been let in and cannot take what it gets: it comes after the host
 [ -n "${TEST_SANITIZER:-}" ] || refused 24 1 '[ $HX_RANK != 1 ] || { sleep 1; ulimit -n 16; }' 1 'open files each'
+# the host of the node, whichever rank that is: those that it cannot accept hear why
+[ -n "${TEST_SANITIZER:-}" ] || refused 24 1 'ulimit -n 16' '[0-9]* cannot start' 'open files each'
 refused 4 2 "$other export FI_PROVIDER=udp" 1 'FI_PROVIDER\|rank 1 uses libfabric provider'
 refused 4 2 "$other export FI_PROVIDER='tcp;ofi_rxm'" 1 'rank 1 uses libfabric provider tcp;ofi_rxm, rank 0 uses'
 refused 4 2 "$first export FI_PROVIDER='tcp;ofi_rxm'" 0 'rank 0 uses tcp;ofi_rxm; set HX_PROVIDER'
