@@ -2,6 +2,7 @@
 /* The cost model: see cost.h. What each algorithm between nodes sends: cost_book.c. */
 #include "cost.h"
 #include "inter/tree.h"
+#include "runtime/transport.h"
 #include <math.h>
 #include <string.h>
 
@@ -216,11 +217,12 @@ static double between_us(const struct between *b)
     return larger(b->one_us, b->all_us) + b->bytes_us;
 }
 
-/* N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. */
+/* Cores that copy what goes between nodes have the sums to do besides; while a device does it they add up what has come before.
+ * N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. */
 static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
                                  double bytes, int streams, double all, double all_bytes)
 {
-    double cores = cores_of(p, shape);
+    double cores = cores_of(p, shape), per_sum = p->core_gb_s < HX_CORE_SPARED_GB_S ? 1 / p->reduce_gb_s : 0;
     struct between b = {.bytes_us = N == 1 ? 0 : 1e12};
 
     if (N == 1 || hx_cost_book(algorithm, N, &b.book) < 0)
@@ -228,7 +230,8 @@ static struct between between_of(const struct hx_cost_params *p, const struct hx
     double slices = passed_slices(algorithm, hx_cost_slices(p, algorithm, N, bytes));
     double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
-    double core = larger(vectors * bytes * b.book.ways, 2 * b.book.all_vectors * all_bytes / cores) / p->core_gb_s;
+    double core = larger((vectors * b.book.ways / p->core_gb_s + b.book.reads * per_sum) * bytes,
+                         (2 * b.book.all_vectors / p->core_gb_s + b.book.all_reads * per_sum) * all_bytes / cores);
     double each = p->message_us * (hx_coll_is_rooted(algorithm->coll) ? b.book.ways / 2 : 1); /* most roots only send, or only receive */
 
     b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * each;

@@ -2,7 +2,8 @@
 /*
  * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
  * node. When ranks outnumber cores: a context switch per hand-over, and between nodes the work of all ranks on the cores that there are, if
- * that takes longer. Every rank computes the same numbers from the job's facts.
+ * that takes longer. Who copies what goes between nodes (TCP) does not add up meanwhile; where devices do it (EFA), sums cost no time of
+ * their own. Every rank computes the same numbers from the job's facts.
  */
 #ifndef HX_COST_H
 #define HX_COST_H
@@ -93,6 +94,7 @@ struct hx_book {
     double messages, vectors;         /* that the busiest member sends or receives, whatever is more; bytes, in vectors */
     double ways;                      /* 2: it sends and receives; 1: nearly all is one of these */
     double all_messages, all_vectors; /* that all members together send */
+    double reads, all_reads;          /* vectors that the sums of the busiest member read, and those of all */
 };
 int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *book);
 

@@ -3,6 +3,7 @@
  * themselves. */
 #include "hier/planner.h"
 #include "runtime/explain.h"
+#include "runtime/layout.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,6 +74,22 @@ static void the_table_comes_out(void **state)
     }
 }
 
+/* Bytes that the sums of a plan read. */
+static double reads_of(const struct hx_plan *plan, const struct hx_sizes *sizes)
+{
+    double bytes = 0;
+
+    for (int s = 0; s < plan->nstages; s++) {
+        const struct hx_stage *stage = &plan->stages[s];
+        struct hx_layout layout;
+        hx_layout_init(&layout, plan, stage, sizes);
+        for (uint32_t i = 0; i < stage->nsteps; i++)
+            if (stage->steps[i].op == HX_OP_REDUCE)
+                bytes += stage->steps[i].n * (double)hx_layout_bytes(&layout, stage->steps[i].block, stage->steps[i].nblocks, 0);
+    }
+    return bytes;
+}
+
 /* What p members do by their plans, of a vector of bytes. */
 static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, struct hx_book *book)
 {
@@ -98,6 +115,8 @@ static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, st
         book->ways = fmax(book->ways, sent + received); /* for now */
         book->all_messages += (double)stats.messages;
         book->all_vectors += sent;
+        book->reads = fmax(book->reads, reads_of(plan, &sizes) / (double)bytes);
+        book->all_reads += reads_of(plan, &sizes) / (double)bytes;
         hx_plan_release(plan);
     }
     book->ways /= book->vectors;
@@ -129,6 +148,9 @@ static void the_book_is_what_plans_do(void **state)
                 if (plan.all_messages != book.all_messages || fabs(plan.all_vectors - book.all_vectors) > 1e-6)
                     fail_msg("%s %s, %d members together: book %.0f messages, %.4f vectors; plans %.0f, %.4f", hx_coll_name(a->coll),
                              a->name, p, book.all_messages, book.all_vectors, plan.all_messages, plan.all_vectors);
+                if (fabs(plan.reads - book.reads) > 1e-6 || fabs(plan.all_reads - book.all_reads) > 1e-6)
+                    fail_msg("%s %s, %d members: sums read %.4f vectors, %.4f of all; book %.4f, %.4f", hx_coll_name(a->coll), a->name, p,
+                             plan.reads, plan.all_reads, book.reads, book.all_reads);
                 if (!fold && (plan.ways > 1.34 * book.ways || plan.ways < 0.6 * book.ways))
                     fail_msg("%s %s, %d members: the busiest moves %.4f times what it sends, book %.0f", hx_coll_name(a->coll), a->name,
                              p, plan.ways, book.ways);
