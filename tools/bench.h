@@ -97,11 +97,14 @@ struct bench_job {
     int rank, size;
     int machines, local_rank, local_size; /* by host name; ranks on mine */
     int nodes, max_local;                 /* nodes as the library sees them; ranks on the fullest */
+    int machine, node;                    /* mine: the lowest rank there; of emulated nodes which */
     int cpus, sharing;                    /* CPUs that the ranks under my kernel may use together; these ranks */
     int oversubscribed;                   /* on any machine */
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
     char network[96];                     /* between nodes; "": none, or not told */
+    /* between nodes, by bench_wire.c: a message; GB/s that a node sends while it receives as many; and that one sends to one. 0: not measured */
+    double wire_us, wire_gbps, wire_one_way_gbps;
 };
 
 /* One line of the result. */
@@ -149,6 +152,9 @@ double bench_start_together(const struct bench_job *job);
 int bench_clock_open(const struct bench_job *job);
 double bench_clock_start(const struct bench_job *job);
 void bench_job_close(void);
+
+/* bench_wire.c: sets wire_us and the others where the network is TCP. 0, or -1 when the backend failed. */
+int bench_wire_measure(struct bench_job *job);
 
 /* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */
 int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong);

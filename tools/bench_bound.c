@@ -5,11 +5,12 @@
  *   hop      two ranks write a cache line each and read the other's, when a node has several (measured)
  *   memory   input read once, output written once, on every rank (measured); x ranks / cores when oversubscribed
  *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
- *   latency  one message between nodes
- *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others
+ *   latency  one message between nodes (given, or of plain TCP, measured: bench_wire.c)
+ *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others (likewise)
  *
  * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. All-to-all, S bytes on each rank:
- * n S(N-1)/(N B_node), and S(n-1)/(n N) where dirty says f S(n-1)/n.
+ * n S(N-1)/(N B_node), and S(n-1)/(n N) where dirty says f S(n-1)/n. Where B_node was measured, it is that of one way
+ * for those with a root and for scans, whose nodes need not send and receive at once.
  */
 #include "bench.h"
 
@@ -30,6 +31,8 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
         row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
     const int pairs = bench_has_pairs(row->collective);
     const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
+    const double wire_gbps = bench_is_rooted(row->collective) || whole ? job->wire_one_way_gbps : job->wire_gbps;
+    const double node_gbps = o->node_gbps > 0 ? o->node_gbps : wire_gbps;
     row->bound_us = 0;
     row->bound_term = "-";
     raise_to(row, floor_us * crowd, "memory");
@@ -40,10 +43,9 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
                  (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3,
                  "dirty");
     if (nodes > 1)
-        raise_to(row, o->alpha_us, "latency");
-    if (o->node_gbps > 0)
+        raise_to(row, o->alpha_us > 0 ? o->alpha_us : job->wire_us, "latency");
+    if (node_gbps > 0)
         raise_to(row,
-                 (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / o->node_gbps /
-                     1e3,
+                 (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / node_gbps / 1e3,
                  "network");
 }

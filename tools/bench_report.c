@@ -42,7 +42,7 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
 
 static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
 {
-    if (job->nodes > 1 && (o->alpha_us <= 0 || o->node_gbps <= 0))
+    if (job->nodes > 1 && (o->alpha_us <= 0 || o->node_gbps <= 0) && job->wire_us <= 0)
         printf("# left out of the bound: the network's terms (give --alpha and --node-bandwidth)\n");
     if (job->max_local > 1 && job->hop_ns <= 0)
         printf("# left out of the bound: hop and dirty (not measured: %s)\n",
@@ -93,7 +93,8 @@ static void csv_row(const struct bench_options *o, const struct bench_job *job, 
             bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
             (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
             row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term);
-    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps);
+    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f,%.4f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps,
+            job->wire_us, job->wire_gbps, job->wire_one_way_gbps);
     fputc(',', csv);
     csv_text(text_of("host"));
     fputc(',', csv);
@@ -185,6 +186,9 @@ static struct json_object *document_new(const struct bench_options *o, const str
     add_real(j, "dirty_gbps", job->dirty_gbps);
     add_real(j, "alpha_us", o->alpha_us);
     add_real(j, "node_gbps", o->node_gbps);
+    add_real(j, "wire_us", job->wire_us);
+    add_real(j, "wire_gbps", job->wire_gbps);
+    add_real(j, "wire_one_way_gbps", job->wire_one_way_gbps);
     json_object_object_add(j, "complete", json_object_new_boolean(0));
     json_object_object_add(j, "rows", json_object_new_array());
     return j;
@@ -240,7 +244,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     if (csv)
         fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,alloc,check,warmup,collective,"
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
-                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,host,machine%s\n",
+                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,wire_us,wire_gbps,wire_one_way_gbps,host,machine%s\n",
                 bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
     document = document_new(o, job);
     if (!table)
@@ -256,6 +260,9 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     if (job->hop_ns > 0)
         printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
     printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
+    if (job->wire_us > 0)
+        printf("# plain TCP between nodes: %.2f us, %.2f GB/s each way with all nodes at once, %.2f GB/s one way\n", job->wire_us,
+               job->wire_gbps, job->wire_one_way_gbps);
     print_unknown_terms(o, job);
     printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
            "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",

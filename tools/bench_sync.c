@@ -260,7 +260,9 @@ static int node_size(const struct verdict *all, int size, int r)
 
 static int agree(struct bench_job *job, int owner)
 {
-    struct verdict mine = {.machine = (uint64_t)owner, .node = (uint64_t)bench_backend_node(job->rank, job->size),
+    job->machine = owner;
+    job->node = bench_backend_node(job->rank, job->size);
+    struct verdict mine = {.machine = (uint64_t)owner, .node = (uint64_t)job->node,
                            .oversubscribed = job->sharing > job->cpus, .shared = page != NULL};
     struct verdict *all = calloc((size_t)job->size, sizeof(*all));
     int failed = !all || bench_allgather(&mine, all, sizeof(mine) / 8, HX_UINT64);

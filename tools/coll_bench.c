@@ -56,7 +56,8 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 
 static int run(const struct bench_options *o, struct bench_job *job)
 {
-    if (bench_job_open(job))
+    int given = o->alpha_us > 0 || o->node_gbps > 0;
+    if (bench_job_open(job) || (!given && bench_wire_measure(job)))
         bench_backend_abort(1);
     if (job->rank == 0)
         bench_report_begin(o, job);

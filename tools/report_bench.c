@@ -352,6 +352,8 @@ static void facts(struct report *r, struct json_object *d)
                 flag_of(d, "check") ? ", every result compared with a reference" : "");
     report_fact(r, "for the bound", hop_ns > 0 ? "a hop between cores %.0f ns, reading what another wrote %.1f GB/s" : "", hop_ns,
                 real_of(d, "dirty_gbps"));
+    report_fact(r, "plain TCP between nodes", real_of(d, "wire_us") > 0 ? "%.3g µs, %.3g GB/s each way with all nodes at once, %.3g GB/s one way" : "",
+                real_of(d, "wire_us"), real_of(d, "wire_gbps"), real_of(d, "wire_one_way_gbps"));
     report_fact(r, "network bound", alpha_us > 0 || node_gbps > 0 ? "%.3g µs, %.4g GB/s per node, as given" : "", alpha_us, node_gbps);
     report_facts_end(r);
 }
