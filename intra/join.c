@@ -65,6 +65,25 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
+/* Take what whoever has connected says: nonzero, and his descriptor or -1, where he is of this job. errno: EMFILE where it was lost. */
+static int hello_receive(int s, const unsigned char *secret, struct hello *hello, int *wake_fd)
+{
+    int nfds = 1;
+    ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, hello, sizeof(*hello), wake_fd, &nfds, KNOCK_SECONDS) : -1;
+    int error = got == sizeof(*hello) && nfds != 1 ? errno : 0;
+
+    if (nfds != 1)
+        *wake_fd = -1;
+    errno = error;
+    if (got == sizeof(*hello) && (nfds == 1 || error == EMFILE) && hello->magic == HELLO_MAGIC &&
+        secrets_equal(hello->secret, secret + HX_PUBLIC_BYTES, sizeof(hello->secret)))
+        return 1;
+    hx_warn("refused a process that is not of this job at the node's socket");
+    if (*wake_fd >= 0)
+        close(*wake_fd);
+    return 0;
+}
+
 /* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
  * failure others may wait in the queue still. */
 static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
@@ -74,24 +93,18 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
 
     while (n < size && status == HX_SUCCESS) {
         struct hello hello;
-        int fd = -1, nfds = 1;
+        int fd;
         hx_files_allow(n + 1);
         if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
             if (errno != EAGAIN)
                 status = hx_files_fail(n + 1, errno);
             break;
         }
-        ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, &hello, sizeof(hello), &fd, &nfds, KNOCK_SECONDS) : -1;
-        int full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
-        if (got != sizeof(hello) || (nfds != 1 && !full) || hello.magic != HELLO_MAGIC ||
-            !secrets_equal(hello.secret, secret + HX_PUBLIC_BYTES, sizeof(hello.secret))) {
-            hx_warn("refused a process that is not of this job at the node's socket");
-            if (nfds == 1)
-                close(fd);
+        if (!hello_receive(s, secret, &hello, &fd)) {
             close(s);
             continue;
         }
-        if (full)
+        if (fd < 0)
             status = hx_files_fail(n + 1, EMFILE);
         guests[n++] = (struct guest){hello.rank, s, fd};
     }
@@ -169,14 +182,17 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
 
 /* Those who wait in the queue still hear why there is no segment. Their hellos are taken first: what lies unread when a socket closes
  * comes before what was sent. */
-static void others_refuse(int listener, const struct welcome *none)
+static void others_refuse(int listener, const unsigned char *secret, const struct welcome *none)
 {
     struct hello hello;
-    int s, nfds = 0;
+    int s, fd;
 
     while ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        if (hx_socket_same_user(s) && hx_socket_receive(s, &hello, sizeof(hello), NULL, &nfds, KNOCK_SECONDS) > 0)
+        if (hello_receive(s, secret, &hello, &fd)) {
             hx_socket_send(s, none, sizeof(*none), NULL, 0);
+            if (fd >= 0)
+                close(fd);
+        }
         close(s);
     }
 }
@@ -186,7 +202,7 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
     struct welcome none = {.magic = HELLO_MAGIC};
-    int n = guests ? 1 : 0;
+    int n = guests ? 1 : 0, spare = fcntl(listener, F_DUPFD_CLOEXEC, 0); /* by which to refuse, when there is no other left */
     hx_status_t status = HX_SUCCESS;
 
     fcntl(listener, F_SETFL, O_NONBLOCK);
@@ -221,9 +237,11 @@ out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
             close(guests[i].socket);
-    if (status != HX_SUCCESS) { /* now there are descriptors for them */
+    if (spare >= 0)
+        close(spare);
+    if (status != HX_SUCCESS) {
         hx_failure_keep(&none.failure, rank, status);
-        others_refuse(listener, &none);
+        others_refuse(listener, secret, &none);
     }
     free(guests);
     free(welcome);
