@@ -91,6 +91,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
         planner->cost.net_gb_s = net->gb_s;
         planner->cost.stream_gb_s = net->stream_gb_s;
         planner->cost.core_gb_s = net->core_gb_s;
+        planner->cost.copies = net->core_gb_s < HX_CORE_SPARED_GB_S;
         planner->cost.message_us = net->message_us;
         hx_cost_cut(&planner->cost);
     }

@@ -2,7 +2,6 @@
 /* The cost model: see cost.h. What each algorithm between nodes sends: cost_book.c. */
 #include "cost.h"
 #include "inter/tree.h"
-#include "runtime/transport.h"
 #include <math.h>
 #include <string.h>
 
@@ -55,13 +54,13 @@ double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm 
     return best > coarsest ? best : coarsest;
 }
 
-/* Slices in which a chain or tree passes a vector on; 1: another algorithm. An all-reduce holds each until its sum has come back, and few
- * are under way. */
-static double passed_slices(const struct hx_algorithm *algorithm, double slices)
+/* Slices in which a chain or tree passes a vector on; 1: another algorithm, or nobody to pass it on to. An all-reduce holds each until its
+ * sum has come back, and few are under way. */
+static double passed_slices(const struct hx_algorithm *algorithm, double rounds, double slices)
 {
     double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
 
-    return !is_pipelined(algorithm) || slices < 1 ? 1 : slices > most ? most : slices;
+    return !is_pipelined(algorithm) || rounds <= 1 || slices < 1 ? 1 : slices > most ? most : slices;
 }
 
 /* Vectors that pass before the last member gets its first slice: a chain or tree is as good as its slices are many. */
@@ -158,7 +157,7 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
         return hx_cost_hand_over(p, owners) + (crowd(p, owners, n) / owners + p->oversubscription) * bytes / p->intra_gb_s * 1e-3;
     if (hx_cost_book(algorithm, n, &book) < 0)
         return 1e12;
-    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, slice > 0 ? bytes / slice : 1));
+    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, book.rounds, slice > 0 ? bytes / slice : 1));
     return book.rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(&book) * p->intra_alpha_us / 2 +
            vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
@@ -217,20 +216,20 @@ static double between_us(const struct between *b)
     return larger(b->one_us, b->all_us) + b->bytes_us;
 }
 
-/* Cores that copy what goes between nodes have the sums to do besides; while a device does it they add up what has come before.
- * N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. */
+/* N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy
+ * what goes between nodes have the sums to do besides: this part of them. */
 static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
-                                 double bytes, int streams, double all, double all_bytes)
+                                 double bytes, int streams, double all, double all_bytes, double sums)
 {
-    double cores = cores_of(p, shape), per_sum = p->core_gb_s < HX_CORE_SPARED_GB_S ? 1 / p->reduce_gb_s : 0;
+    double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0;
     struct between b = {.bytes_us = N == 1 ? 0 : 1e12};
 
     if (N == 1 || hx_cost_book(algorithm, N, &b.book) < 0)
         return b;
-    double slices = passed_slices(algorithm, hx_cost_slices(p, algorithm, N, bytes));
+    double slices = passed_slices(algorithm, b.book.rounds, hx_cost_slices(p, algorithm, N, bytes));
     double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
-    double core = larger((vectors * b.book.ways / p->core_gb_s + b.book.reads * per_sum) * bytes,
+    double core = larger((vectors * b.book.ways / p->core_gb_s + b.book.reads * per_sum * sums) * bytes,
                          (2 * b.book.all_vectors / p->core_gb_s + b.book.all_reads * per_sum) * all_bytes / cores);
     double each = p->message_us * (hx_coll_is_rooted(algorithm->coll) ? b.book.ways / 2 : 1); /* most roots only send, or only receive */
 
@@ -265,7 +264,7 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
         outside = 1 - inside;
     }
     struct between b = between_of(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
-                                  crossing_part * channels, crossing_part * bytes);
+                                  crossing_part * channels, crossing_part * bytes, crossing_part);
     b.one_us += (b.book.rounds * (channels - 1) + further(&b.book) * (crossing - 1)) * params->message_us;
     cost.inter_us = between_us(&b);
     cost.rounds = b.book.rounds;
@@ -331,7 +330,7 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
     cost.intra_us = (hx_coll_has_traffic(candidate->coll) ? traffic_us(params, shape, bytes) : 0) +
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
     double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
-    struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes);
+    struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);
     b.one_us += b.book.rounds * (lanes - 1) * params->message_us;
     cost.inter_us = between_us(&b);
     cost.rounds = b.book.rounds;

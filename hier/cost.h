@@ -14,6 +14,7 @@ struct hx_cost_params {
     double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
     double stream_gb_s;               /* what one rank can drive of it */
     double core_gb_s;                 /* what a core sends and receives by itself, as in a kernel's TCP; devices do without */
+    int copies;                       /* cores do so: they cannot add up meanwhile */
     double message_us;                /* CPU time of a further message in the same round */
     double intra_alpha_us;            /* a flag handed to another core */
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */

@@ -101,14 +101,14 @@ const struct hx_algorithm hx_inter_algorithms[] = {
     {"binomial", HX_COLL_SCATTER, hx_scatter_binomial, ANYWHERE, 0,
      "recursive halving: ceil(log2 p) rounds, runs of blocks: small blocks", "Thakur, Rabenseifner, Gropp 2005"},
 
+    /* chain first, here and below: as good as the others for two members by the model; where they copy it receives */
+    {"chain", HX_COLL_SCAN, hx_scan_chain, ANYWHERE, 0,
+     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
     {"mesh", HX_COLL_SCAN, hx_scan_mesh, ANYWHERE, 0,
      "1 round, everybody sends to all higher ones: few members, small vectors", "Neuron single-step mesh"},
     {"recursive_doubling", HX_COLL_SCAN, hx_scan_recursive_doubling, ANYWHERE, 0,
      "ceil(log2 p) rounds of whole vectors: small vectors", "Hillis, Steele 1986"},
-    {"chain", HX_COLL_SCAN, hx_scan_chain, ANYWHERE, 0,
-     "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
 
-    /* first: as good as the others for two members by the model, it receives where they copy */
     {"chain", HX_COLL_EXSCAN, hx_exscan_chain, ANYWHERE, 0,
      "each member adds its part to a slice and passes it on: large vectors, few members", "Open MPI"},
     {"mesh", HX_COLL_EXSCAN, hx_exscan_mesh, ANYWHERE, 0,

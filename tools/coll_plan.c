@@ -31,6 +31,8 @@ static void model_set(struct hx_cost_params *params, const struct plan_options *
             *hx_cost_parameter(params, i) = options->model[i];
     if (params->message_us != before.message_us || params->stream_gb_s != before.stream_gb_s || params->core_gb_s != before.core_gb_s)
         hx_cost_cut(params);
+    if (params->core_gb_s != before.core_gb_s)
+        params->copies = params->core_gb_s < HX_CORE_SPARED_GB_S;
 }
 
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)

@@ -159,6 +159,27 @@ static void the_book_is_what_plans_do(void **state)
     }
 }
 
+/* Cores that copy what goes between nodes pay for sums besides, devices do not. Two members: both send a vector in all, but one adds up a
+ * whole one. */
+static void copying_cores_pay_for_sums(void **state)
+{
+    struct hx_shape *pair = single_ranks(2);
+    struct hx_candidate whole = {.coll = HX_COLL_ALLREDUCE, .flat = find(HX_COLL_ALLREDUCE, "mesh_single")}, halves = whole;
+
+    (void)state;
+    halves.flat = find(HX_COLL_ALLREDUCE, "mesh");
+    for (int copies = 0; copies < 2; copies++) {
+        struct hx_cost_params params;
+        hx_cost_defaults(&params, 1);
+        params.core_gb_s = 3;
+        params.copies = copies;
+        double more = hx_cost_of(&params, pair, &whole, 16 * MIB).inter_us - hx_cost_of(&params, pair, &halves, 16 * MIB).inter_us;
+        double sums = 16 * MIB / params.reduce_gb_s * 1e-3; /* of two vectors, of two halves */
+        assert_true(fabs(more - (copies * sums - params.net_alpha_us)) < 1e-6 * sums);
+    }
+    hx_shape_free(pair);
+}
+
 /* Where one rank cannot drive its node's link, a flat ring gains from channels, until the link is full; where it can, it
  * does not. */
 static void channels_fill_the_link(void **state)
@@ -516,6 +537,7 @@ int main(void)
         cmocka_unit_test(flags_are_what_plans_await),
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(the_book_is_what_plans_do),
+        cmocka_unit_test(copying_cores_pay_for_sums),
         cmocka_unit_test(channels_fill_the_link),
         cmocka_unit_test(cores_that_copy_are_shared),
         cmocka_unit_test(chains_are_cut_best),
