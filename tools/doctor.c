@@ -29,6 +29,9 @@ const struct doctor_check doctor_checks_here[] = {
      "the provider is libfabric's driver for a kind of network: without one a job of several nodes cannot "
      "start, with a wrong one it is slow",
      "fi_info -l; apt-get install libfabric1"},
+    {"congestion", doctor_congestion,
+     "a congestion control that spaces packets out by timers holds up the long messages of a fast local network",
+     "sysctl -w net.ipv4.tcp_congestion_control=cubic"},
     {"memlock", doctor_memlock,
      "a network card that reads memory itself needs it locked; registration fails beyond the limit",
      "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: "

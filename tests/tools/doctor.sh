@@ -39,8 +39,8 @@ mends() {
 
 # ---- nothing is wrong
 says 0 '^[0-9]+ ok, [0-9]+ warn, 0 fail; 1 rank on 1 host$' "$info" --doctor
-[ "$(grep -c -E '^(ok|warn|fail) ' "$tmp/out")" = 21 ] || fault "not 21 checks: $(cat "$tmp/out")"
-for check in settings libfabric provider memlock 'huge pages' memfd cma shm 'cpu quota' pids clock start cores pinning memory files \
+[ "$(grep -c -E '^(ok|warn|fail) ' "$tmp/out")" = 22 ] || fault "not 22 checks: $(cat "$tmp/out")"
+for check in settings libfabric provider congestion memlock 'huge pages' memfd cma shm 'cpu quota' pids clock start cores pinning memory files \
     environment alike firewall time 'job settings'; do
     grep -Eq "^(ok|warn)  +$check " "$tmp/out" || fault "no check of $check"
 done
@@ -110,6 +110,13 @@ if "${apart[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     # shellcheck disable=SC2016
     says 0 '^warn +shm +16 MiB' "${apart[@]}" bash -c 'mount -t tmpfs -o size=16m none /dev/shm; exec "$0" --doctor' "$info"
     mends 'shm-size'
+    for name in bbr cubic; do
+        echo $name >"$tmp/congestion"
+        # shellcheck disable=SC2016
+        says 0 "^($([ $name = bbr ] && echo 'warn +congestion +TCP goes by bbr: ' || echo 'ok +congestion +cubic'))" "${apart[@]}" bash -c \
+            'mount --bind "$1" /proc/sys/net/ipv4/tcp_congestion_control; exec "$0" --doctor' "$info" "$tmp/congestion"
+        [ $name = cubic ] || mends 'tcp_congestion_control=cubic'
+    done
     mkdir -p "$tmp/pci/0000:00:1e.0"
     echo 0x1d0f >"$tmp/pci/0000:00:1e.0/vendor"
     echo 0xefa2 >"$tmp/pci/0000:00:1e.0/device"
@@ -138,7 +145,7 @@ if command -v python3 >/dev/null; then
 import json, sys
 report = json.load(open(sys.argv[1]))
 rows = {row["check"]: row for row in report["checks"]}
-assert report["ranks"] == report["hosts"] == 1 and report["fail"] == 2 and len(rows) == 21, report
+assert report["ranks"] == report["hosts"] == 1 and report["fail"] == 2 and len(rows) == 22, report
 assert all(set(row) == {"check", "grade", "ranks", "hosts", "found", "meaning", "remedy"} for row in report["checks"])
 assert rows["memfd"]["grade"] == "fail" and "seccomp" in rows["memfd"]["remedy"] and rows["cma"]["remedy"] is None
 PYTHON
