@@ -3,13 +3,13 @@
  * Lower bounds of a collective on N nodes of n ranks, S bytes; the largest known term is the bound:
  *
  *   hop      two ranks write a cache line each and read the other's, when a node has several (measured)
- *   memory   input read once, output written once, on every rank (measured); x ranks / cores when oversubscribed
+ *   memory   input read once, output written once, on every rank (measured); by all ranks on fewer cores when oversubscribed
  *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
  *   latency  one message between nodes (given, or of plain TCP, measured: bench_wire.c)
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others (likewise)
  *
- * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. All-to-all, S bytes on each rank:
- * n S(N-1)/(N B_node), and S(n-1)/(n N) where dirty says f S(n-1)/n. Where B_node was measured, it is that of one way
+ * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. Gather and scatter: the blocks of other nodes' ranks than the
+ * fullest one's. All-to-all, S bytes on each rank: likewise, n times, and S(n-1)/(n N) where dirty says f S(n-1)/n. Where B_node was measured, it is that of one way
  * for those with a root and for scans, whose nodes need not send and receive at once.
  */
 #include "bench.h"
@@ -26,26 +26,28 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
                      struct bench_row *row)
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
+    const double elsewhere = (job->size - n) / job->size; /* of the ranks, seen from the fullest node */
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
     const int whole =
         row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
     const int pairs = bench_has_pairs(row->collective);
-    const double crowd = job->sharing > job->cpus ? (double)job->sharing / job->cpus : 1;
-    const double wire_gbps = bench_is_rooted(row->collective) || whole ? job->wire_one_way_gbps : job->wire_gbps;
+    const int rooted = bench_is_rooted(row->collective);
+    const double wire_gbps = rooted || whole ? job->wire_one_way_gbps : job->wire_gbps;
     const double node_gbps = o->node_gbps > 0 ? o->node_gbps : wire_gbps;
     row->bound_us = 0;
     row->bound_term = "-";
-    raise_to(row, floor_us * crowd, "memory");
+    raise_to(row, floor_us, "memory");
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
     if (job->dirty_gbps > 0)
         raise_to(row,
                  (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3,
                  "dirty");
-    if (nodes > 1)
+    if (nodes > 1 && (row->count > 0 || row->collective == BENCH_BARRIER))
         raise_to(row, o->alpha_us > 0 ? o->alpha_us : job->wire_us, "latency");
     if (node_gbps > 0)
         raise_to(row,
-                 (whole ? bytes * (nodes > 1) : phases * bytes * (nodes - 1) / nodes) * (pairs ? n : 1) / node_gbps / 1e3,
+                 (whole ? bytes * (nodes > 1) : pairs ? n * bytes * elsewhere : rooted ? bytes * elsewhere : phases * bytes * (nodes - 1) / nodes) /
+                     node_gbps / 1e3,
                  "network");
 }

@@ -36,6 +36,7 @@ int bench_loop_warm_up(struct bench_loop *l);
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns);
 /* Where the result of a call stands until its pair is used again; on this rank alone. */
 char *bench_loop_out(const struct bench_loop *l, uint32_t call);
+int bench_loop_has_result(const struct bench_loop *l);
 
 /* The row's count and its exact bytes from a wanted size: whole elements, the same number for each rank; on this rank
  * alone. */

@@ -30,28 +30,20 @@ static void check_last(const struct bench_loop *l, uint64_t *wrong)
     }
 }
 
-static int has_result(const struct bench_loop *l)
-{
-    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER || l->row->collective == BENCH_GATHERV)
-        return l->job->rank == (int)l->o->root;
-    if (l->row->collective == BENCH_EXSCAN)
-        return l->job->rank > 0;
-    int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
-    return l->row->collective != BENCH_BARRIER && !(scatters && l->in_place);
-}
-
-/* The floor of the rank that takes longest, without what other ranks do on its core meanwhile: each one's best repetition. */
+/* The rank that takes longest, or all on the cores that there are. Each one's best repetition, without what others do on its core meanwhile. */
 static int floor_measure(struct bench_loop *l, double *floor_us)
 {
-    double best = 1e18, longest, ns;
+    const double crowd = l->job->sharing > l->job->cpus ? (double)l->job->sharing / l->job->cpus : 1;
+    double best = 1e18, longest, sum, ns;
     for (int i = 0; i < FLOOR_REPETITIONS; i++) {
         if (bench_loop_time(l, CALL_FLOOR, &ns))
             return -1;
         best = ns < best ? ns : best;
     }
-    if (bench_allreduce(&best, &longest, 1, HX_FLOAT64, HX_MAX))
+    if (bench_allreduce(&best, &longest, 1, HX_FLOAT64, HX_MAX) || bench_allreduce(&best, &sum, 1, HX_FLOAT64, HX_SUM))
         return -1;
-    *floor_us = longest / 1e3;
+    ns = sum / l->job->size * crowd;
+    *floor_us = (longest > ns ? longest : ns) / 1e3;
     return 0;
 }
 
@@ -62,7 +54,7 @@ static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, 
     for (uint64_t i = 0; i < repetitions; i++) {
         if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
             return -1;
-        if (l->o->check && has_result(l))
+        if (l->o->check && bench_loop_has_result(l))
             check_last(l, wrong);
     }
     double *all = malloc(size * repetitions * sizeof(double));
