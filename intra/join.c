@@ -65,17 +65,16 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Take what whoever has connected says: nonzero, and his descriptor or -1, where he is of this job. errno: EMFILE where it was lost. */
+/* Take what whoever has connected says. Nonzero where that is a rank of this job; *wake_fd = -1 where this process may open no more files. */
 static int hello_receive(int s, const unsigned char *secret, struct hello *hello, int *wake_fd)
 {
     int nfds = 1;
     ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, hello, sizeof(*hello), wake_fd, &nfds, KNOCK_SECONDS) : -1;
-    int error = got == sizeof(*hello) && nfds != 1 ? errno : 0;
+    int is_full = got == sizeof(*hello) && nfds != 1 && errno == EMFILE;
 
-    if (nfds != 1)
+    if (nfds != 1 || got < 0) /* of another user nothing is received */
         *wake_fd = -1;
-    errno = error;
-    if (got == sizeof(*hello) && (nfds == 1 || error == EMFILE) && hello->magic == HELLO_MAGIC &&
+    if (got == sizeof(*hello) && (nfds == 1 || is_full) && hello->magic == HELLO_MAGIC &&
         secrets_equal(hello->secret, secret + HX_PUBLIC_BYTES, sizeof(hello->secret)))
         return 1;
     hx_warn("refused a process that is not of this job at the node's socket");

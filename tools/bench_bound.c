@@ -8,9 +8,10 @@
  *   latency  one message between nodes (given, or of plain TCP, measured: bench_wire.c)
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others (likewise)
  *
- * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. Gather and scatter: the blocks of other nodes' ranks than the
- * fullest one's. All-to-all, S bytes on each rank: likewise, n times, and S(n-1)/(n N) where dirty says f S(n-1)/n. Where B_node was measured, it is that of one way
- * for those with a root and for scans, whose nodes need not send and receive at once.
+ * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. Gather and scatter: the blocks of all ranks but
+ * the fullest node's. All-to-all, S bytes on each rank: likewise, n times, and S(n-1)/(n N) where dirty says f S(n-1)/n.
+ * Where B_node was measured, it is that of one way for those with a root and for scans, whose nodes need not send and
+ * receive at once.
  */
 #include "bench.h"
 
