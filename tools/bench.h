@@ -98,6 +98,7 @@ struct bench_job {
     int machines, local_rank, local_size; /* by host name; ranks on mine */
     int nodes, max_local;                 /* nodes as the library sees them; ranks on the fullest */
     int machine, node;                    /* mine: the lowest rank there; of emulated nodes which */
+    uint64_t kernel;                      /* which machines in name only have in common */
     int cpus, sharing;                    /* CPUs that the ranks under my kernel may use together; these ranks */
     int oversubscribed;                   /* on any machine */
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
@@ -155,6 +156,10 @@ void bench_job_close(void);
 
 /* bench_wire.c: sets wire_us and the others where the network is TCP. 0, or -1 when the backend failed. */
 int bench_wire_measure(struct bench_job *job);
+
+/* bench_memory.c: whether every kernel has the memory for its ranks' buffers, so many times, in each of these rows; all ranks take part, with
+ * the same rows. 0; -1 when the backend failed; else the exit status, after telling which row has not enough where. */
+int bench_memory_check(const struct bench_options *o, const struct bench_job *job, const struct bench_row *rows, int n, int times);
 
 /* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */
 int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong);

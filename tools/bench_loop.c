@@ -212,32 +212,17 @@ static uint64_t choose_pairs(uint64_t pair_bytes)
     return want < least ? least : want > 64 ? 16 : want;
 }
 
-/* One block per rank, of which each has a part in the input or output. */
-static int counts_open(struct bench_loop *l)
-{
-    const int p = l->job->size, me = l->job->rank;
-    const int pairs = bench_has_pairs(l->row->collective);
-    if (!(l->counts = malloc(2 * (size_t)p * sizeof(*l->counts)))) {
-        fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, me, p);
-        return -1;
-    }
-    for (int r = 0; r < p; r++) {
-        l->counts[r] = l->row->count;
-        l->counts[p + r] = (size_t)r * l->row->count;
-    }
-    if (pairs) /* as all-to-all */
-        return 0;
-    for (int r = 0; r < p; r++)
-        l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
-    l->first = bench_block_start(l->row->count, me, p);
-    *(bench_joins_counts(l->row->collective) ? &l->in_count : &l->out_count) = l->counts[me];
-    return 0;
-}
-
-static int buffers_open(struct bench_loop *l)
+/* What a row's buffers are on this rank, in numbers. */
+static void sizes_set(struct bench_loop *l)
 {
     const struct bench_row *row = l->row;
     const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
+
+    /* not all ranks wait for all, so calls in a row would overlap */
+    l->apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
+    /* only a root has one buffer for input and output */
+    l->in_place = row->collective == BENCH_BCAST ||
+                  (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));
     l->in_count = l->out_count = row->count;
     if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER ||
         bench_has_pairs(row->collective))
@@ -247,19 +232,56 @@ static int buffers_open(struct bench_loop *l)
         l->out_count *= p;
     if (row->collective == BENCH_BARRIER)
         l->in_count = l->out_count = 0;
-    if ((bench_has_counts(row->collective) || row->collective == BENCH_ALLTOALLV) && counts_open(l))
-        return -1;
+    if (bench_has_counts(row->collective)) {
+        l->first = bench_block_start(row->count, l->job->rank, l->job->size);
+        *(bench_joins_counts(row->collective) ? &l->in_count : &l->out_count) =
+            bench_block_start(row->count, l->job->rank + 1, l->job->size) - l->first;
+    }
     l->in_bytes = l->in_count * element;
     l->out_bytes = l->out_count * element;
     size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
     l->pair_bytes = l->in_place ? larger : out_offset(l) + l->out_bytes;
     l->row->pairs = choose_pairs(l->pair_bytes);
     l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
-    size_t bytes = l->pair_bytes * row->pairs;
+}
+
+uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+{
+    struct bench_row copy = *row;
+    struct bench_loop l = {.o = o, .job = job, .row = &copy};
+
+    sizes_set(&l);
+    return l.pair_bytes * copy.pairs;
+}
+
+/* One block per rank, of which each has a part in the input or output. */
+static int counts_open(struct bench_loop *l)
+{
+    const int p = l->job->size;
+
+    if (!bench_has_counts(l->row->collective) && l->row->collective != BENCH_ALLTOALLV)
+        return 0;
+    if (!(l->counts = malloc(2 * (size_t)p * sizeof(*l->counts)))) {
+        fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, l->job->rank, p);
+        return -1;
+    }
+    for (int r = 0; r < p; r++) {
+        l->counts[r] = l->row->count;
+        l->counts[p + r] = (size_t)r * l->row->count;
+    }
+    for (int r = 0; r < p && bench_has_counts(l->row->collective); r++)
+        l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
+    return 0;
+}
+
+static int buffers_open(struct bench_loop *l)
+{
+    size_t bytes = l->pair_bytes * l->row->pairs;
+
     l->arena = l->o->alloc ? bench_backend_alloc(bytes) : aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (!l->arena) {
         fprintf(stderr, "%s: rank %d: no memory for %llu buffer pairs of %zu bytes\n", bench_backend_tool, l->job->rank,
-                (unsigned long long)row->pairs, l->pair_bytes);
+                (unsigned long long)l->row->pairs, l->pair_bytes);
         return -1;
     }
     memset(l->arena, 0, bytes);
@@ -270,13 +292,9 @@ int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const s
                     struct bench_row *row)
 {
     *l = (struct bench_loop){.o = o, .job = job, .row = row};
-    /* not all ranks wait for all, so calls in a row would overlap */
-    l->apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
-    /* only a root has one buffer for input and output */
-    l->in_place = row->collective == BENCH_BCAST ||
-                  (o->in_place && (!bench_is_rooted(row->collective) || job->rank == (int)o->root));
+    sizes_set(l);
     row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l->apart ? 100 : 1;
-    if (buffers_open(l))
+    if (counts_open(l) || buffers_open(l))
         return -1;
     l->rewriting_ns = rewriting_measure(l);
     return 0;

@@ -295,6 +295,7 @@ int bench_job_open(struct bench_job *job)
 {
     struct place mine, *places = calloc((size_t)job->size, sizeof(*places));
     int fd = offer(&mine, job->rank), owner = -1;
+    job->kernel = mine.kernel;
     int failed = !places || bench_allgather(&mine, places, sizeof(mine) / 8, HX_UINT64);
     if (!failed) {
         owner = survey(places, &mine, job);

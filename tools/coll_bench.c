@@ -30,11 +30,30 @@ static void check_run(struct bench_options *o, int rank, int size)
         bench_report_open(o, o->error);
 }
 
+static uint64_t size_after(const struct bench_options *o, uint64_t want)
+{
+    return want ? want * o->factor : 1;
+}
+
+/* As bench_memory_check, of the largest size of each collective. */
+static int check_memory(const struct bench_options *o, const struct bench_job *job)
+{
+    struct bench_row rows[BENCH_COLLECTIVES];
+    uint64_t most = o->min_bytes;
+    while (size_after(o, most) <= o->max_bytes)
+        most = size_after(o, most);
+    for (int i = 0; i < o->ncollectives; i++) {
+        rows[i] = (struct bench_row){.collective = (enum bench_collective)o->collectives[i]};
+        bench_row_size(o, job, most, &rows[i]);
+    }
+    return bench_memory_check(o, job, rows, o->ncollectives, 1);
+}
+
 /* All sizes of one collective: 0, or the exit status. */
 static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
 {
     uint64_t last = UINT64_MAX;
-    for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = want ? want * o->factor : 1) {
+    for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = size_after(o, want)) {
         struct bench_row row = {.collective = (enum bench_collective)collective};
         uint64_t wrong = 0;
         bench_row_size(o, job, want, &row);
@@ -56,8 +75,12 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 
 static int run(const struct bench_options *o, struct bench_job *job)
 {
-    int given = o->alpha_us > 0 || o->node_gbps > 0;
-    if (bench_job_open(job) || (!given && bench_wire_measure(job)))
+    int given = o->alpha_us > 0 || o->node_gbps > 0, lacking = -1;
+    if (bench_job_open(job) || (lacking = check_memory(o, job)) < 0)
+        bench_backend_abort(1);
+    if (lacking)
+        return lacking;
+    if (!given && bench_wire_measure(job))
         bench_backend_abort(1);
     if (job->rank == 0)
         bench_report_begin(o, job);

@@ -315,11 +315,25 @@ static int is_forced(const struct tune_run *run)
     return setting != NULL;
 }
 
+/* As bench_memory_check, of all points: a race has buffers twice, to exchange them. */
+static int check_memory(const struct tune_run *run)
+{
+    struct bench_row *rows = calloc((size_t)run->npoints + 1, sizeof(*rows));
+    int status;
+
+    for (int i = 0; rows && i < run->npoints; i++)
+        rows[i] = (struct bench_row){.collective = run->points[i].collective, .bytes = run->points[i].bytes, .count = run->points[i].count};
+    if (!rows || (status = bench_memory_check(&run->o->bench, &run->job, rows, run->npoints, 2)) < 0)
+        bench_backend_abort(1);
+    free(rows);
+    return status;
+}
+
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
     int32_t bad = 0, any = 0;
-    int signal_number, failed = 0;
+    int signal_number, lacking, failed = 0;
 
     bench_date(run->begun);
     run->output = run->o->output ? run->o->output : TUNE_OUTPUT;
@@ -334,6 +348,8 @@ static int run_all(struct tune_run *run)
                     (unsigned long long)run->o->bench.min_bytes, (unsigned long long)run->o->bench.max_bytes);
         return 2;
     }
+    if ((lacking = check_memory(run)))
+        return lacking;
     if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
         bad = (run->judgement = tune_judge_new(run->o->output)) ? 0 : 2;
     else if (run->job.rank == 0)
@@ -345,6 +361,8 @@ static int run_all(struct tune_run *run)
     if (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
         bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
         bench_backend_abort(1);
+    if (run->o->command == TUNE_CONFIRM && (lacking = check_memory(run))) /* its points are the table's */
+        return lacking;
     tuner_watch_signals();
     run->begin_ns = bench_now_ns();
     do
