@@ -78,7 +78,7 @@ static const char doc[] =
     "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and "
     "latency and bandwidth of the network, as --alpha and --node-bandwidth give them. Without these, where the library goes over TCP "
-    "by one interface, they are those of plain TCP sockets, up to one from each rank to the next node, measured before the first call. Terms that were not "
+    "by one interface, they are those of plain TCP sockets, up to one from each rank to the next node, by the machine's congestion control or by reno, measured before the first call. Terms that were not "
     "measured are left out and named above the table.\n\n"
     "Where the library tells its plans (Hierax does, MPI does not): rounds, messages and flags that a rank "
     "waits for one after the other; sent/rank, bytes that a rank sends to other nodes or writes for others of its own; "

@@ -380,7 +380,7 @@ static int report(const struct info_options *options, struct doctor_job *job, co
 
     if (m->failed[0])
         doctor_tell(job, "launcher", DOCTOR_FAIL, &m->rank, 1, m->failed,
-                    "the ranks of a job must meet to start; the findings here are of one rank",
+                    "the ranks of a job must meet to start, here within 60 s or HX_TIMEOUT; the findings are of one rank",
                     "srun --mpi=pmi2, or coll_run; and see that every rank lives");
     doctor_merge(job);
     for (const struct doctor_job_check *check = doctor_checks_job; check->name; check++)
