@@ -3,7 +3,7 @@
  * Lower bounds of a collective on N nodes of n ranks, S bytes; the largest known term is the bound:
  *
  *   hop      two ranks write a cache line each and read the other's, when a node has several (measured)
- *   memory   input read once, output written once, on every rank (measured); by all ranks on fewer cores when oversubscribed
+ *   memory   inputs read once, outputs written once (measured on each rank), by all cores that the ranks have
  *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
  *   latency  one message between nodes (given, or of plain TCP, measured: bench_wire.c)
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others (likewise)

@@ -29,7 +29,7 @@ enum bench_action { CALL_LIBRARY, CALL_FLOOR, CALL_NOTHING };
 int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
                     struct bench_row *row);
 void bench_loop_close(struct bench_loop *l); /* on this rank alone */
-/* What they take on this rank, in bytes; on this rank alone. */
+/* What a row's buffers take on job->rank, in bytes; on this rank alone. */
 uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 
 /* The warm-up calls. 0, or -1 when the backend failed. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for the buffers of a run, looked at before it begins: where it is short the kernel would kill a rank in the midst of it. */
+/* Memory for the buffers of a run, looked at before it begins: where it is short the kernel would kill a rank in the midst of it. Limits of control
+ * groups are not looked at. */
 #include "bench_backend.h"
 #include "bench_loop.h"
 #include <stdlib.h>
@@ -7,20 +8,22 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* What programs can get without swapping, in bytes; without bounds where the kernel does not tell. */
+/* What programs can get, in bytes; without bounds where the kernel does not tell. */
 static double memory_available(void)
 {
     char line[256];
     unsigned long long kib;
-    double bytes = 1e30;
+    double available = 1e30, swap = 0;
     FILE *f = fopen("/proc/meminfo", "re");
 
     while (f && fgets(line, sizeof(line), f))
         if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
-            bytes = 1024.0 * (double)kib;
+            available = 1024.0 * (double)kib;
+        else if (sscanf(line, "SwapFree: %llu kB", &kib) == 1)
+            swap = 1024.0 * (double)kib;
     if (f)
         fclose(f);
-    return bytes;
+    return available + swap;
 }
 
 /* What the ranks under this one's kernel need for a row. */

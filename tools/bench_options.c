@@ -75,7 +75,7 @@ static const char doc[] =
     "the "
     "others, p = ranks; 1e9 bytes. The bound is the largest of the known terms: hop (two cores write a cache line each "
     "and read the "
-    "other's, measured), memory (each rank reads its input and writes its output once; measured with these "
+    "other's, measured), memory (inputs are read and outputs written once, by all cores of the ranks; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and "
     "latency and bandwidth of the network, as --alpha and --node-bandwidth give them. Without these, where the library goes over TCP "
     "by one interface, they are those of plain TCP sockets, up to one from each rank to the next node, by the machine's congestion control or by reno, measured before the first call. Terms that were not "

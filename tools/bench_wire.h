@@ -14,8 +14,8 @@ struct wire {
 };
 
 /* Find this rank's place among the nodes, in the order of their first ranks, and connect each rank to the one at the same place of the next
- * node. 0; 1 where that is not possible, on any rank; -1 when the backend failed. */
-int wire_join(struct wire *w, const struct bench_job *job);
+ * node, with this congestion control (NULL: the machine's). 0; 1 where that is not possible, on any rank; -1 when the backend failed. */
+int wire_join(struct wire *w, const struct bench_job *job, const char *control);
 void wire_part(struct wire *w);
 
 /* Wait until a socket can do more, for a millisecond at most, and let the library move. 0, or -1 when that has been tried for too long since

@@ -110,12 +110,20 @@ static int made_ready(int s, int is_good)
     return -1;
 }
 
-static int connect_to(const struct end *other)
+/* What cannot be had goes by the machine's. To be set at first: sockets that were to space packets out go on with it. */
+static void control_set(int s, const char *control)
+{
+    if (control)
+        setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control));
+}
+
+static int connect_to(const struct end *other, const char *control)
 {
     const struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)other->address, .sin_port = (uint16_t)other->port};
     int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
     socklen_t length = sizeof(error);
 
+    control_set(s, control);
     return made_ready(s, s >= 0 && (connect(s, (const struct sockaddr *)&place, sizeof(place)) == 0 || errno == EINPROGRESS) &&
                              is_ready(s, POLLOUT) && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0 &&
                              send(s, &other->nonce, sizeof(other->nonce), MSG_NOSIGNAL) == sizeof(other->nonce));
@@ -151,7 +159,7 @@ static int stop_of(const struct end *ends, int size, int i)
 }
 
 /* Nonzero where this rank has no part in the ring, or both of its connections. */
-static int ring_close(struct wire *w, struct end *ends, int listener)
+static int ring_close(struct wire *w, struct end *ends, int listener, const char *control)
 {
     const int size = w->job->size;
     int next = 0, me = 0;
@@ -172,13 +180,13 @@ static int ring_close(struct wire *w, struct end *ends, int listener)
     if (w->local >= w->streams)
         return 1;
     if (ends[next + w->local].address) {
-        w->to_next = connect_to(&ends[next + w->local]);
+        w->to_next = connect_to(&ends[next + w->local], control);
         w->from_before = accept_from(listener, ends[me].nonce);
     }
     return w->to_next >= 0 && w->from_before >= 0;
 }
 
-int wire_join(struct wire *w, const struct bench_job *job)
+int wire_join(struct wire *w, const struct bench_job *job, const char *control)
 {
     struct end mine = {.machine = (uint64_t)job->machine, .node = (uint64_t)job->node, .rank = (uint64_t)job->rank};
     struct end *ends = calloc((size_t)job->size, sizeof(*ends));
@@ -188,7 +196,7 @@ int wire_join(struct wire *w, const struct bench_job *job)
 
     *w = (struct wire){.job = job, .to_next = -1, .from_before = -1};
     if (lacks == 0)
-        lacks = bench_allgather(&mine, ends, sizeof(mine) / 8, HX_UINT64) ? -1 : wire_most(!ring_close(w, ends, listener));
+        lacks = bench_allgather(&mine, ends, sizeof(mine) / 8, HX_UINT64) ? -1 : wire_most(!ring_close(w, ends, listener, control));
     if (listener >= 0)
         close(listener);
     free(ends);

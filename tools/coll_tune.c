@@ -315,15 +315,16 @@ static int is_forced(const struct tune_run *run)
     return setting != NULL;
 }
 
-/* As bench_memory_check, of all points: a race has buffers twice, to exchange them. */
+/* As bench_memory_check, of the points to measure: a race of a run has buffers twice, to exchange them. */
 static int check_memory(const struct tune_run *run)
 {
     struct bench_row *rows = calloc((size_t)run->npoints + 1, sizeof(*rows));
-    int status;
+    int status, n = 0;
 
     for (int i = 0; rows && i < run->npoints; i++)
-        rows[i] = (struct bench_row){.collective = run->points[i].collective, .bytes = run->points[i].bytes, .count = run->points[i].count};
-    if (!rows || (status = bench_memory_check(&run->o->bench, &run->job, rows, run->npoints, 2)) < 0)
+        if (!run->points[i].known)
+            rows[n++] = (struct bench_row){.collective = run->points[i].collective, .bytes = run->points[i].bytes, .count = run->points[i].count};
+    if (!rows || (status = bench_memory_check(&run->o->bench, &run->job, rows, n, run->o->command == TUNE_RUN ? 2 : 1)) < 0)
         bench_backend_abort(1);
     free(rows);
     return status;
@@ -333,7 +334,7 @@ static int check_memory(const struct tune_run *run)
 static int run_all(struct tune_run *run)
 {
     int32_t bad = 0, any = 0;
-    int signal_number, lacking, failed = 0;
+    int signal_number, lacking, failed = 0, by_table = run->o->command == TUNE_CONFIRM || run->o->resume; /* what is to be measured */
 
     bench_date(run->begun);
     run->output = run->o->output ? run->o->output : TUNE_OUTPUT;
@@ -348,7 +349,7 @@ static int run_all(struct tune_run *run)
                     (unsigned long long)run->o->bench.min_bytes, (unsigned long long)run->o->bench.max_bytes);
         return 2;
     }
-    if ((lacking = check_memory(run)))
+    if (!by_table && (lacking = check_memory(run)))
         return lacking;
     if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
         bad = (run->judgement = tune_judge_new(run->o->output)) ? 0 : 2;
@@ -361,7 +362,7 @@ static int run_all(struct tune_run *run)
     if (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
         bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
         bench_backend_abort(1);
-    if (run->o->command == TUNE_CONFIRM && (lacking = check_memory(run))) /* its points are the table's */
+    if (by_table && (lacking = check_memory(run)))
         return lacking;
     tuner_watch_signals();
     run->begin_ns = bench_now_ns();

@@ -90,8 +90,8 @@ case_bad_input() {
     refuses '--svg=: expected the prefix of the files to write' allreduce --svg ''
     refuses '--svg=-: expected the prefix of the files to write' allreduce --svg -
     refuses 'does not define --op=band for --dtype=float32' allreduce --op band
-    refuses '--max: allreduce of 1099511627776 bytes takes ' allreduce --min 1024G --max 1024G
-    refuses '--max: gather of 1099511627776 bytes takes ' gather --min 1024G --max 1024G --in-place --root 1
+    refuses '--max: allreduce of 1099511627776 bytes takes 8192.0 GiB for buffers of all ranks (2)' allreduce --min 1024G --max 1024G
+    refuses '--max: gather of 1099511627776 bytes takes 5120.0 GiB for buffers of all ranks (2)' gather --min 1024G --max 1024G --in-place --root 1
 }
 
 # The three forms of output hold the same lines.

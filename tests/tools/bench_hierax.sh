@@ -77,13 +77,6 @@ grep -Eq '^# plain TCP between nodes: [0-9.]+ us, [0-9.]+ GB/s each way with all
 awk -F, 'NR > 1 && ($23 <= 0 || $23 > $20 || $31 <= 0 || $32 <= 0 || $33 <= 0) { bad = 1 }
     END { exit bad || NR != 7 }' "$tmp/c" || { fail "bounds by plain TCP"; cat "$tmp/c" >&2; }
 grep -Eq '"wire_gbps": *[0-9.]*[1-9]' "$tmp/j" || fail "plain TCP is not in the JSON"
-for ((i = 0; i < $(nproc); i++)); do
-    timeout 60 "$BASH" -c 'while :; do :; done' &
-    busy+=($!)
-done
-"$run" -n 4 --nodes 2 -- "$bench" barrier --repetitions 3 >"$tmp/out" || fail "busy cores: exit $?"
-kill "${busy[@]}"
-grep -q '^# plain TCP between nodes: ' "$tmp/out" || { fail "plain TCP is not told where cores are busy"; cat "$tmp/out" >&2; }
 launch 3 "$bench" barrier --alpha 0.001 >"$tmp/out" || fail "--alpha: exit $?"
 ! grep -q 'plain TCP' "$tmp/out" || fail "measured where --alpha is given"
 printf '#include <errno.h>\nint accept4(void) { errno = EAGAIN; return -1; }\n' >"$tmp/refuse.c"

@@ -86,7 +86,7 @@ says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
 says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
 says "option --resume is not one of coll_tune model" 2 model --resume
 says "--min=33554432 is above --max=16777216" 2 --min 32M
-says "--max: allreduce of 1099511627776 bytes takes" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
+says "--max: allreduce of 1099511627776 bytes takes 8192.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
 [ ! -e large.json ] || fail "a refused run writes a table"
 head -c 200 judged.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):" 2 judge cut.json
