@@ -31,7 +31,7 @@ tools_coll_report_CFLAGS = $(AM_CFLAGS)
 tools_coll_report_LDADD = $(JSON_C_LIBS) -lm
 
 dist_bin_SCRIPTS += tools/coll_compare
-dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
+dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
 EXTRA_DIST += README.md tools/report.png tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Ranks that share their cores with each other and with a busy program on each: an all-reduce takes less than a fifth of a time slice of that
-# program, since ranks that wait sleep. No other test runs beside it (system.mk); but the machine may be busy with other things, so the best of three counts.
+# program, since ranks that wait sleep. No other test runs beside it (Makefile.am); but the machine may be busy with other things, so the best of three counts.
 . "$(dirname "$0")/common.sh"
 [ -z "${TEST_SANITIZER:-}" ] || skip "times mean nothing with sanitizers"
 cpus=$(nproc)

@@ -37,9 +37,6 @@ dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/syste
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
-# what measures times runs after the other tests, not beside them
-alone_logs = tests/system/busy.sh.log
-$(alone_logs): $(filter-out $(alone_logs),$(TEST_LOGS))
 
 noinst_PROGRAMS += tests/system/counted
 tests_system_counted_SOURCES = tests/system/counted.c
