@@ -57,7 +57,7 @@ static int pass(const struct wire *w, int s, int sending, char byte8[8], int sle
     return 0;
 }
 
-/* Send and receive so much at once, and hear that it has come; either socket may be -1. 0, or -1 when nothing moved for long. */
+/* Send and receive so much at once, and hear that it has come; either socket may be -1. 0, or -1 when it takes too long: the others wait. */
 static int stream(const struct wire *w, int out, int in, size_t bytes, char *memory)
 {
     size_t to_send = out < 0 ? 0 : bytes, to_come = in < 0 ? 0 : bytes;
@@ -67,9 +67,7 @@ static int stream(const struct wire *w, int out, int in, size_t bytes, char *mem
         size_t before = to_send + to_come;
         if (move(out, 1, memory, bytes, &to_send) || move(in, 0, memory + STREAM_MOST, bytes, &to_come))
             return -1;
-        if (to_send + to_come < before)
-            since = 0;
-        else if (wire_wait(to_come ? in : out, to_come ? POLLIN : POLLOUT, &since))
+        if (to_send + to_come == before && wire_wait(to_come ? in : out, to_come ? POLLIN : POLLOUT, &since))
             return -1;
     }
     return (in >= 0 && pass(w, in, 1, memory, 0)) || (out >= 0 && pass(w, out, 0, memory, 0)) ? -1 : 0;
@@ -127,7 +125,7 @@ static double rate(const struct wire *w, int streams, size_t bytes, int one_way,
     return best;
 }
 
-/* Of all numbers of streams and bytes. */
+/* Of all numbers of streams and bytes, up to those that take long. */
 static double best_rate(const struct wire *w, int one_way, double *us, char *memory)
 {
     double best = 0;
@@ -138,6 +136,8 @@ static double best_rate(const struct wire *w, int one_way, double *us, char *mem
             if (gbps <= 0)
                 return 0;
             best = gbps > best ? gbps : best;
+            if (streams * (double)bytes / gbps > ROUNDS_NS)
+                return best;
         }
     return best;
 }

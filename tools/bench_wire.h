@@ -4,7 +4,7 @@
 #define HX_BENCH_WIRE_H
 #include "bench_backend.h"
 
-#define WIRE_PATIENCE_NS 1e9
+#define WIRE_PATIENCE_NS 5e8
 
 struct wire {
     const struct bench_job *job;

@@ -203,10 +203,19 @@ int wire_join(struct wire *w, const struct bench_job *job, const char *control)
     return lacks < 0 ? -1 : lacks > 0;
 }
 
+/* What was given up is not to be in the way of what the library sends. */
+static void drop(int s)
+{
+    const struct linger now = {.l_onoff = 1};
+
+    if (s < 0)
+        return;
+    setsockopt(s, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(s);
+}
+
 void wire_part(struct wire *w)
 {
-    if (w->to_next >= 0)
-        close(w->to_next);
-    if (w->from_before >= 0)
-        close(w->from_before);
+    drop(w->to_next);
+    drop(w->from_before);
 }
