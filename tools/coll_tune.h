@@ -116,8 +116,12 @@ struct tune_survey {
 /* by_table: the choice is the table's, where it has one, not the model's. costly: times the best prediction. 0, or -1 after
  * printing why. */
 int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
-/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. */
+/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be: then the
+ * fastest are measured again, side by side. */
 enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
+
+/* Behind the first by their times, alike on all ranks. 0, or -1: the library failed. */
+int tune_survey_sort(struct tune_survey *survey);
 
 /* tune_confirm.c: the choices of table for this job that are not the default's, as points, on rank 0; survey is overwritten. Returns how
  * many, at most so many, or -1 after printing why. What cannot be raced is told. */

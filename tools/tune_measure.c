@@ -222,14 +222,6 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
     return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const struct tune_plan *x = a, *y = b;
-    if ((x->us > 0) != (y->us > 0)) /* not measured: behind */
-        return y->us > 0 ? 1 : -1;
-    return (x->us > y->us) - (x->us < y->us);
-}
-
 /* Fill the ways: the model's choice, then the others; of more than can race, those that are the fastest in a short survey. The plan of
  * the size before is one of them. */
 static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, const char *before, double seconds,
@@ -243,8 +235,7 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
     if (survey->n > TUNE_WAYS) {
         if ((outcome = tuner_survey(t, point, seconds, 0, survey)) != TUNE_MEASURED)
             return outcome;
-        qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
-        if (bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0)) /* logarithms differ between machines */
+        if (tune_survey_sort(survey))
             return TUNE_FAILED;
     }
     for (; n < survey->n && n < TUNE_WAYS; n++)

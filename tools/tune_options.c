@@ -44,7 +44,7 @@ static const char doc[] =
     "job too (say it here as in the run) goes back to the default\n"
     "  coll_tune model -o TABLE           measure the cost model's parameters only, in --budget (default 20s)\n"
     "  coll_tune judge [-o FILE]          measure the candidates at 8, 1K, 64K, 1M and 16M beside the planner's choice (those predicted to "
-    "take at most 12 times the best one's time), and tell how much slower than the best that choice is; --output keeps the times\n\v"
+    "take at most 12 times the best one's time), those that looked fastest once more side by side, and tell how much slower than the best that choice is; --output keeps the times\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
     "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
     "Method: the candidates are what the planner has for the collective; those predicted to take more than 4 times the best one's time are "

@@ -2,9 +2,12 @@
 /* All candidates of a point, measured beside the planner's own choice: races of a few at a time, in each of which that
  * choice runs. So what drifts between the races does not count. */
 #include "coll_tune.h"
+#include "bench_backend.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FINAL 0.4 /* of a point's time, for those that looked fastest */
 
 static int by_prediction(const void *a, const void *b)
 {
@@ -56,15 +59,18 @@ int tune_survey_find(const struct tune_point *point, int by_table, double costly
     return 0;
 }
 
-enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
+/* Races of the choice and seven others at a time; *races: how many. Leaves the ratios to the choice in us, and returns the choice's time there. */
+static enum tune_outcome races_run(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey,
+                                   int *races)
 {
     struct tune_plan ways[TUNE_WAYS];
     struct tune_race race;
     double log_us = 0, begin_ns = bench_now_ns(), elapsed = 0;
-    int races = 0, stop = 0, n;
+    int stop = 0, n;
 
     int most = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
-    for (int at = 1; (at < survey->n && (all || elapsed < seconds)) || races == 0; at += n, races++) {
+    *races = 0;
+    for (int at = 1; (at < survey->n && (all || elapsed < seconds)) || *races == 0; at += n, ++*races) {
         enum tune_outcome outcome;
         n = survey->n - at < TUNE_WAYS - 1 ? survey->n - at : TUNE_WAYS - 1;
         ways[0] = survey->plans[0];
@@ -78,8 +84,55 @@ enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, 
         if (tuner_agree(&elapsed, &stop))
             return TUNE_FAILED;
     }
-    survey->plans[0].us = exp(log_us / races);
+    survey->plans[0].us = exp(log_us / *races);
+    return TUNE_MEASURED;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct tune_plan *x = a, *y = b;
+    if ((x->us > 0) != (y->us > 0)) /* not measured: behind */
+        return y->us > 0 ? 1 : -1;
+    return (x->us > y->us) - (x->us < y->us);
+}
+
+int tune_survey_sort(struct tune_survey *survey)
+{
+    qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
+    return bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0); /* logarithms differ between machines */
+}
+
+/* Of many that were measured in a few rounds the fastest is as a rule one that had luck: those run again, all in one race. Nobody else is
+ * faster than the fastest of these. */
+static enum tune_outcome final_run(struct tuner *t, const struct tune_point *point, double seconds, struct tune_survey *survey)
+{
+    struct tune_race race;
+    double least = 1;
+    enum tune_outcome outcome;
+
+    if (tune_survey_sort(survey))
+        return TUNE_FAILED;
+    if ((outcome = tuner_plans_race(t, point, survey->plans, TUNE_WAYS, seconds, &race)) != TUNE_MEASURED)
+        return outcome;
+    for (int w = 1; w < TUNE_WAYS; w++) {
+        survey->plans[w].us = race.laps[w].ratio.median;
+        least = survey->plans[w].us < least ? survey->plans[w].us : least;
+    }
+    for (int i = TUNE_WAYS; i < survey->n; i++)
+        if (survey->plans[i].us > 0 && survey->plans[i].us < least)
+            survey->plans[i].us = least;
+    return TUNE_MEASURED;
+}
+
+enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
+{
+    const int has_final = all && survey->n > TUNE_WAYS;
+    int races;
+    enum tune_outcome outcome = races_run(t, point, has_final ? (1 - FINAL) * seconds : seconds, all, survey, &races);
+
+    if (outcome == TUNE_MEASURED && has_final)
+        outcome = final_run(t, point, FINAL * seconds, survey);
     for (int i = 1; i < survey->n; i++)
         survey->plans[i].us *= survey->plans[0].us;
-    return TUNE_MEASURED;
+    return outcome;
 }
