@@ -17,6 +17,7 @@
 /* Of messages of that length, of which there may be more, the transport's credits let no two go at once. Not so where each rank has a block
  * of its own, which may be short: there the limit holds, and the transport takes longer messages. */
 _Static_assert(HX_COARSE_SLICES_MAX <= HX_MATCH_SLICES, "match ids tell all slices of a call apart");
+_Static_assert(HX_COARSE_WINDOW <= HX_FLOW_SLICES, "slices under way have flows of their own");
 
 double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll coll, uint64_t count, uint32_t elem_bytes)
 {

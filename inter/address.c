@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 6
+#define ADDRESS_VERSION 7
 
 struct address_blob {
     uint32_t magic;

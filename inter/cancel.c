@@ -102,7 +102,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         return;
     if (op->direction == HX_NET_RECV &&
         hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
-        hx_flow_of(net->edges[op->peer], op->match)->received +=
+        hx_flow_of(net->edges[op->peer], op->flow)->received +=
             (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     while (op->done == 0 && !net->broken) {

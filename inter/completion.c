@@ -73,7 +73,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 
     net->count.chunks_received++;
     if (hx_op_pays_credits(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
-        struct hx_flow *flow = hx_flow_of(edge, op->match);
+        struct hx_flow *flow = hx_flow_of(edge, op->flow);
         flow->received += more;
         if (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0)
             hx_edge_activate(net, edge);

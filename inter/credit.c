@@ -8,9 +8,8 @@
 #include "fabric.h"
 #include <stdlib.h>
 
-struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match)
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint32_t number)
 {
-    uint32_t number = (uint32_t)(match >> HX_IN_FLOW_BITS);
     struct hx_flow **link = &edge->flows, *flow;
 
     while (*link != NULL && (*link)->number != number)

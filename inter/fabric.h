@@ -35,8 +35,7 @@ void hx_signals_restore(void);
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
 #define HX_CHUNK_BITS 6
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
-#define HX_IN_FLOW_BITS (HX_MATCH_BITS - HX_FLOW_BITS)
-#define HX_CREDIT_MATCH ((UINT64_C(1) << HX_IN_FLOW_BITS) - 1) /* within a flow: the one match id that messages may not use */
+#define HX_CREDIT_MATCH ((UINT64_C(1) << HX_UNUSED_MATCH_BITS) - 1)
 #define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)       /* the next ones are those of invitations and words */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
@@ -151,7 +150,7 @@ struct hx_path { /* over one rail */
     int peeking;                   /* a look for early messages is under way */
 };
 
-struct hx_flow { /* long messages of one communicator's calls, or of some of them; kept while the edge lives */
+struct hx_flow { /* long messages of a communicator's calls that come in order; kept while the edge lives */
     uint32_t number;
     struct hx_flow *next;
     struct hx_op_queue large;    /* sends not yet wholly posted, the first under way */
@@ -411,7 +410,7 @@ void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* it is gone */
 void hx_late_close(struct hx_net *net);
 
 /* credit.c */
-struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t match);             /* of a match id; NULL: no memory */
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint32_t number);            /* NULL: no memory */
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge);               /* before a large send: 0, or -FI_EAGAIN */
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */

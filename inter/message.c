@@ -85,7 +85,7 @@ struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op 
         return &edge->recvs;
     if (op->written)
         return &edge->writes;
-    return hx_op_is_large(op) ? &hx_flow_of(edge, op->match)->large : &edge->eager;
+    return hx_op_is_large(op) ? &hx_flow_of(edge, op->flow)->large : &edge->eager;
 }
 
 /* ---- posting chunks */
@@ -227,7 +227,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
 /* 0: wholly posted or failed; WAIT_CREDIT; -FI_EAGAIN. */
 static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
-    struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->match) : NULL;
+    struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->flow) : NULL;
 
     while (op->posted_bytes < op->total_bytes) {
         size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
@@ -335,7 +335,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         return;
     }
     op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
-    if (hx_op_pays_credits(op) && hx_flow_of(edge, op->match) == NULL) {
+    if (hx_op_pays_credits(op) && hx_flow_of(edge, op->flow) == NULL) {
         message_refuse(op, hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer));
         return;
     }

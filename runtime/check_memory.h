@@ -67,9 +67,8 @@ struct hx_check_transfer {
     uint64_t slice;
     uint32_t tag;
     int sends, network;
-    /* between nodes: the engine's id; else its place among the messages to this peer in the slice: rings keep the
-     * order */
-    uint64_t match;
+    uint32_t ordinal; /* its place among the messages between these ranks in the slice */
+    uint64_t match;   /* between nodes: the engine's id; else the ordinal: rings keep the order */
     uint32_t thread, join_clock; /* join_clock 0: not joined */
     uint32_t partner;            /* matched transfer, or HX_CHECK_NONE */
     uint32_t next;               /* in its hash chain */

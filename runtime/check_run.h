@@ -12,7 +12,7 @@ struct hx_check_instance { /* one slice of one stage */
     uint64_t slice;
     uint32_t pc;
     uint32_t *transfers; /* of each handle; 0: not started, HX_CHECK_NONE: of no bytes */
-    uint32_t *ordinals;  /* [2 n] of the next message through a ring: sent to, received from each member */
+    uint32_t *ordinals;  /* [2 n] of the next message: sent to, received from each member */
 };
 
 struct hx_check_stage { /* one stage of one rank in one call */

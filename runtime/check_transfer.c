@@ -44,6 +44,10 @@ static void deliver(struct hx_check_step *s, uint32_t send_id, uint32_t recv_id)
         hx_check_step_fault(s, "its partner in the ring is of round %u", (mine == send_id ? recv : send)->tag);
         return;
     }
+    if (send->ordinal != recv->ordinal) { /* the transport may hold a long one up by those before it: see hx_flow_number */
+        hx_check_step_fault(s, "message %u of its slice between these ranks is received as number %u", send->ordinal, recv->ordinal);
+        return;
+    }
     if (send->n != recv->n) {
         hx_check_step_fault(s, "%u elements, but its partner has %u", hx_check_transfer_at(store, mine)->n,
                             hx_check_transfer_at(store, theirs)->n);
@@ -118,8 +122,9 @@ static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
     uint32_t shared, peer = s->step->peer, n = (uint32_t)s->stage->stage->n;
 
     t->network = s->run->shape->node_of[t->sender] != s->run->shape->node_of[t->receiver];
+    t->ordinal = s->instance->ordinals[t->sends ? peer : n + peer]++;
     if (!t->network) {
-        t->match = s->instance->ordinals[t->sends ? peer : n + peer]++;
+        t->match = t->ordinal;
         return;
     }
     shared = hx_plan_shared(s->r->plan, s->stage_idx, peer);

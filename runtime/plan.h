@@ -233,6 +233,15 @@ static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, 
     return id * HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
 }
 
+/* Which long messages may hold each other up, of a context: those of a stage and a slice, which both ranks pass in the order of its rounds. Slices
+ * and stages run side by side, and each rank is where it is: if one that is ahead on this side held up one that the other side waits for
+ * first, both could wait for ever. A slice of the same number begins when the earlier one has ended here. */
+#define HX_FLOW_SLICES 4 /* at least as many as are under way at once */
+static inline uint32_t hx_flow_number(int context, uint32_t shared, uint64_t slice)
+{
+    return ((uint32_t)context * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_FLOW_SLICES + slice % HX_FLOW_SLICES;
+}
+
 /* The number of an INTER or FLAT stage among those that this rank shares with a member: alike on both sides, whatever other lanes each
  * carries. (Member i of a lane is its carrier on node i; of a FLAT stage all ranks are members.) */
 uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);

@@ -244,6 +244,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     uint64_t number = pair ? (*pair)++ : engine->call;
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->context, number, stage, instance->slice, step->tag);
+    t->net.flow = hx_flow_number(engine->context, stage, instance->slice);
     t->net.signature = pair ? 0 : (uint32_t)run->bound->signature_bits;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */

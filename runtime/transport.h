@@ -25,6 +25,8 @@ struct hx_net_op {
     enum hx_net_direction direction;
     int peer;            /* rank in the job */
     uint64_t match;      /* <= HX_MATCH_BITS bits */
+    uint32_t flow;       /* hx_flow_number. Of the long messages of a flow both sides post the receives and the sends in one order, so that
+                          * the first may hold up the next; none holds up another flow's */
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
@@ -43,7 +45,7 @@ struct hx_net_op {
 };
 
 #define HX_MATCH_BITS 42 /* the transport adds 6 bits of chunk number: 48 in all, which is what some providers have */
-#define HX_FLOW_BITS 10  /* the upper bits of a match id name its flow: a flow's long messages wait for no other flow's */
+#define HX_UNUSED_MATCH_BITS 32 /* lowest bits of a match id that are never all set: those are the transport's own */
 
 struct hx_net_counters {
     uint64_t messages_sent, messages_received; /* hx_net_op completed */

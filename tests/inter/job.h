@@ -74,14 +74,20 @@ static void meet(struct world *w, atomic_int *counter, int count)
         turn(w);
 }
 
-static struct hx_net_op *post(struct world *w, struct hx_net_op *op, enum hx_net_direction direction, int peer,
-                              uint64_t match, const struct hx_segment *segments, int nsegments)
+static struct hx_net_op *post_in(struct world *w, struct hx_net_op *op, uint32_t flow, enum hx_net_direction direction, int peer,
+                                 uint64_t match, const struct hx_segment *segments, int nsegments)
 {
-    *op = (struct hx_net_op){
-        .direction = direction, .peer = peer, .match = match, .segments = segments, .nsegments = nsegments, .why = w->why};
+    *op = (struct hx_net_op){.direction = direction, .peer = peer, .match = match, .flow = flow, .segments = segments,
+                             .nsegments = nsegments, .why = w->why};
     w->why[0] = '\0';
     ops->post(w->net, op);
     return op;
+}
+
+static struct hx_net_op *post(struct world *w, struct hx_net_op *op, enum hx_net_direction direction, int peer,
+                              uint64_t match, const struct hx_segment *segments, int nsegments)
+{
+    return post_in(w, op, 0, direction, peer, match, segments, nsegments);
 }
 
 static int finish(struct world *w, struct hx_net_op *op)

@@ -201,6 +201,25 @@ static void case_early_large(struct world *w)
     early(w, HX_GRANT, 65536);
 }
 
+/* A flow of which nothing is received has sent all that is granted: another one's message comes through, though it was posted last. */
+static void case_flows(struct world *w)
+{
+    enum { HELD = HX_GRANT * HX_RAILS_MAX + 8, BYTES = 65536 };
+    static struct hx_net_op op[HELD + 1];
+    struct hx_segment part[HELD + 1];
+
+    for (int i = 0; i <= HELD; i++)
+        part[i] = (struct hx_segment){w->me == 0 ? fill(BYTES, (uint64_t)i) : calloc(1, BYTES), BYTES};
+    for (int i = 0; i <= HELD && w->me == 0; i++)
+        post_in(w, &op[i], i == HELD, HX_NET_SEND, 1, (uint64_t)i, &part[i], 1);
+    if (w->me == 1)
+        check(finish(w, post_in(w, &op[HELD], 1, HX_NET_RECV, 0, HELD, &part[HELD], 1)) == 1);
+    for (int i = 0; i < HELD && w->me == 1; i++)
+        post_in(w, &op[i], 0, HX_NET_RECV, 0, (uint64_t)i, &part[i], 1);
+    for (int i = 0; i <= HELD; i++)
+        check(finish(w, &op[i]) == 1 && holds(part[i].base, BYTES, (uint64_t)i));
+}
+
 /* The receiver dawdles over thousands of short messages, so the connection fills up and drains again and again, at any
  * place within a message. First one way, then the other. */
 static void case_slow_receiver(struct world *w)
@@ -421,7 +440,7 @@ static void case_older_credit(struct world *w)
     check(finish(w, post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 1, &part, 1)) == 1);
     if (w->net->write_bytes > 0) /* no credits are told */
         return;
-    flow = hx_flow_of(edge, 1);
+    flow = hx_flow_of(edge, 0);
     acknowledged = flow->acknowledged;
     check(w->me == 1 || acknowledged >= HX_GRANT);
     meet(w, &w->meet->arrived, 2);
@@ -668,6 +687,7 @@ EVERYWHERE(both_ways, 2)
 EVERYWHERE(early_short, 2)
 EVERYWHERE(early_eager, 2)
 EVERYWHERE(early_large, 2)
+EVERYWHERE(flows, 2)
 EVERYWHERE(slow_receiver, 2)
 EVERYWHERE(all_to_all, 4)
 EVERYWHERE(cancel, 2)
@@ -724,6 +744,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_lengths),     cmocka_unit_test(test_segments),    cmocka_unit_test(test_many),
         cmocka_unit_test(test_reverse),     cmocka_unit_test(test_both_ways),   cmocka_unit_test(test_early_short),
         cmocka_unit_test(test_early_eager), cmocka_unit_test(test_early_large), cmocka_unit_test(test_all_to_all),
+        cmocka_unit_test(test_flows),
         cmocka_unit_test(test_slow_receiver),
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
         cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),

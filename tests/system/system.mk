@@ -46,6 +46,11 @@ tests_system_scale_SOURCES = tests/system/scale.c
 tests_system_scale_LDADD = libhierax_internal.la
 dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh
 
+noinst_PROGRAMS += tests/system/unpunctual
+tests_system_unpunctual_SOURCES = tests/system/unpunctual.c
+tests_system_unpunctual_LDADD = libhierax.la
+dist_tests_list += tests/system/unpunctual.sh
+
 noinst_PROGRAMS += tests/system/starved
 tests_system_starved_SOURCES = tests/system/starved.c
 tests_system_starved_LDADD = libhierax.la
