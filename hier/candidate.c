@@ -185,3 +185,21 @@ int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *
     }
     return -1;
 }
+
+int hx_candidate_name_is_known(const char *name)
+{
+    static const char *const fixed[] = {"flat",  "hier",    "gather", "scatter", "arrive", "release",
+                                        "apply", "ordered", "counts", "direct"};
+
+    for (size_t n; *name; name += n) {
+        int known = 0;
+        n = strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        for (size_t i = 0; n && i < sizeof(fixed) / sizeof(*fixed); i++)
+            known |= strlen(fixed[i]) == n && !strncmp(fixed[i], name, n);
+        known |= *name == 'x' && n > 1 && strspn(name + 1, "0123456789") == n - 1;
+        if (n && !known && !hx_algorithm_name(name, n))
+            return 0;
+        n += n == 0;
+    }
+    return 1;
+}

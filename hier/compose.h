@@ -74,6 +74,8 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 #define HX_CANDIDATE_NAME_BYTES 64
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
+/* Is a plan's name made of words that there are? Whether any shape has such a candidate is another question. */
+int hx_candidate_name_is_known(const char *name);
 
 /* Does any part of it need that? */
 int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs);

@@ -178,13 +178,13 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
 }
 
 /* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
-static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, enum hx_folding folding,
+static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, struct hx_traits traits,
                                 uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
 {
     enum hx_coll coll = candidates[0].coll;
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
 
-    *tuned = hx_planner_tuned(planner, coll, folding == HX_FOLDS_IN_ORDER, bytes, candidates, *n, best);
+    *tuned = hx_planner_tuned(planner, coll, traits, bytes, candidates, *n, best);
     for (; *n > 0; *best = -1) {
         hx_status_t status;
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
@@ -206,7 +206,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
                    hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 
-static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows,
+static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits,
                                   uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
@@ -214,21 +214,22 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
     const struct hx_table_entry *tuned = NULL;
     const char *fallback;
     hx_status_t status;
-    int n, best;
+    int n, best, untabled = 0;
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    planner->cost.windows = windows;
-    n = hx_planner_candidates(planner, coll, root, folding, bytes, candidates, &fallback);
+    planner->cost.windows = traits.windows;
+    n = hx_planner_candidates(planner, coll, root, traits.folding, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
-    status = choose_among(planner, candidates, &n, &best, folding, count, elem_bytes, &tuned, choice);
-    planner->fallbacks += fallback != NULL;
+    status = choose_among(planner, candidates, &n, &best, traits, count, elem_bytes, &tuned, choice);
     planner->chosen++;
     if (status == HX_SUCCESS && tuned) {
         char name[HX_CANDIDATE_NAME_BYTES];
         hx_candidate_name(&candidates[best], name);
-        planner->by_table += !strcmp(name, tuned->plan);
+        untabled = strcmp(name, tuned->plan) != 0;
+        planner->by_table += !untabled;
     }
+    planner->fallbacks += fallback || untabled;
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
         explain(planner, candidates, n, best, bytes, fallback, tuned, choice);
     free(candidates);

@@ -47,7 +47,7 @@ struct hx_planner {
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
     const struct hx_table_entry *table;     /* tuned choices, somebody else's memory */
     int table_n;
-    uint64_t fallbacks; /* choices of another plan than the levels or the settings would have */
+    uint64_t fallbacks; /* choices of another plan than the levels, the settings or the table would have */
     uint64_t chosen, by_table, built; /* choices of a plan; of these by the table; plans that were not in the cache */
     struct hx_plan **plans; /* cache */
     struct hx_candidate *plan_candidates;
@@ -76,8 +76,9 @@ void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
 /* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
 /* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. It
- * gets the entry's lanes. */
-const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
+ * gets the entry's lanes. An entry that was measured with other numbers or memory holds too, where there is none with these and the cost
+ * model would not choose what could not be chosen there. */
+const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                               struct hx_candidate *candidates, int n, int *candidate);
 /* The planner's operations, see runtime/comm.h. */
 hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);

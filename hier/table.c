@@ -49,12 +49,18 @@ const char *hx_table_foreign(const struct hx_table *table, char text[256])
     return text;
 }
 
-void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape,
+const char *const hx_numbers_names[HX_NUMBERS_COUNT] = {
+    [HX_NUMBERS_FLOAT] = "float", [HX_NUMBERS_HALF] = "half", [HX_NUMBERS_INTEGER] = "integer", [HX_NUMBERS_OWN] = "own"};
+
+/* A scan is in order whatever the operation. */
+void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,
                   const char *provider)
 {
     memset(entry, 0, sizeof(*entry));
     entry->coll = coll;
-    entry->ordered = ordered;
+    entry->ordered = traits.folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
+    entry->numbers = hx_coll_reduces(coll) ? traits.numbers : HX_NUMBERS_FLOAT;
+    entry->windows = traits.windows;
     entry->nnodes = shape->nnodes;
     entry->min_local = shape->min_local;
     entry->max_local = shape->max_local;
@@ -65,8 +71,9 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, 
 
 static int key_order(const struct hx_table_entry *a, const struct hx_table_entry *b)
 {
-    const int pairs[][2] = {{(int)a->coll, (int)b->coll},         {a->ordered, b->ordered},     {a->nnodes, b->nnodes},
-                            {a->min_local, b->min_local}, {a->max_local, b->max_local}, {b->in_order, a->in_order}};
+    const int pairs[][2] = {{(int)a->coll, (int)b->coll}, {a->ordered, b->ordered}, {(int)a->numbers, (int)b->numbers},
+                            {a->windows, b->windows}, {a->nnodes, b->nnodes}, {a->min_local, b->min_local},
+                            {a->max_local, b->max_local}, {b->in_order, a->in_order}};
 
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
         if (pairs[i][0] != pairs[i][1])

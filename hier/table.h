@@ -14,7 +14,7 @@
  *        "fetch_gb_s": 5, "switch_us": 1.1, "points": 55}
  *     ],
  *     "entries": [
- *       {"collective": "allreduce", "commutative": true, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
+ *       {"collective": "allreduce", "commutative": true, "datatype": "float", "alloc": false, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
  *        "bytes": [5793, 23170], "measured": 8192, "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
  *        "default_plan": "hier(nary,circulant,nary)"},
  *       ...
@@ -38,6 +38,8 @@ struct hx_table_entry {
     /* what it is for */
     enum hx_coll coll;
     int ordered;                             /* an operation that is not commutative */
+    enum hx_numbers numbers;                 /* that it folds */
+    int windows;                             /* buffers in memory of hx_alloc */
     int nnodes, min_local, max_local;        /* shape: nodes; ranks on the emptiest and the fullest */
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
     char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */
@@ -104,7 +106,11 @@ int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entr
 hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry);
 
 /* Fill in the key: all but the sizes and what was found. provider NULL: one node. */
-void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, int ordered, const struct hx_shape *shape, const char *provider);
+void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,
+                  const char *provider);
+
+/* "float", "half", "integer", "own" */
+extern const char *const hx_numbers_names[HX_NUMBERS_COUNT];
 
 /* The entry of n that holds for key and bytes; NULL: none. */
 const struct hx_table_entry *hx_table_find(const struct hx_table_entry *entries, int n, const struct hx_table_entry *key, uint64_t bytes);

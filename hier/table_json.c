@@ -136,10 +136,31 @@ static void read_pair(struct reader *r, const char *name, int64_t low, int nulls
         bad(r, ": the first is more than the second", name);
 }
 
+static int read_flag(struct reader *r, const char *name)
+{
+    return json_object_get_boolean(member(r, name, json_type_boolean, " must be true or false"));
+}
+
+/* It may be missing. */
+static void read_numbers(struct reader *r, struct hx_table_entry *entry)
+{
+    char name[16] = "float";
+    int numbers = 0;
+
+    if (json_object_object_get_ex(r->from, "datatype", NULL))
+        read_text(r, "datatype", name, sizeof(name));
+    while (numbers < HX_NUMBERS_COUNT && strcmp(name, hx_numbers_names[numbers]))
+        numbers++;
+    if (r->status == HX_SUCCESS && numbers == HX_NUMBERS_COUNT)
+        bad(r, " is none of \"float\", \"half\", \"integer\", \"own\"", "datatype");
+    else if (r->status == HX_SUCCESS && numbers != HX_NUMBERS_FLOAT && !hx_coll_reduces(entry->coll))
+        bad(r, " must be \"float\" where nothing is added up", "datatype");
+    entry->numbers = (enum hx_numbers)numbers;
+}
+
 static void read_entry(struct reader *r, struct hx_table_entry *entry)
 {
     char name[32], placement[16];
-    struct json_object *commutative;
     uint64_t ranks[2] = {0, 0}, bytes[2] = {0, 0};
 
     if (!json_object_is_type(r->from, json_type_object)) {
@@ -149,8 +170,9 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     read_text(r, "collective", name, sizeof(name));
     if (r->status == HX_SUCCESS && hx_coll_parse(name, &entry->coll) != 0)
         refuse(r, hx_place_member(r->text, r->at, "collective"), name, ": no such collective");
-    commutative = member(r, "commutative", json_type_boolean, " must be true or false");
-    entry->ordered = commutative && !json_object_get_boolean(commutative);
+    entry->ordered = !read_flag(r, "commutative");
+    read_numbers(r, entry);
+    entry->windows = json_object_object_get_ex(r->from, "alloc", NULL) && read_flag(r, "alloc");
     entry->nnodes = (int)read_integer(r, "nodes", 1, INT_MAX);
     read_pair(r, "ranks_per_node", 1, 0, ranks);
     if (ranks[1] > INT_MAX)
@@ -417,8 +439,13 @@ static void write_model(FILE *out, const struct hx_table_model *model)
 /* An entry a line, so that a person can read, compare and edit them. */
 static void write_entry(FILE *out, const struct hx_table_entry *entry)
 {
-    fprintf(out, "    {\"collective\": \"%s\", \"commutative\": %s, \"nodes\": %d, \"ranks_per_node\": [%d, %d], \"placement\": \"%s\"",
-            hx_coll_name(entry->coll), entry->ordered ? "false" : "true", entry->nnodes, entry->min_local, entry->max_local,
+    fprintf(out, "    {\"collective\": \"%s\", \"commutative\": %s, ", hx_coll_name(entry->coll),
+            entry->ordered ? "false" : "true");
+    if (hx_coll_reduces(entry->coll))
+        fprintf(out, "\"datatype\": \"%s\", ", hx_numbers_names[entry->numbers]);
+    if (entry->windows)
+        fprintf(out, "\"alloc\": true, ");
+    fprintf(out, "\"nodes\": %d, \"ranks_per_node\": [%d, %d], \"placement\": \"%s\"", entry->nnodes, entry->min_local, entry->max_local,
             entry->in_order ? "block" : "other");
     write_member(out, "provider", entry->provider);
     fprintf(out, ", \"bytes\": [%llu, ", (unsigned long long)entry->from_bytes);

@@ -23,7 +23,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
 {
     struct hx_table *table;
     char why[256];
-    int passed = 0;
+    int passed = 0, unknown = 0;
     hx_status_t status = hx_table_read(path, &table);
 
     if (status != HX_SUCCESS && !strict && status != HX_ERR_NOMEM) {
@@ -43,12 +43,20 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         if (!table->models[i].provider[0] || (provider && !strcmp(table->models[i].provider, provider)))
             status = hx_table_model_add(all, &table->models[i]);
     for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {
-        if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
+        if (!hx_candidate_name_is_known(table->entries[i].plan)) {
+            snprintf(why, sizeof(why), "this Hierax knows no plan \"%s\"", table->entries[i].plan);
+            if (strict)
+                status = refuse(path, table->entries[i].line, why);
+            else if (unknown++ == 0)
+                hx_warn("HX_TABLE: %s:%d: %s: going on without that entry", path, table->entries[i].line, why);
+        } else if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
             status = hx_table_add(all, &table->entries[i]);
         else
             passed++;
     }
-    hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s; %d cost models", path, table->n - passed,
+    if (unknown > 1)
+        hx_warn("HX_TABLE: %s: without %d more entries, whose plans are as unknown", path, unknown - 1);
+    hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s; %d cost models", path, table->n - passed - unknown,
             passed, provider ? provider : "none", table->nmodels);
     hx_table_free(table);
     return status;
@@ -128,24 +136,48 @@ void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entr
     planner->table_n = n;
 }
 
-/* From here on the table, which is measured with other memory, does not tell whether single copy from memory of hx_alloc is faster. */
-#define WINDOW_BYTES 4096
+/* The entry for exactly these traits. */
+static const struct hx_table_entry *entry_find(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes)
+{
+    struct hx_table_entry key;
 
-const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, int ordered, double bytes,
+    hx_table_key(&key, coll, traits, planner->shape, planner->provider);
+    return hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
+}
+
+/* The same measured with other numbers or memory. It was no choice there to fold by ranks in different orders, or to read where a window
+ * stands: if that is what the model chooses, nothing is known. */
+static const struct hx_table_entry *entry_find_like(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
+                                                    const struct hx_candidate *best)
+{
+    const struct hx_table_entry *entry = NULL;
+    struct hx_traits like = traits;
+
+    if (!hx_candidate_needs(best, HX_NEEDS_EXACT)) {
+        like.numbers = HX_NUMBERS_FLOAT;
+        entry = entry_find(planner, coll, like, bytes);
+    }
+    if (entry || !traits.windows || hx_candidate_needs(best, HX_NEEDS_SINGLE_COPY))
+        return entry;
+    like = traits;
+    like.windows = 0;
+    entry = entry_find(planner, coll, like, bytes);
+    return entry ? entry : entry_find_like(planner, coll, like, bytes, best);
+}
+
+const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                               struct hx_candidate *candidates, int n, int *candidate)
 {
     const struct hx_table_entry *entry;
-    struct hx_table_entry key;
     struct hx_candidate found;
+    int best;
 
     *candidate = -1;
     if (!planner->table_n)
         return NULL;
-    for (int i = 0; planner->cost.windows && bytes >= WINDOW_BYTES && i < n; i++)
-        if (hx_candidate_needs(&candidates[i], HX_NEEDS_SINGLE_COPY))
-            return NULL;
-    hx_table_key(&key, coll, ordered, planner->shape, planner->provider);
-    entry = hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
+    entry = entry_find(planner, coll, traits, bytes);
+    if (!entry && (best = hx_planner_best(planner, candidates, n, bytes)) >= 0)
+        entry = entry_find_like(planner, coll, traits, bytes, &candidates[best]);
     if (entry && (*candidate = hx_candidate_find(candidates, n, entry->plan, planner->shape, planner->forced_lanes <= 0, &found)) >= 0)
         candidates[*candidate] = found;
     return entry;

@@ -272,20 +272,22 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
     return HX_SUCCESS;
 }
 
-static enum hx_folding folding_of(const struct hx_kind *kind)
+static struct hx_traits traits_of(const struct hx_kind *kind)
 {
     struct hx_user_op op = hx_user_op(kind->op);
+    struct hx_traits traits = hx_traits_of(kind->dtype);
 
     if (op.fn)
-        return op.commutative ? HX_FOLDS_ALIKE : HX_FOLDS_IN_ORDER;
-    return hx_dtype_is_exact(kind->dtype) ? HX_FOLDS_EXACTLY : HX_FOLDS_ALIKE;
+        traits = (struct hx_traits){op.commutative ? HX_FOLDS_ALIKE : HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0};
+    traits.windows = kind->windows;
+    return traits;
 }
 
 static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **out)
 {
     struct hx_choice choice = {0};
     uint32_t unit = unit_bytes(kind);
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, folding_of(&kind), kind.windows,
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, traits_of(&kind),
                                                      kind.count * (hx_dtype_bytes(kind.dtype) / unit), unit, &choice);
 
     return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;

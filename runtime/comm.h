@@ -45,8 +45,7 @@ struct hx_choice {
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
                         const struct hx_net_profile *net, struct hx_planner **planner);
-    /* windows: as struct hx_kind. */
-    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, int windows, uint64_t count,
+    hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits, uint64_t count,
                           uint32_t elem_bytes, struct hx_choice *choice);
     /* An all-reduce by messages alone among the n given ones of the shape's ranks, of which this rank is number me. The caller's
      * reference. Errors: HX_ERR_NOMEM. */

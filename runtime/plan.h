@@ -347,6 +347,22 @@ enum hx_folding {
     HX_FOLDS_EXACTLY   /* in any order: it is exact, as all are on integers */
 };
 
+/* What it folds: how long that takes differs. */
+enum hx_numbers {
+    HX_NUMBERS_FLOAT,   /* of 32 bits and more; also where nothing is folded */
+    HX_NUMBERS_HALF,    /* floats of 16 bits */
+    HX_NUMBERS_INTEGER, /* and bytes, and pairs of value and index */
+    HX_NUMBERS_OWN,     /* whatever the program's own operation takes */
+    HX_NUMBERS_COUNT
+};
+
+/* What the choice of a plan goes by, beside collective, shape and size. */
+struct hx_traits {
+    enum hx_folding folding;
+    enum hx_numbers numbers;
+    int windows; /* buffers are taken to be memory of hx_alloc that others of the node can read */
+};
+
 /* A row of an algorithm table. */
 struct hx_algorithm {
     const char *name;

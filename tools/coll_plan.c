@@ -119,7 +119,7 @@ static uint64_t job_choose(struct plan_job *job)
 {
     int tuned = -1;
 
-    job->tuned = hx_planner_tuned(&job->planner, job->coll, job->folding == HX_FOLDS_IN_ORDER, job->bytes, job->candidates,
+    job->tuned = hx_planner_tuned(&job->planner, job->coll, job->traits, job->bytes, job->candidates,
                                   job->ncandidates, &tuned);
     job->best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (job->best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
@@ -158,17 +158,16 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     uint64_t count = (bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
     struct hx_choice choice = {0};
 
-    job->folding = options->ordered                     ? HX_FOLDS_IN_ORDER
-                   : hx_dtype_is_exact(options->dtype) ? HX_FOLDS_EXACTLY
-                                                       : HX_FOLDS_ALIKE;
+    job->traits = options->ordered ? (struct hx_traits){HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0} : hx_traits_of(options->dtype);
+    job->traits.windows = options->alloc && facts.single_copy;
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
-    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->folding, job->bytes, job->candidates, &job->fallback);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->traits.folding, job->bytes, job->candidates, &job->fallback);
     candidates_keep(job, shape);
     table_use(job);
     model_set(&job->planner.cost, options);
-    job->planner.cost.windows = options->alloc && facts.single_copy;
+    job->planner.cost.windows = job->traits.windows;
     uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
     if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)

@@ -50,7 +50,7 @@ struct plan_job {
     struct hx_shape *shape;
     struct hx_planner planner;
     enum hx_coll coll;
-    enum hx_folding folding;
+    struct hx_traits traits;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback; /* NULL, or why these */
     int ncandidates, best;

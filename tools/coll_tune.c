@@ -190,11 +190,15 @@ static void survey_take(struct tune_survey *survey, const struct tune_story *sto
     survey->n = n;
 }
 
+/* Of 16-bit floats and of windows the model has no parameters. */
 static int fitting_take(struct tune_run *run, int at, const struct tune_plan *plans, int n)
 {
     const struct tune_point *point = &run->points[at];
+    const struct hx_traits traits = tuner_traits(run->tuner);
 
-    return tune_fitting_add(&run->fitting, hx_world->comms->planner, point->coll,
+    if (traits.windows || traits.numbers == HX_NUMBERS_HALF)
+        return 0;
+    return tune_fitting_add(&run->fitting, hx_world->comms->planner, point->coll, traits,
                             point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, plans, n);
 }
 
@@ -210,7 +214,7 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     run->stories[at] = (struct tune_story){0};
     if (run->o->command == TUNE_RUN)
         outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
-    else if (tune_survey_find(point, 1, TUNE_JUDGED, run->survey))
+    else if (tune_survey_find(run->tuner, point, 1, TUNE_JUDGED, run->survey))
         outcome = TUNE_FAILED;
     else
         outcome = tuner_survey(run->tuner, point, seconds, 1, run->survey);
@@ -315,6 +319,19 @@ static int is_forced(const struct tune_run *run)
     return setting != NULL;
 }
 
+static int is_pointless(const struct tune_run *run)
+{
+    const char *why = NULL;
+
+    if (run->job.size == 1)
+        why = "this is a job of one rank, which has nothing to choose: start it as the jobs that are to be fast (coll_run, srun, mpirun)";
+    else if (run->o->bench.alloc && !tuner_traits(run->tuner).windows)
+        why = "--alloc: no rank can read another's memory here, so plans are the same as for other memory: tune without";
+    if (why && run->job.rank == 0)
+        fprintf(stderr, "coll_tune: %s\n", why);
+    return why != NULL;
+}
+
 /* As bench_memory_check, of the points to measure: a race of a run has buffers twice, to exchange them. */
 static int check_memory(const struct tune_run *run)
 {
@@ -341,7 +358,7 @@ static int run_all(struct tune_run *run)
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || tune_points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
-    if (is_forced(run))
+    if (is_forced(run) || is_pointless(run))
         return 2;
     if (run->npoints == 0 && run->o->command != TUNE_CONFIRM) {
         if (run->job.rank == 0)
@@ -352,7 +369,7 @@ static int run_all(struct tune_run *run)
     if (!by_table && (lacking = check_memory(run)))
         return lacking;
     if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
-        bad = (run->judgement = tune_judge_new(run->o->output)) ? 0 : 2;
+        bad = (run->judgement = tune_judge_new(run->o->output, tuner_traits(run->tuner))) ? 0 : 2;
     else if (run->job.rank == 0)
         bad = table_open(run);
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))

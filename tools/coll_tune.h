@@ -89,6 +89,8 @@ struct tuner;
 struct tune_survey;
 struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job); /* NULL after printing why */
 void tuner_close(struct tuner *tuner); /* all ranks */
+/* What plans are chosen by, of the calls that are measured. */
+struct hx_traits tuner_traits(const struct tuner *tuner);
 /* The point's entry but for what is to be found. */
 void tuner_key(const struct tuner *tuner, struct tune_point *point);
 /* Measure for about so many seconds, by the plans of survey, which is overwritten; before: the plan of the size before, or "". */
@@ -115,7 +117,7 @@ struct tune_survey {
 };
 /* by_table: the choice is the table's, where it has one, not the model's. costly: times the best prediction. 0, or -1 after
  * printing why. */
-int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
+int tune_survey_find(const struct tuner *tuner, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
 /* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be: then the
  * fastest are measured again, side by side. */
 enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
@@ -134,7 +136,7 @@ enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *poi
 /* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
  * names one. New: NULL after printing why it could not be written, or not be judged. */
 struct json_object;
-struct json_object *tune_judge_new(const char *path);
+struct json_object *tune_judge_new(const char *path, struct hx_traits traits);
 void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey);
 int tune_judge_end(struct json_object *doc, const char *path); /* 0, or -1 after printing why */
 /* The figure of such files, by the planner as it is. The exit status. */
@@ -146,6 +148,7 @@ struct tune_judged {
     struct hx_planner planner;
     struct hx_env env;
     struct hx_table_machine machine; /* that was measured */
+    struct hx_traits traits;         /* with which calls */
     void *tuning;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
 };
@@ -164,7 +167,7 @@ struct tune_fitting {
     int n, points;
 };
 /* The plans of a point, by a planner of its shape, which stays until the fit. 0, or -1 after printing why. */
-int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, double bytes,
+int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n);
 /* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print
  * it. Of no points nothing, and a model of more points than these stays unless always. 0, or -1 after printing why. */

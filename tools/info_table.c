@@ -13,6 +13,8 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
 
     info_text(o, "collective", hx_coll_name(e->coll));
     info_text(o, "operation", e->ordered ? "in order" : "any order");
+    info_text(o, "datatype", hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL);
+    info_text(o, "memory", e->windows ? "of hx_alloc" : NULL);
     info_int(o, "nodes", e->nnodes);
     snprintf(text, sizeof(text), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
     info_text(o, "ranks_per_node", text);
@@ -23,6 +25,10 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
         info_text(o, "to_bytes", "any");
     else
         info_int(o, "to_bytes", (int64_t)e->to_bytes);
+    if (e->measured_bytes >= 0)
+        info_int(o, "measured", e->measured_bytes);
+    else
+        info_text(o, "measured", NULL);
     info_text(o, "plan", e->plan);
     info_text(o, "slice", NULL);
     if (e->slice_bytes)
@@ -113,7 +119,8 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
     hx_world_profile(comm->world, &profile);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
-        hx_table_key(&key, entries[i].coll, entries[i].ordered, comm->shape, profile.provider);
+        struct hx_traits traits = {entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, entries[i].numbers, entries[i].windows};
+        hx_table_key(&key, entries[i].coll, traits, comm->shape, profile.provider);
         if (!strncasecmp(name, setting, strlen(setting)) && (!name[strlen(setting)] || !strcmp(name + strlen(setting), "_block")) &&
             hx_table_same_key(&entries[i], &key))
             return 1;

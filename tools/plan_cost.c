@@ -139,7 +139,7 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
 
     if (two && (a->coll == hx_candidate_first(coll, 1) || a->coll == hx_candidate_last(coll, 1)))
         here |= HX_SCOPE_INTRA;
-    if (a->needs & HX_NEEDS_EXACT && job->folding != HX_FOLDS_EXACTLY)
+    if (a->needs & HX_NEEDS_EXACT && job->traits.folding != HX_FOLDS_EXACTLY)
         snprintf(why, capacity,
                  "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
     else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
@@ -211,8 +211,7 @@ double plan_time_us(const struct plan_job *job)
             exit(1);
         planner->cost = job->planner.cost;
         double start = now_us();
-        if (hx_planner_hier.choose(planner, job->coll, root, job->folding, job->planner.cost.windows, job->sizes.count, job->sizes.elem_bytes,
-                                   &choice) != HX_SUCCESS)
+        if (hx_planner_hier.choose(planner, job->coll, root, job->traits, job->sizes.count, job->sizes.elem_bytes, &choice) != HX_SUCCESS)
             exit(1);
         us[i] = now_us() - start;
         hx_plan_release(choice.plan);

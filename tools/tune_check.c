@@ -38,8 +38,10 @@ static struct hx_shape *shape_of(const struct hx_table_entry *e)
 static int is_choice(struct choices *c, const struct hx_table_entry *e, uint64_t bytes)
 {
     const char *fallback;
-    int n = hx_planner_candidates(&c->planner, e->coll, 0, e->ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_EXACTLY, (double)bytes, c->candidates,
-                                  &fallback);
+    enum hx_folding folding = e->ordered                            ? HX_FOLDS_IN_ORDER
+                              : e->numbers == HX_NUMBERS_INTEGER ? HX_FOLDS_EXACTLY
+                                                                    : HX_FOLDS_ALIKE;
+    int n = hx_planner_candidates(&c->planner, e->coll, 0, folding, (double)bytes, c->candidates, &fallback);
     struct hx_candidate found;
 
     if (hx_candidate_find(c->candidates, n, e->plan, c->planner.shape, 1, &found) >= 0)
@@ -68,31 +70,13 @@ static int is_choice_somewhere(struct choices *c, const struct hx_table_entry *e
     return is_choice(c, e, most);
 }
 
-/* Are all words of a plan's name ones that such names are made of? */
-static int words_are_known(const char *plan)
-{
-    static const char *const fixed[] = {"flat", "hier", "gather", "scatter", "arrive", "release", "apply", "ordered"};
-
-    for (size_t n; *plan; plan += n) {
-        int known = 0;
-        n = strspn(plan, "abcdefghijklmnopqrstuvwxyz_0123456789");
-        for (size_t i = 0; n && i < sizeof(fixed) / sizeof(*fixed); i++)
-            known |= strlen(fixed[i]) == n && !strncmp(fixed[i], plan, n);
-        known |= *plan == 'x' && n > 1 && strspn(plan + 1, "0123456789") == n - 1;
-        if (n && !known && !hx_algorithm_name(plan, n))
-            return 0;
-        n += n == 0;
-    }
-    return 1;
-}
-
 static void refusal_tell(const struct choices *c, const struct hx_table_entry *e, char text[OPTION_TEXT_BYTES])
 {
     const char *names[HX_MAX_CANDIDATES + 1] = {NULL};
 
     for (int i = 0; i < c->n; i++)
         names[i] = c->names[i];
-    if (words_are_known(e->plan))
+    if (hx_candidate_name_is_known(e->plan))
         snprintf(text, OPTION_TEXT_BYTES, "%s cannot serve %s on %d nodes of %d to %d ranks at these sizes", e->plan, hx_coll_name(e->coll),
                  e->nnodes, e->min_local, e->max_local);
     else

@@ -26,11 +26,11 @@ static uint64_t size_of(const struct hx_table_entry *entry)
 }
 
 /* Can its two plans run here? 1, or 0 after printing why not; -1: it failed. */
-static int can_race(const struct tune_point *point, struct tune_survey *survey)
+static int can_race(const struct tuner *tuner, const struct tune_point *point, struct tune_survey *survey)
 {
     const struct hx_table_entry *entry = &point->entry;
 
-    if (tune_survey_find(point, 0, INFINITY, survey))
+    if (tune_survey_find(tuner, point, 0, INFINITY, survey))
         return -1;
     if (is_there(survey, entry->plan) && is_there(survey, entry->default_plan))
         return 1;
@@ -71,7 +71,7 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
             points[n].bytes = row.bytes;
             points[n].count = row.count;
             points[n].entry = *entry;
-            if ((can = can_race(&points[n], survey)) > 0)
+            if ((can = can_race(tuner, &points[n], survey)) > 0)
                 n++;
         }
     }

@@ -58,7 +58,7 @@ static int output_check(const char *path)
     return bad ? -1 : 0;
 }
 
-struct json_object *tune_judge_new(const char *path)
+struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
 {
     const struct hx_comm *comm = hx_world->comms;
     struct json_object *doc, *profile, *machine;
@@ -88,6 +88,8 @@ struct json_object *tune_judge_new(const char *path)
     hx_table_free(here);
     add_text(doc, "shape", shape);
     add_text(doc, "provider", net.provider ? net.provider : "");
+    add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
+    json_object_object_add(doc, "alloc", json_object_new_boolean(traits.windows));
     add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
     add_real(profile, "alpha_us", net.alpha_us);
     add_real(profile, "gb_s", net.gb_s);
@@ -156,6 +158,18 @@ static double real_of(struct json_object *o, const char *name)
     return isfinite(real) && real > 0 ? real : 0;
 }
 
+/* That the file does not tell: floats, in the program's own memory. */
+static struct hx_traits traits_of(struct json_object *doc)
+{
+    const char *name = text_of(doc, "datatype");
+    struct hx_traits traits = hx_traits_of(!strcmp(name, hx_numbers_names[HX_NUMBERS_HALF])      ? HX_FLOAT16
+                                           : !strcmp(name, hx_numbers_names[HX_NUMBERS_INTEGER]) ? HX_INT32
+                                                                                                  : HX_FLOAT32);
+
+    traits.windows = json_object_get_boolean(json_object_object_get(doc, "alloc"));
+    return traits;
+}
+
 static int judged_open(struct tune_judged *j, struct json_object *doc, const char *path)
 {
     struct json_object *net = json_object_object_get(doc, "network"), *machine = json_object_object_get(doc, "machine");
@@ -181,6 +195,7 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
     snprintf(j->machine.hierax, sizeof(j->machine.hierax), "%s", text_of(doc, "hierax"));
     snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
     j->machine.cpus = (int)real_of(machine, "cpus");
+    j->traits = traits_of(doc);
     job.cpus_per_node = j->shape->max_local / job.ranks_per_cpu;
     if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
         hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
@@ -213,8 +228,9 @@ static int choose(struct tune_judged *j, enum hx_coll coll, double bytes, char n
     int pick, n;
 
     bytes = coll == HX_COLL_BARRIER ? 1 : bytes;
-    n = hx_planner_candidates(&j->planner, coll, 0, HX_FOLDS_ALIKE, bytes, j->candidates, &fallback);
-    hx_planner_tuned(&j->planner, coll, 0, bytes, j->candidates, n, &pick);
+    j->planner.cost.windows = j->traits.windows;
+    n = hx_planner_candidates(&j->planner, coll, 0, j->traits.folding, bytes, j->candidates, &fallback);
+    hx_planner_tuned(&j->planner, coll, j->traits, bytes, j->candidates, n, &pick);
     if (pick < 0)
         pick = hx_planner_best(&j->planner, j->candidates, n, bytes);
     if (pick < 0)

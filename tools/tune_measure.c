@@ -85,11 +85,15 @@ struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *j
     t->bench = o->bench;
     t->least_gain = o->least_gain;
     t->bench.warmup = o->command == TUNE_RUN ? WARM_UP : WARM_UP / 2;
-    for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++)
+    for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++) {
+        void *none;
         status = hx_comm_dup(world, &t->comms[w]);
+        if (status == HX_SUCCESS && t->bench.alloc) /* now its calls are taken to have such buffers */
+            status = hx_alloc(t->comms[w], 0, &none);
+    }
     if (status == HX_SUCCESS)
         return t;
-    fprintf(stderr, "%s: rank %d: hx_comm_dup: %s: %s\n", bench_backend_tool, job->rank, hx_strerror(status), hx_error_detail(world));
+    fprintf(stderr, "%s: rank %d: its communicators: %s: %s\n", bench_backend_tool, job->rank, hx_strerror(status), hx_error_detail(world));
     tuner_close(t);
     return NULL;
 }
@@ -155,11 +159,19 @@ static enum tune_outcome visit_round(void *ctx, const int *order, int n, double 
 
 /* ---- candidates ----------------------------------------------------------------------------------------------------- */
 
+struct hx_traits tuner_traits(const struct tuner *t)
+{
+    struct hx_traits traits = hx_traits_of(t->bench.dtype);
+
+    traits.windows = t->comms[0]->windows;
+    return traits;
+}
+
 void tuner_key(const struct tuner *t, struct tune_point *point)
 {
     const struct hx_planner *planner = t->comms[0]->planner;
 
-    hx_table_key(&point->entry, point->coll, 0, planner->shape, planner->provider);
+    hx_table_key(&point->entry, point->coll, tuner_traits(t), planner->shape, planner->provider);
 }
 
 static uint32_t elem_bytes_of(const struct tuner *t, const struct tune_point *point)
@@ -230,7 +242,7 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
     enum tune_outcome outcome = TUNE_MEASURED;
     int n = 0, there = 0;
 
-    if (tune_survey_find(point, 0, TUNE_COSTLY, survey))
+    if (tune_survey_find(t, point, 0, TUNE_COSTLY, survey))
         return TUNE_FAILED;
     if (survey->n > TUNE_WAYS) {
         if ((outcome = tuner_survey(t, point, seconds, 0, survey)) != TUNE_MEASURED)
@@ -254,8 +266,8 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
 static uint64_t slices_of(struct tuner *t, const struct tune_point *point, int way)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, 0, 0, count_of(point), elem_bytes_of(t, point),
-                                                     &choice);
+    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, tuner_traits(t), count_of(point),
+                                                     elem_bytes_of(t, point), &choice);
     if (status != HX_SUCCESS)
         return 0;
     hx_plan_release(choice.plan);

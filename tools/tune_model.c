@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, double bytes,
+int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n)
 {
     struct tune_observed *more = realloc(f->plans, (size_t)(f->n + n + 1) * sizeof(*more));
@@ -21,7 +21,7 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    ncandidates = planner->shape->nranks > 1 ? hx_planner_candidates(planner, coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback) : 0;
+    ncandidates = planner->shape->nranks > 1 ? hx_planner_candidates(planner, coll, 0, traits.folding, bytes, candidates, &fallback) : 0;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < ncandidates && plans[i].us > 0; k++) {
             char name[HX_CANDIDATE_NAME_BYTES];
@@ -96,7 +96,7 @@ static int point_visit(void *ctx, struct tune_judged *j, struct json_object *poi
     double bytes;
     int n = tune_point_plans(point, &coll, &bytes, plans);
 
-    return n < 0 ? -1 : tune_fitting_add(ctx, &j->planner, coll, bytes, plans, n);
+    return n < 0 ? -1 : tune_fitting_add(ctx, &j->planner, coll, j->traits, bytes, plans, n);
 }
 
 /* The table, if it is there, else a new one of the machine that was measured. */
@@ -129,6 +129,11 @@ static int job_add(struct tune_fitting *f, const char *const *paths, struct tune
 
     if (!(jobs[i] = calloc(1, sizeof(*jobs[i]))) || tune_judgement_read(path, jobs[i], point_visit, f) != 0)
         return -1;
+    if (jobs[i]->traits.windows || jobs[i]->traits.numbers == HX_NUMBERS_HALF) {
+        fprintf(stderr, "coll_tune: %s was measured with %s: the model is that of others\n", path,
+                jobs[i]->traits.windows ? "memory of hx_alloc" : "16-bit floats");
+        return -1;
+    }
     provider = jobs[i]->planner.provider;
     if (provider[0] && first[0] && strcmp(provider, first) != 0) {
         fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", path, provider, paths[*of], first);

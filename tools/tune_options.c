@@ -8,7 +8,7 @@
 enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
 static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", "confirm", NULL};
 
-enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GAIN, KEY_RESUME, KEY_DTYPE, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
+enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GAIN, KEY_RESUME, KEY_DTYPE, KEY_ALLOC, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
 static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
@@ -16,8 +16,9 @@ static const struct argp_option option_table[] = {
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: 1024G)", 2},
     {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, and then between sizes whose plans differ)", 2},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32); entries for reductions are of its class: floats, floats of 16 bits, or integers", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
+    {"alloc", KEY_ALLOC, NULL, 0, "with buffers in memory of hx_alloc; the entries are for calls with such", 2},
     {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
     {"gain", KEY_GAIN, "PERCENT", 0, "choose another plan than the default only where it is faster by more than this (default 3; where ranks share cores 15)", 3},
     {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
@@ -63,6 +64,9 @@ static const char doc[] =
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
+    "Entries for reductions are of a class of datatypes: floats, floats of 16 bits, integers; those of floats serve calls with other types and with the "
+    "program's own operations too, as those of other memory serve calls in memory of hx_alloc, where the table has none of their own and the model would "
+    "not choose what only they can do. Runs with --dtype and --alloc add entries of their own to the same table; the model is that of floats and integers in other memory.\n\n"
     "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line, setting or table; 128 and the signal's "
     "number when interrupted.";
 
@@ -181,6 +185,7 @@ static error_t option_take(int key, char *arg, struct argp_state *state)
         status = name(o, "op", arg, bench_op_names, &chosen);
         o->bench.op = (hx_op_t)chosen;
         return status;
+    case KEY_ALLOC: o->bench.alloc = 1; return 0;
     case KEY_SCHEMA: o->command = TUNE_SCHEMA; return 0;
     case 'h': o->command = TUNE_HELP; return 0;
     case 'V': o->command = TUNE_VERSION; return 0;
@@ -222,6 +227,8 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
                  o->resume ? "resume" : o->least_gain >= 0 && o->command != TUNE_CONFIRM ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
                  command_names[o->command - TUNE_CHECK]);
+    else if (o->command == TUNE_MODEL && o->bench.alloc)
+        snprintf(o->error, sizeof(o->error), "option --alloc is not one of coll_tune model");
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
     else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(output, "-"))

@@ -15,9 +15,10 @@ static int by_prediction(const void *a, const void *b)
     return (x->predicted_us > y->predicted_us) - (x->predicted_us < y->predicted_us);
 }
 
-int tune_survey_find(const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
+int tune_survey_find(const struct tuner *t, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
 {
     struct hx_planner *planner = hx_world->comms->planner;
+    const struct hx_traits traits = tuner_traits(t);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
     double bytes = point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, most;
     const struct hx_table_entry *tuned = NULL;
@@ -28,9 +29,10 @@ int tune_survey_find(const struct tune_point *point, int by_table, double costly
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    n = hx_planner_candidates(planner, point->coll, 0, HX_FOLDS_ALIKE, bytes, candidates, &fallback);
+    n = hx_planner_candidates(planner, point->coll, 0, traits.folding, bytes, candidates, &fallback);
+    planner->cost.windows = traits.windows;
     if (by_table)
-        tuned = hx_planner_tuned(planner, point->coll, 0, bytes, candidates, n, &pick);
+        tuned = hx_planner_tuned(planner, point->coll, traits, bytes, candidates, n, &pick);
     survey->n = n;
     survey->costly = 0;
     for (int i = 0; i < n; i++) {

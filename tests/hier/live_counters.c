@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
         return 1;
     hx_registry.net->counters(comm->world->net, &after); 
-    if (hx_registry.planner->choose(comm->planner, coll, 0, 0, 0, count, bytes, &choice) != HX_SUCCESS)
+    if (hx_registry.planner->choose(comm->planner, coll, 0, (struct hx_traits){0}, count, bytes, &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
                              .coarse_slices = choice.coarse_slices, .limit = choice.limit};

@@ -490,7 +490,7 @@ static void play_choices(void)
     for (int coll = 0; coll < HX_COLL_COUNT; coll++)
         for (uint64_t n = 1; n <= 1 << 22; n *= 8) {
             struct hx_choice choice = {0};
-            check(hx_registry.planner->choose(world->planner, (enum hx_coll)coll, 0, 0, 0, n, 4, &choice), "choose");
+            check(hx_registry.planner->choose(world->planner, (enum hx_coll)coll, 0, (struct hx_traits){0}, n, 4, &choice), "choose");
             printf("%d %s %" PRIu64 ": %s slices %" PRIu64 " %" PRIu64 " windows %u %u timeout %g\n", rank, hx_coll_name((enum hx_coll)coll),
                    n, choice.plan->name, choice.fine_slices, choice.coarse_slices, choice.window_fine, choice.window_coarse,
                    world->world->env->timeout);

@@ -232,7 +232,7 @@ static void plans(int ranks)
             uint64_t count = hx_coll_has_blocks((enum hx_coll)c) && i ? 256 : counts[i];
             struct hx_choice choice;
             uint32_t steps = 0;
-            if (hx_registry.planner->choose(planner, (enum hx_coll)c, 0, HX_FOLDS_ALIKE, 0, count, 4, &choice) != HX_SUCCESS) {
+            if (hx_registry.planner->choose(planner, (enum hx_coll)c, 0, (struct hx_traits){0}, count, 4, &choice) != HX_SUCCESS) {
                 printf("%s %llu none: %s\n", hx_coll_name((enum hx_coll)c), (unsigned long long)count, hx_error_detail(NULL));
                 continue;
             }

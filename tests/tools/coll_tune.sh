@@ -25,6 +25,15 @@ says() { # TEXT STATUS arguments...: a single process exits with STATUS and prin
     has both "$text" "coll_tune $*"
 }
 
+job_says() { # the same of a job of two ranks
+    local text=$1 expected=$2 status=0
+    shift 2
+    timeout 60 "$run" -n 2 -- "$tune" "$@" >out 2>err </dev/null || status=$?
+    [ $status = "$expected" ] || fail "coll_tune $* on two ranks: exit $status, expected $expected"
+    cat out err >both
+    has both "$text" "coll_tune $* on two ranks"
+}
+
 plan_of() { # TABLE RANKS NODES COLLECTIVE BYTES: the plan that coll_bench shows
     HX_TABLE=$1 "$run" -n "$2" --nodes "$3" -- "$bench" "$4" --min "$5" --max "$5" --repetitions 3 --check 2>err |
         awk -v c="$4" '$1 == c { sub(/.*  /, ""); print }'
@@ -81,12 +90,12 @@ says "tcp.json is of provider tcp, efa.json of efa: fit them apart" 2 model efa.
 says "unlike machines" 2 model judged.json efa.json -o apart.json
 says "t.json: it is of Hierax" 2 model efa.json -o t.json
 [ ! -e apart.json ] || fail "a refused fit is written"
-says "it is a table" 2 judge --collectives barrier -o t.json
-says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
-says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
+job_says "it is a table" 2 judge --collectives barrier -o t.json
+job_says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
+job_says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
 says "option --resume is not one of coll_tune model" 2 model --resume
 says "--min=33554432 is above --max=16777216" 2 --min 32M
-says "--max: allreduce of 1099511627776 bytes takes 8192.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
+job_says "--max: allreduce of 1099511627776 bytes takes 16384.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
 [ ! -e large.json ] || fail "a refused run writes a table"
 head -c 200 judged.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):" 2 judge cut.json
@@ -137,7 +146,7 @@ has err "the table has no entry for 3 ranks on 1 nodes" "confirm on another shap
 cp planted.json two.json
 tunes 4 2 confirm --budget 20s -o two.json # over the network too
 has out "stay," "confirm on two nodes"
-says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
+job_says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
 sed '/"allreduce".*"nodes": 1,.*null/s/"measured": [0-9]*/"measured": 9223372036854775807/' planted.json >far.json # none has the memory
 grep -q 9223372036854775807 far.json || fail "no entry that has no end"
 tunes 2 1 confirm --collectives allreduce --budget 1s -o far.json
@@ -297,6 +306,39 @@ while read -r command; do
     PATH=$(cd "$top_builddir/tools" && pwd):$PATH bash -c "$command" >out 2>err </dev/null || { fail "README: $command: exit $?"; cat err >&2; }
 done <commands
 
+# ---- other numbers and memory have entries of their own; what floats have serves them where they have none
+tunes 2 1 --collectives allreduce,bcast --dtype int32 --min 1K --max 1K --budget 4s -o kinds.json
+tunes 2 1 --collectives allreduce,bcast --dtype float16 --min 1K --max 1K --budget 4s -o kinds.json
+tunes 2 1 --collectives allreduce,bcast --alloc --min 1K --max 1K --budget 4s -o kinds.json
+[ "$(sed -n 's/.*"datatype": "\([a-z]*\)".*/\1/p' kinds.json | tr '\n' ' ')" = "float half integer " ] || { fail "classes of datatypes"; cat kinds.json >&2; }
+[ "$(grep -c '"alloc": true' kinds.json)" = 2 ] && [ "$(grep -c '"bcast"' kinds.json)" = 2 ] || { fail "memory of hx_alloc"; cat kinds.json >&2; }
+says "5 entries" 0 check kinds.json
+sed -e '/"half"/s/"plan": "[^"]*"/"plan": "flat(ring)"/' -e '/"integer"/s/"plan": "[^"]*"/"plan": "flat(mesh)"/' \
+    -e '/"float", "alloc"/s/"plan": "[^"]*"/"plan": "flat(nary_sliced)"/' kinds.json >planted.json
+for kind in "float16:flat(ring)" "int64:flat(mesh)" "float32 --alloc:flat(nary_sliced)"; do
+    # shellcheck disable=SC2086
+    HX_TABLE=planted.json "$run" -n 2 -- "$bench" allreduce --dtype ${kind%:*} --min 1K --max 1K --repetitions 3 --check >out 2>err
+    has out "${kind#*:}" "the table's plan for $kind"
+done
+tunes 2 1 judge --collectives allreduce --dtype int32 --alloc --max 1K --budget 2s -o kinds.judged
+says "# 2 points: chosen / best" 0 judge kinds.judged
+says "kinds.judged was measured with memory of hx_alloc: the model is that of others" 2 model kinds.judged -o kinds.json
+HX_SINGLE_COPY=0 job_says "no rank can read another's memory here" 2 --alloc -o alone.json
+says "this is a job of one rank, which has nothing to choose" 2 -o alone.json
+[ ! -e alone.json ] || fail "a refused run writes a table"
+
+# ---- a job tells of plans that it does not know, and counts those that it has not
+sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/; /"integer"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/' kinds.json >unknown.json
+line=$(grep -n -m 1 rnig unknown.json | sed 's/:.*//')
+HX_TABLE=unknown.json "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err || fail "a job with an unknown plan: $(cat err)"
+has err "unknown.json:$line: this Hierax knows no plan \"flat(rnig)\": going on without that entry" "an unknown plan"
+has err "unknown.json: without 1 more entries" "an unknown plan"
+HX_TABLE=unknown.json HX_TABLE_STRICT=1 "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err && fail "a strict job with an unknown plan"
+has err "unknown.json:$line: this Hierax knows no plan" "a strict job with an unknown plan"
+sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(single_copy)"/' kinds.json >fetching.json
+HX_TABLE=fetching.json HX_SINGLE_COPY=0 HX_STATS=1 "$run" -n 2 -- "$bench" allreduce --dtype float16 --min 1K --max 1K --repetitions 3 >out 2>err
+grep -Eq 'fallbacks +[1-9]' err || { fail "a plan of the table that cannot be had is no fallback"; cat err >&2; }
+
 # ---- bad input
 says 'did you mean check?' 2 chekc t.json
 says 'did you mean allreduce?' 2 --collectives bcast,allredcue
@@ -320,14 +362,14 @@ says 'check takes tables' 2 check
 says 'merge takes two tables or more, and a new one' 2 merge t.json planted.json
 says 'diff takes two tables' 2 diff t.json
 says 'no_such.json: No such file' 2 check no_such.json
-says '--output=/no/such/folder/t.json: No such file or directory' 2 -o /no/such/folder/t.json
+job_says '--output=/no/such/folder/t.json: No such file or directory' 2 -o /no/such/folder/t.json
 ! grep -q ' of .*: ' err || fail "measured before the output was found to be bad"
 head -c 600 t.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):$(($(tail -n 1 cut.json | wc -c) + 1)): not JSON: it ends too early" 2 check cut.json t.json
 has out "t.json: 14 entries" "a bad table and a good one"
-says 'cut.json: there is something else than a table' 2 -o cut.json
-says 'foreign.json: it was made on' 2 -o foreign.json --resume
-says 'choose another --output' 2 -o foreign.json
+job_says 'cut.json: there is something else than a table' 2 -o cut.json
+job_says 'foreign.json: it was made on' 2 -o foreign.json --resume
+job_says 'choose another --output' 2 -o foreign.json
 for setting in HX_ALLREDUCE=ring HX_INTRA_BCAST=nary HX_LANES=2 HX_SLICE=4K; do
     status=0
     env $setting "$run" -n 2 -- "$tune" --collectives bcast --max 8 -o forced.json >out 2>err || status=$?
