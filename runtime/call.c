@@ -318,24 +318,39 @@ static hx_status_t call_proceed(const struct hx_call *call, struct hx_bound *bou
     return call->spreads ? spread_run(call) : call_run(call, bound);
 }
 
+/* A call that is right. */
+static hx_status_t call_await(const struct hx_call *call)
+{
+    uint64_t start_ns;
+    hx_status_t status;
+
+    if (call->comm->world->env->check && call->comm->size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
+        return status;
+    if (call->kind.count == 0)
+        return HX_SUCCESS;
+    start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
+    if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
+        status = call_proceed(call, NULL);
+    if (start_ns && status == HX_SUCCESS)
+        hx_stats_call(call, start_ns);
+    return status;
+}
+
 static hx_status_t call_block(const struct hx_call *call)
 {
     struct hx_bound *bound = call->spreads ? NULL : hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+    const unsigned dtype = (unsigned)call->kind.dtype, op = (unsigned)call->kind.op;
     hx_status_t status;
 
     if (bound)
         return call_proceed(call, bound);
     if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
-    if (call->comm->world->env->check && call->comm->size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
-        return status;
-    if (call->kind.count == 0)
-        return HX_SUCCESS;
-    uint64_t start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
-    if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
-        status = call_proceed(call, NULL);
-    if (start_ns && status == HX_SUCCESS)
-        hx_stats_call(call, start_ns);
+    hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
+    hx_user_hold(op);
+    status = call_await(call);
+    hx_user_leave(&call->comm->engine, dtype);
+    hx_user_leave(&call->comm->engine, op);
     return status;
 }
 

@@ -19,7 +19,7 @@ enum { PLACE_BITS = 12, PLACES = 1 << PLACE_BITS, TIMES = 1 << (30 - PLACE_BITS)
 struct place {
     _Atomic uint32_t handle; /* 0: free. Release pairs with the acquire in place_of */
     uint32_t times;          /* given out so far; this and the next two under the mutex */
-    int references;          /* of requests, and one while it is open */
+    int references;          /* of requests and calls, and one while it is open */
     _Atomic int open;
     size_t bytes; /* of a datatype; of an operation 0 */
     struct hx_user_op op;
@@ -134,6 +134,13 @@ static void bound_forget(struct hx_engine *engine, unsigned handle)
             if (bound && ((unsigned)bound->kind.op == handle || (unsigned)bound->kind.dtype == handle))
                 bound->kind.coll = HX_COLL_COUNT;
         }
+}
+
+void hx_user_leave(struct hx_engine *engine, unsigned handle)
+{
+    if (hx_is_user(handle) && !hx_user_is_open(handle)) /* freed before the call was bound, maybe */
+        bound_forget(engine, handle);
+    hx_user_let_go(handle);
 }
 
 static hx_status_t user_free(const char *function, const char *what, const char *built_in, unsigned handle, int is_op)

@@ -4,7 +4,8 @@
  * ones; no value is given out twice, so what was freed is told from what never was. Handles are this process's own:
  * ranks agree on what an operation does, never on its handle.
  *
- * A request holds what it uses: after hx_op_free or hx_dtype_free it goes on, and new calls are refused.
+ * A request holds what it uses, and so does a blocking call, which may wait for its turn: after hx_op_free or hx_dtype_free they go on, and
+ * new calls are refused.
  */
 #ifndef HX_USER_H
 #define HX_USER_H
@@ -35,5 +36,8 @@ int hx_user_was_open(unsigned handle);
 /* For what is no handle, nothing. */
 void hx_user_hold(unsigned handle);
 void hx_user_let_go(unsigned handle);
+/* The same, where a call of engine ends: if it has been freed meanwhile, the plan serves no new call. */
+struct hx_engine;
+void hx_user_leave(struct hx_engine *engine, unsigned handle);
 
 #endif

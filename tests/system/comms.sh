@@ -51,6 +51,7 @@ for shape in "1 1" "3 1" "4 2"; do
 done
 timeout 60 "$run" -n 2 --nodes 2 -- "$here/threads" detail 2>"$tmp/err" || fail "threads detail: $(tail -n 3 "$tmp/err")"
 HX_TIMEOUT=20 timeout 60 "$run" -n 2 -- "$here/threads" failed 2>"$tmp/err" || fail "threads failed: $(tail -n 3 "$tmp/err")"
+timeout 60 "$run" -n 2 -- "$here/threads" freed 2>"$tmp/err" || fail "threads freed: $(tail -n 3 "$tmp/err")"
 for nodes in 1 2; do
     timeout 60 "$run" -n 6 --nodes $nodes -- "$here/threads" signals 2>"$tmp/err" || fail "threads signals, $nodes nodes: $(tail -n 3 "$tmp/err")"
 done

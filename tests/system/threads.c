@@ -4,6 +4,7 @@
  * threads detail: two ranks on two nodes, whose call has another length on each, while a thread is in Hierax that finds it out.
  * threads failed: two ranks, of which one waits by threads for barriers to which the other does not come, since meanwhile another call
  * has failed; the communicator is freed at once.
+ * threads freed: two ranks; one frees the operation and datatype of a call that waits for its turn in a thread; it goes on.
  * threads signals: of a timer, all the time, which interrupt whatever waits. */
 #include <hierax.h>
 #include <pthread.h>
@@ -171,6 +172,82 @@ static int failed_run(void)
     return hx_finalize() != HX_SUCCESS || failed;
 }
 
+enum { TURNS = 3 }; /* the first is the call under way, which the other rank lets wait; one of the others waits, and names what is freed */
+
+static hx_op_t sum_op;
+static hx_dtype_t two;
+static int64_t sums[2], gathered[4];
+static hx_status_t turns[TURNS];
+
+static void sums_fold(const void *from, const void *with, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    const int64_t *a = from, *b = with;
+    int64_t *to = result;
+
+    (void)dtype;
+    (void)ctx;
+    for (size_t i = 0; i < 2 * count; i++)
+        to[i] = a[i] + b[i];
+}
+
+static void turn_take(int turn)
+{
+    static const size_t counts[] = {1, 1};
+    const int64_t mine[] = {hx_rank(world) + 1, 10};
+
+    if (turn == 0)
+        turns[turn] = hx_barrier(shared);
+    else if (turn == 1)
+        turns[turn] = hx_allreduce(mine, sums, 1, two, sum_op, shared);
+    else
+        turns[turn] = hx_gatherv(mine, 1, gathered, counts, NULL, two, 0, shared);
+}
+
+static void *turn_main(void *arg)
+{
+    turn_take((int)((hx_status_t *)arg - turns));
+    return NULL;
+}
+
+/* The call of that turn waits for its own. */
+static int freed_while_waits(int turn)
+{
+    hx_status_t *const calls[] = {&turns[0], &turns[turn]};
+    const int rank = hx_rank(world);
+    pthread_t threads[2];
+    int started = 0, failed;
+
+    if (hx_dtype_contiguous(2 * sizeof(int64_t), &two) != HX_SUCCESS || hx_op_create(sums_fold, 1, NULL, &sum_op) != HX_SUCCESS)
+        return 1;
+    usleep(rank == 1 ? 600000 : 0); /* the other one has freed them by then */
+    for (; started < 2 && pthread_create(&threads[started], NULL, turn_main, calls[started]) == 0; started++) {
+        usleep(rank == 0 ? 100000 : 0); /* so that they come in this order */
+        if (rank == 1)
+            pthread_join(threads[started], NULL);
+    }
+    failed = started < 2 || hx_op_free(sum_op) != HX_SUCCESS || hx_dtype_free(two) != HX_SUCCESS;
+    for (int i = 0; i < started && rank == 0; i++)
+        pthread_join(threads[i], NULL);
+    if (failed || turns[0] != HX_SUCCESS || turns[turn] != HX_SUCCESS)
+        return fprintf(stderr, "rank %d: status %d, then %d: %s\n", rank, turns[0], turns[turn], hx_error_detail(shared)) > 0;
+    turn_take(turn);
+    if (turns[turn] != HX_ERR_ARG)
+        return fprintf(stderr, "rank %d: a call that names what is freed: status %d\n", rank, turns[turn]) > 0;
+    return 0;
+}
+
+static int freed_run(void)
+{
+    int failed;
+
+    if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
+        return 1;
+    failed = freed_while_waits(1) || freed_while_waits(2);
+    if (!failed && (sums[0] != 3 || sums[1] != 20 || (hx_rank(world) == 0 && (gathered[0] != 1 || gathered[2] != 2 || gathered[3] != 10))))
+        failed = fprintf(stderr, "rank %d: wrong numbers\n", hx_rank(world)) > 0;
+    return hx_finalize() != HX_SUCCESS || failed;
+}
+
 static void on_alarm(int signal)
 {
     (void)signal;
@@ -200,6 +277,8 @@ int main(int argc, char **argv)
         return detail_run();
     if (argc == 2 && !strcmp(argv[1], "failed"))
         return failed_run();
+    if (argc == 2 && !strcmp(argv[1], "freed"))
+        return freed_run();
     if (argc == 2 && !strcmp(argv[1], "signals"))
         return signals_run();
     rounds = argc == 2 ? atol(argv[1]) : 0;
