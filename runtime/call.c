@@ -135,11 +135,13 @@ static void traffic_alone(const struct hx_traffic *traffic, size_t elem_bytes, c
         memcpy(to, from, traffic->sent[0] * elem_bytes);
 }
 
-void hx_call_alone(const struct hx_call *call, const void *in, void *out)
+void hx_call_alone(const struct hx_call *call)
 {
     const struct hx_kind *kind = &call->kind;
+    const void *in = call->aside == HX_ASIDE_IN ? call->aside_from : call->in; /* no slice reads what another one has written */
+    void *out = call->aside == HX_ASIDE_OUT ? call->aside_to : call->out;
 
-    if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN)
+    if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN || !out)
         return;
     if (hx_coll_has_traffic(kind->coll)) {
         traffic_alone(&call->traffic, hx_dtype_bytes(kind->dtype), in, out);
@@ -228,23 +230,23 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     struct hx_comm *comm = call->comm;
     const void *in = call->in;
     void *out = call->out;
-    hx_status_t status = aside_reserve(call);
+    hx_status_t status;
 
-    if (status != HX_SUCCESS)
+    if (comm->size == 1) {
+        hx_call_alone(call);
+        return HX_SUCCESS;
+    }
+    if ((status = aside_reserve(call)) != HX_SUCCESS)
         return status;
     hx_call_aside(call, comm->aside, &in, &out);
-    if (comm->size == 1) {
-        hx_call_alone(call, in, out);
-    } else {
-        if (!bound && (status = hx_bind(&comm->engine, hx_kind_on(comm, call->kind), &bound)) != HX_SUCCESS)
-            return hx_comm_break(comm, status);
-        if (hx_coll_has_traffic(call->kind.coll)) {
-            struct hx_traffic traffic = hx_call_traffic(call, comm->aside);
-            hx_bound_set_traffic(&comm->engine, bound, &traffic);
-        }
-        if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
-            return status;
+    if (!bound && (status = hx_bind(&comm->engine, hx_kind_on(comm, call->kind), &bound)) != HX_SUCCESS)
+        return hx_comm_break(comm, status);
+    if (hx_coll_has_traffic(call->kind.coll)) {
+        struct hx_traffic traffic = hx_call_traffic(call, comm->aside);
+        hx_bound_set_traffic(&comm->engine, bound, &traffic);
     }
+    if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
+        return status;
     hx_call_settle(call, comm->aside);
     return HX_SUCCESS;
 }

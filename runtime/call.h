@@ -130,8 +130,8 @@ hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call);
 hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call);
 /* The elements that this rank says the call is about, for the trace. */
 uint64_t hx_call_amount(const struct hx_call *call);
-/* The only rank's result is its input. */
-void hx_call_alone(const struct hx_call *call, const void *in, void *out);
+/* The only rank's result is its input; in place nothing is put aside. */
+void hx_call_alone(const struct hx_call *call);
 /* Put aside: before the call, memory as aside_bytes says; and afterwards. */
 void *hx_call_aside_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
 void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);

@@ -40,11 +40,7 @@ static hx_status_t request_start(struct hx_request *request)
     if (comm->world->env->stats)
         hx_stats_start(&request->call);
     if (comm->size == 1) {
-        const void *in = request->call.in;
-        void *out = request->call.out;
-        hx_call_aside(&request->call, request->aside, &in, &out);
-        hx_call_alone(&request->call, in, out);
-        hx_call_settle(&request->call, request->aside);
+        hx_call_alone(&request->call);
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
@@ -72,10 +68,11 @@ static hx_status_t request_start(struct hx_request *request)
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
 {
     struct hx_request *request = calloc(1, sizeof(*request));
-    void *aside = request && call->aside != HX_ASIDE_NOTHING && call->kind.count ? hx_call_aside_new(call->aside_bytes) : NULL;
+    int puts_aside = call->aside != HX_ASIDE_NOTHING && call->kind.count && call->comm->size > 1;
+    void *aside = request && puts_aside ? hx_call_aside_new(call->aside_bytes) : NULL;
     hx_status_t status = HX_SUCCESS;
 
-    if (!request || (!aside && call->aside != HX_ASIDE_NOTHING && call->kind.count)) {
+    if (!request || (!aside && puts_aside)) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->aside_bytes);
         free(request);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);

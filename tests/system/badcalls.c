@@ -316,6 +316,28 @@ static void plan_info(void)
                 alone != (info.network_bytes + info.shared_bytes == 0) || (info.network_bytes && !info.network[0]);
 }
 
+/* The only rank's blocks stay where they are, more than any memory holds: nothing is put aside. */
+static void alone_in_place(void)
+{
+    const size_t many = (size_t)1 << 45, counts[1] = {many}, displs[1] = {0};
+    int buf[4] = {1, 2, 3, 4};
+    hx_request_t *request;
+
+    if (hx_size(world) > 1)
+        return;
+    EXPECT(hx_allgather(HX_IN_PLACE, buf, many, HX_BYTE, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgatherv(HX_IN_PLACE, 0, buf, counts, displs, HX_BYTE, world), HX_SUCCESS, world, "");
+    EXPECT(hx_alltoall(HX_IN_PLACE, buf, many, HX_BYTE, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scatter(buf, HX_IN_PLACE, many, HX_BYTE, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scatterv(buf, counts, NULL, HX_IN_PLACE, 0, HX_BYTE, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_iallgather(HX_IN_PLACE, buf, many, HX_BYTE, world, &request), HX_SUCCESS, world, "");
+    EXPECT(hx_wait(request), HX_SUCCESS, world, "");
+    EXPECT(hx_iscatter(buf, HX_IN_PLACE, many, HX_BYTE, 0, world, &request), HX_SUCCESS, world, "");
+    EXPECT(hx_wait(request), HX_SUCCESS, world, "");
+    EXPECT(hx_reduce_scatter_block(HX_IN_PLACE, buf, 4, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    failures += buf[0] != 1 || buf[3] != 4;
+}
+
 static void wrong_communicators(void)
 {
     int size = hx_size(world), me = hx_rank(world), twice[2] = {me, me}, beyond = size, below, other = (me + 1) % size;
@@ -609,6 +631,7 @@ int main(void)
     many_user();
     zero_counts();
     right_calls();
+    alone_in_place();
     wrong_arguments();
     wrong_scans();
     wrong_roots();
