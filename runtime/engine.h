@@ -326,6 +326,8 @@ void hx_transfer_cancel_all(struct hx_run *run);
 
 /* ctx: a struct hx_run that has waited for long. */
 void hx_stall_tell(void *ctx);
+/* The run's communicator has failed elsewhere, of this. Returns with what status. */
+hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
 /* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
  * messages. */
 void hx_stall_end(const struct hx_run *run);

@@ -8,6 +8,7 @@
  * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
  */
 #include "comm.h"
+#include "failed.h"
 #include "log.h"
 #include "memcpy.h"
 #include "startup.h"
@@ -44,6 +45,16 @@ static int given_up(const struct hx_control *theirs, int buffer)
     return atomic_load_explicit(&theirs->buffers[buffer], memory_order_relaxed) == 0;
 }
 
+/* It tells why before it withdraws its buffers. */
+static hx_status_t given_up_fail(const struct hx_run *run, int rank)
+{
+    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_SUCCESS);
+
+    if (failure)
+        return hx_stall_elsewhere(run, failure);
+    return hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
+}
+
 static void pieces_read(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p)
 {
     const struct hx_stage *stage = instance->stage->stage;
@@ -61,7 +72,7 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
     else if (got < 0 && error == ESRCH)
         run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job, process %d, has ended", run->name, rank, theirs->pid);
     else if (given_up(theirs, step->src.space == HX_OUT))
-        run->status = hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
+        run->status = given_up_fail(run, rank);
     else if (reads && got != (ssize_t)p->bytes)
         run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d of the job, process %d: %s", run->name, p->bytes,
                               rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than this call's");

@@ -148,7 +148,7 @@ static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
 
 /* The communicator has failed for another rank. One that has waited too long knows whom its own node waits for; who is missing may be
  * on this one. */
-static hx_status_t failed_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
+hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
 {
     char here[ABSENT_BYTES] = "";
 
@@ -169,7 +169,7 @@ static hx_status_t reason(const struct hx_run *run)
 
     if (!failure && status == HX_SUCCESS)
         failure = hx_failed_look(comm, HX_SUCCESS);
-    return failure ? failed_elsewhere(run, failure) : status;
+    return failure ? hx_stall_elsewhere(run, failure) : status;
 }
 
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */

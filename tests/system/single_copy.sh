@@ -45,7 +45,7 @@ for mode in given_up 'given_up wait'; do
     HX_TIMEOUT=1 HX_INTRA_BCAST=single_copy timeout 60 "$run" -n 3 -- "$here/actor" $mode >"$tmp/out" 2>"$tmp/err" || fail "$mode: status $?"
     has "$tmp/out" 'rank 0 status 7' "the root, $mode"
     for rank in 1 2; do
-        grep -q "^rank $rank status 2,.*rank 0 of the job has left the call with an error" "$tmp/out" || fail "rank $rank, $mode: $(cat "$tmp/out")"
+        grep -q "^rank $rank status 7,.*rank 0 has failed in this communicator: .*waited 1 s" "$tmp/out" || fail "rank $rank, $mode: $(cat "$tmp/out")"
     done
 done
 
