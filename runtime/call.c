@@ -396,19 +396,32 @@ hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_reque
 
 /* ---- what a call does ------------------------------------------------------------------------------------------- */
 
+/* What is counted of calls of that kind. */
+static struct hx_sizes info_sizes(const struct hx_bound *bound, uint64_t count)
+{
+    struct hx_sizes sizes = bound->sizes;
+
+    sizes.count = count * bound->per_element;
+    return sizes;
+}
+
 static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
 {
     const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
+    const uint64_t count = kind.count;
     struct hx_plan_stats stats;
+    struct hx_sizes sizes;
     struct hx_bound *bound;
     hx_status_t status = hx_engine_await(&comm->engine);
 
+    if (hx_coll_has_traffic(kind.coll))
+        kind.count = 1; /* as in every call: its plan is for any counts */
     if (status == HX_SUCCESS)
         status = hx_bind(&comm->engine, kind, &bound);
-
     if (status != HX_SUCCESS)
         return hx_comm_fail(comm, status);
-    hx_plan_count(bound->plan, comm->shape, &bound->sizes, &stats);
+    sizes = info_sizes(bound, count);
+    hx_plan_count(bound->plan, comm->shape, &sizes, &stats);
     snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
     snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
     info->rounds = stats.rounds + stats.awaits;

@@ -336,7 +336,8 @@ typedef struct hx_plan_info {
 } hx_plan_info_t;
 
 /* Tell what such a call on comm does. collective: a function's name without "hx_", e.g. "allreduce"; count and dtype as
- * there, of each rank where that takes counts; op and root are not looked at where it has none. Local: other ranks need not call it. Errors: HX_ERR_ARG,
+ * there, of each rank where that takes counts; op and root are not looked at where it has none. What gatherv and scatterv tell each other
+ * first, their counts, is not in rounds and bytes. Local: other ranks need not call it. Errors: HX_ERR_ARG,
  * HX_ERR_NOMEM. */
 HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    int root, hx_plan_info_t *info);

@@ -298,7 +298,7 @@ static void right_calls(void)
 
 static void plan_info(void)
 {
-    hx_plan_info_t info;
+    hx_plan_info_t info, longer;
     int alone = hx_size(world) == 1;
 
     EXPECT(hx_plan_info(NULL, "allreduce", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, NULL, "communicator is NULL");
@@ -314,6 +314,11 @@ static void plan_info(void)
     EXPECT(hx_plan_info(world, "allreduce", 1000, HX_INT32, HX_SUM, 0, &info), HX_SUCCESS, world, "");
     failures += alone != (info.plan[0] == 0) || alone != (info.rounds == 0) ||
                 alone != (info.network_bytes + info.shared_bytes == 0) || (info.network_bytes && !info.network[0]);
+    /* calls with counts of their own make one plan, whatever these are */
+    EXPECT(hx_plan_info(world, "alltoallv", 1, HX_INT32, HX_SUM, 0, &info), HX_SUCCESS, world, "");
+    EXPECT(hx_plan_info(world, "alltoallv", 1 << 20, HX_INT32, HX_SUM, 0, &longer), HX_SUCCESS, world, "");
+    failures += strcmp(info.plan, longer.plan) != 0 || info.rounds != longer.rounds ||
+                (!alone && info.network_bytes + info.shared_bytes >= longer.network_bytes + longer.shared_bytes);
 }
 
 /* The only rank's blocks stay where they are, more than any memory holds: nothing is put aside. */
