@@ -414,11 +414,11 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
     struct hx_bound *bound;
     hx_status_t status = hx_engine_await(&comm->engine);
 
+    if (status != HX_SUCCESS) /* its detail tells why */
+        return status;
     if (hx_coll_has_traffic(kind.coll))
         kind.count = 1; /* as in every call: its plan is for any counts */
-    if (status == HX_SUCCESS)
-        status = hx_bind(&comm->engine, kind, &bound);
-    if (status != HX_SUCCESS)
+    if ((status = hx_bind(&comm->engine, kind, &bound)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     sizes = info_sizes(bound, count);
     hx_plan_count(bound->plan, comm->shape, &sizes, &stats);

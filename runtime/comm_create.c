@@ -192,7 +192,7 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
     } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
         int n = members_find(parent, places, color, members, ranks);
         status = comm_agree(parent->world, &agreement, ranks, n, out);
-        if (status != HX_SUCCESS)
+        if (status != HX_SUCCESS && !parent->failed) /* else its detail tells why, of another thread's call maybe */
             hx_comm_fail(parent, status);
     }
     free(places);
