@@ -35,7 +35,7 @@ static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, 
     }
     if (n == HX_COMM_CONTEXTS)
         return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", name,
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already, or freed after they had failed; free some", name,
                    span / HX_COMM_CONTEXTS);
 }
 

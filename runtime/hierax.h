@@ -37,7 +37,11 @@ extern "C" {
 
 /* Where a call fails on one rank in such a way that others cannot end it, it fails there too, with the same status (HX_ERR_MISMATCH for
  * HX_ERR_ARG): their details name that rank and tell why. Those learn of it who wait, within tenths of a second on the same node and within
- * seconds on others; calls of other communicators go on. */
+ * seconds on others; calls of other communicators go on.
+ *
+ * A communicator goes on after HX_ERR_ARG for this rank's own arguments and HX_ERR_STATE, where nothing was called; after HX_ERR_ARG of
+ * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc that all ranks get alike; after
+ * whatever hx_comm_group and hx_plan_info return; and as HX_ERR_MISMATCH says. After any other error of a call it can only be freed. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
@@ -171,8 +175,8 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
 
 /* Make communicators of the ranks of comm with the same color (>= 0), ordered by key, then by rank in comm. *out: that of this rank,
- * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 254 communicators at once),
- * and those of hx_allreduce. */
+ * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 254 communicators at once;
+ * those that have failed count even when they are freed), and those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Make a communicator of the same ranks. Blocking, collective. Errors as hx_comm_split. */
@@ -194,8 +198,9 @@ HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
 
 /* out[i] on every rank = in[i] of all ranks combined with op. in, out: count elements each; in may be HX_IN_PLACE.
- * Results are bitwise equal on all ranks. Blocking. Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM; and, after which comm can only
- * be freed: HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD, HX_ERR_MISMATCH, HX_ERR_TRANSPORT. */
+ * Results are bitwise equal on all ranks. Blocking. Errors: HX_ERR_ARG, HX_ERR_STATE; and, after which comm can only be
+ * freed (but see HX_ERR_MISMATCH): HX_ERR_NOMEM, HX_ERR_ENV (the settings leave no plan that fits), HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
+ * HX_ERR_MISMATCH, HX_ERR_TRANSPORT. */
 HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    hx_comm_t *comm);
 
@@ -268,8 +273,9 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * also all of them (then the buffer may be NULL). With HX_IN_PLACE as in, scounts and sdispls are ignored: what is sent stands where
  * what comes goes, rcounts[r] elements at rdispls[r]. A rank may return before ranks that send it nothing have entered the call.
  * On several nodes of several ranks all ranks of a node meet in the call. Blocking. Errors as hx_allreduce; HX_ERR_ARG also for
- * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself or, on several nodes, one
- * of its node another count than is expected there. Other wrong counts are found where a message has another length than is expected
+ * displacements that reach beyond an address space, blocks that overlap in out, and a rank that sends itself another count
+ * than it expects. On several nodes HX_ERR_ARG also for another count than one of its node sends it, where comm has failed then: the
+ * others get HX_ERR_MISMATCH. Other wrong counts are found where a message has another length than is expected
  * (HX_ERR_MISMATCH), or where one waits that never comes (HX_ERR_TIMEOUT). */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
@@ -336,9 +342,8 @@ typedef struct hx_plan_info {
 } hx_plan_info_t;
 
 /* Tell what such a call on comm does. collective: a function's name without "hx_", e.g. "allreduce"; count and dtype as
- * there, of each rank where that takes counts; op and root are not looked at where it has none. What gatherv and scatterv tell each other
- * first, their counts, is not in rounds and bytes. Local: other ranks need not call it. Errors: HX_ERR_ARG,
- * HX_ERR_NOMEM. */
+ * there, of each rank where that takes counts; op and root are not looked at where it has none. What gatherv and scatterv tell first, their
+ * counts, is not in rounds and bytes. Local: other ranks need not call it. Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    int root, hx_plan_info_t *info);
 
