@@ -41,9 +41,10 @@ static int floor_measure(struct bench_loop *l, double *floor_us)
             return -1;
         best = ns < best ? ns : best;
     }
+    best *= crowd; /* before the sum: other kernels have other crowds, and the mean of their bounds is never above the largest */
     if (bench_allreduce(&best, &sum, 1, HX_FLOAT64, HX_SUM))
         return -1;
-    *floor_us = sum / l->job->size * crowd / 1e3;
+    *floor_us = sum / l->job->size / 1e3;
     return 0;
 }
 
