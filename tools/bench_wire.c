@@ -21,7 +21,7 @@
 
 #define STREAM_LEAST ((size_t)256 << 10)
 #define STREAM_MOST ((size_t)4 << 20)
-#define CHUNK_BYTES ((size_t)256 << 10)
+#define WINDOW_BYTES ((size_t)256 << 10) /* of memory each way, used again and again: many ranks may share a machine */
 #define ROUNDS_NS 50e6 /* no further rounds or pings after so long */
 #define ROUNDS 8
 #define PINGS 1000
@@ -30,9 +30,8 @@
 /* Send or receive some of what is left. 0, or -1: the other has gone. */
 static int move(int s, int sending, char *memory, size_t bytes, size_t *left)
 {
-    size_t most = *left < CHUNK_BYTES ? *left : CHUNK_BYTES;
-    char *at = memory + bytes - *left;
-    ssize_t n = most == 0 ? 0 : sending ? send(s, at, most, MSG_NOSIGNAL) : recv(s, at, most, 0);
+    size_t at = (bytes - *left) % WINDOW_BYTES, most = *left < WINDOW_BYTES - at ? *left : WINDOW_BYTES - at;
+    ssize_t n = most == 0 ? 0 : sending ? send(s, memory + at, most, MSG_NOSIGNAL) : recv(s, memory + at, most, 0);
 
     if (n < 0 ? errno != EAGAIN && errno != EINTR : n == 0 && most > 0)
         return -1;
@@ -65,7 +64,7 @@ static int stream(const struct wire *w, int out, int in, size_t bytes, char *mem
 
     while (to_send || to_come) {
         size_t before = to_send + to_come;
-        if (move(out, 1, memory, bytes, &to_send) || move(in, 0, memory + STREAM_MOST, bytes, &to_come))
+        if (move(out, 1, memory, bytes, &to_send) || move(in, 0, memory + WINDOW_BYTES, bytes, &to_come))
             return -1;
         if (to_send + to_come == before && wire_wait(to_come ? in : out, to_come ? POLLIN : POLLOUT, &since))
             return -1;
@@ -145,11 +144,11 @@ static double best_rate(const struct wire *w, int one_way, double *us, char *mem
 /* What is better than in job goes there. */
 static void measure(const struct wire *w, struct bench_job *job)
 {
-    char *memory = w->local < w->streams ? malloc(2 * STREAM_MOST) : NULL;
+    char *memory = w->local < w->streams ? malloc(2 * WINDOW_BYTES) : NULL;
     double us = bench_barrier() ? 0 : wire_most(latency(w)), all = 0, one_way = 0;
 
     if (memory)
-        memset(memory, 1, 2 * STREAM_MOST);
+        memset(memory, 1, 2 * WINDOW_BYTES);
     if (us > 0 && us < FAILED && (all = best_rate(w, 0, &us, memory)) > 0 && (one_way = best_rate(w, 1, &us, memory)) > 0) {
         one_way = one_way > all ? one_way : all; /* who only sends or only receives has less to do */
         job->wire_us = job->wire_us > 0 && job->wire_us < us ? job->wire_us : us;
