@@ -44,6 +44,12 @@ static inline int bench_is_scan(enum bench_collective collective)
     return collective == BENCH_SCAN || collective == BENCH_EXSCAN;
 }
 
+/* The whole vector goes from one node to another. */
+static inline int bench_is_whole(enum bench_collective collective)
+{
+    return collective == BENCH_BCAST || collective == BENCH_REDUCE || bench_is_scan(collective);
+}
+
 /* A block goes from each rank to each. */
 static inline int bench_has_pairs(enum bench_collective collective)
 {
@@ -167,6 +173,8 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
 /* bench_bound.c: floor_us is the measured memory floor. */
 void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
                      struct bench_row *row);
+/* GB/s of a node that the network's term goes by; 0: not known. */
+double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective);
 
 /* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);

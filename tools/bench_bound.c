@@ -11,7 +11,8 @@
  * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. Gather and scatter: the blocks of all ranks but
  * the fullest node's. All-to-all, S bytes on each rank: likewise, n times, and S(n-1)/(n N) where dirty says f S(n-1)/n.
  * Where B_node was measured, it is that of one way for those with a root and for scans, whose nodes need not send and
- * receive at once.
+ * receive at once. It is from one node to one other: where connections are slowed each, a node that talks to several
+ * others does better, so gather, scatter and all-to-all on more than 2 nodes are not held against it.
  */
 #include "bench.h"
 
@@ -23,18 +24,26 @@ static void raise_to(struct bench_row *row, double us, const char *term)
     }
 }
 
+double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective)
+{
+    const int whole = bench_is_whole(collective), rooted = bench_is_rooted(collective);
+    if (o->node_gbps > 0)
+        return o->node_gbps;
+    if (job->nodes > 2 && ((rooted && !whole) || bench_has_pairs(collective)))
+        return 0;
+    return rooted || whole ? job->wire_one_way_gbps : job->wire_gbps;
+}
+
 void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
                      struct bench_row *row)
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
     const double elsewhere = (job->size - n) / job->size; /* of the ranks, seen from the fullest node */
     const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const int whole =
-        row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
+    const int whole = bench_is_whole(row->collective);
     const int pairs = bench_has_pairs(row->collective);
     const int rooted = bench_is_rooted(row->collective);
-    const double wire_gbps = rooted || whole ? job->wire_one_way_gbps : job->wire_gbps;
-    const double node_gbps = o->node_gbps > 0 ? o->node_gbps : wire_gbps;
+    const double node_gbps = bench_bound_gbps(o, job, row->collective);
     row->bound_us = 0;
     row->bound_term = "-";
     raise_to(row, floor_us, "memory");

@@ -40,10 +40,25 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
                    report_check(&o->report, text) ? -1 : 0;
 }
 
+static void print_unknown_bandwidth(const struct bench_options *o, const struct bench_job *job)
+{
+    int n = 0;
+    for (int i = 0; i < o->ncollectives; i++) {
+        const enum bench_collective collective = (enum bench_collective)o->collectives[i];
+        if (collective != BENCH_BARRIER && bench_bound_gbps(o, job, collective) <= 0)
+            printf("%s%s", n++ ? ", " : "# left out of the bound: the network's bandwidth for ", bench_collective_names[collective]);
+    }
+    if (n)
+        printf(" (give --node-bandwidth)\n");
+}
+
 static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
 {
-    if (job->nodes > 1 && (o->alpha_us <= 0 || o->node_gbps <= 0) && job->wire_us <= 0)
-        printf("# left out of the bound: the network's terms (give --alpha and --node-bandwidth)\n");
+    if (job->nodes > 1 && o->alpha_us <= 0 && job->wire_us <= 0)
+        printf("# left out of the bound: the network's %s\n",
+               o->node_gbps > 0 ? "latency (give --alpha)" : "terms (give --alpha and --node-bandwidth)");
+    else if (job->nodes > 1)
+        print_unknown_bandwidth(o, job);
     if (job->max_local > 1 && job->hop_ns <= 0)
         printf("# left out of the bound: hop and dirty (not measured: %s)\n",
                job->oversubscribed ? "more ranks than cores" : "ranks share no memory");

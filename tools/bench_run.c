@@ -78,9 +78,7 @@ static void summarise(const struct bench_loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
     const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
-    const int whole =
-        row->collective == BENCH_BCAST || row->collective == BENCH_REDUCE || bench_is_scan(row->collective);
-    const double share = whole ? 1 : phases * (p - 1) / p;
+    const double share = bench_is_whole(row->collective) ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);
     row->p99_us = at_fraction(samples, row->repetitions, 0.99);

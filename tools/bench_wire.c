@@ -6,8 +6,9 @@
  *     ring      each node sends to the next and receives from the one before, all at once
  *     one way   node 0 sends to node 1
  *
- * Ring and one way go by 1, 2, 4, ... streams from node to node, up to one for each rank, of 256 KiB to 4 MiB; the best round counts. So where
- * single connections are slowed, as some clouds do, a library that opens more of them may do better.
+ * Ring and one way go by 1, 2, 4, ... streams from node to node, up to as many as the smallest node has ranks, of 256 KiB to 4 MiB; the best round
+ * counts. So where single connections are slowed, as some clouds do, a library that opens more of them may do better: bench_bound.c leaves out
+ * collectives whose nodes talk to several at once.
  */
 #include "bench_wire.h"
 #include <errno.h>

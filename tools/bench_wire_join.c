@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connect the nodes of a job in a ring, by plain TCP: a connection from each of a node's ranks to one of the next node.
+ * Connect the nodes of a job in a ring, by plain TCP: as many connections from each node to the next as the smallest has ranks.
  *
  *     node 0          node 1          node 2
  *     rank 0  ----->  rank 3  ----->  rank 4  -----> rank 0

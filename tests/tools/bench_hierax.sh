@@ -70,6 +70,9 @@ HX_ALLGATHER=mesh counted allgather 12288 1 8192 "flat(mesh)"
 "$run" -n 6 --nodes 3,1,2 -- "$bench" allreduce --max 64 --check >"$tmp/out" || fail "nodes of 3, 1 and 2 ranks: exit $?"
 grep -Eq '6 ranks.*3 nodes \(emulated\).*3' "$tmp/out" || { fail "nodes of 3, 1 and 2 ranks are not told"; cat "$tmp/out" >&2; }
 
+launch 3 "$bench" barrier bcast gather allreduce alltoall --max 8 >"$tmp/out" || fail "3 nodes: exit $?"
+grep -qx "# left out of the bound: the network's bandwidth for gather, alltoall (give --node-bandwidth)" "$tmp/out" ||
+    { fail "nodes that talk to several others at once"; cat "$tmp/out" >&2; }
 launch 3 "$bench" barrier --alpha 0.001 >"$tmp/out" || fail "--alpha: exit $?"
 ! grep -q 'plain TCP' "$tmp/out" || fail "measured where --alpha is given"
 printf '#include <errno.h>\nint accept4(void) { errno = EAGAIN; return -1; }\n' >"$tmp/refuse.c"
