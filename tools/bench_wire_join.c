@@ -117,14 +117,18 @@ static void control_set(int s, const char *control)
         setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control));
 }
 
-static int connect_to(const struct end *other, const char *control)
+/* From the interface that is to be measured; where it has no address, from any. */
+static int connect_to(const struct end *me, const struct end *other, const char *control)
 {
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)me->address};
     const struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)other->address, .sin_port = (uint16_t)other->port};
-    int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0;
+    int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0, one = 1;
     socklen_t length = sizeof(error);
 
     control_set(s, control);
-    return made_ready(s, s >= 0 && (connect(s, (const struct sockaddr *)&place, sizeof(place)) == 0 || errno == EINPROGRESS) &&
+    setsockopt(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+    return made_ready(s, s >= 0 && bind(s, (const struct sockaddr *)&from, sizeof(from)) == 0 &&
+                             (connect(s, (const struct sockaddr *)&place, sizeof(place)) == 0 || errno == EINPROGRESS) &&
                              is_ready(s, POLLOUT) && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0 &&
                              send(s, &other->nonce, sizeof(other->nonce), MSG_NOSIGNAL) == sizeof(other->nonce));
 }
@@ -180,7 +184,7 @@ static int ring_close(struct wire *w, struct end *ends, int listener, const char
     if (w->local >= w->streams)
         return 1;
     if (ends[next + w->local].address) {
-        w->to_next = connect_to(&ends[next + w->local], control);
+        w->to_next = connect_to(&ends[me], &ends[next + w->local], control);
         w->from_before = accept_from(listener, ends[me].nonce);
     }
     return w->to_next >= 0 && w->from_before >= 0;
