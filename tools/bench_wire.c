@@ -40,16 +40,15 @@ static int move(int s, int sending, char *memory, size_t bytes, size_t *left)
     return 0;
 }
 
-/* Eight bytes, for which this rank sleeps or keeps looking. 0, or -1: the other has gone, or nothing moved for long. */
-static int pass(const struct wire *w, int s, int sending, char byte8[8], int sleeps)
+/* Eight bytes, for which this rank sleeps or keeps looking. 0, or -1: the other has gone, or it is too long since that moment. */
+static int pass(const struct wire *w, int s, int sending, char byte8[8], int sleeps, double since)
 {
-    double since = 0;
     unsigned looks = 0;
 
     for (size_t left = 8; left;) {
         if (move(s, sending, byte8, 8, &left))
             return -1;
-        if (left && ++looks % (sleeps ? 1 : w->job->oversubscribed ? 64 : 65536) == 0 && wire_wait(s, sending ? POLLOUT : POLLIN, &since))
+        if (left && ++looks % (sleeps ? 1 : w->job->oversubscribed ? 64 : 65536) == 0 && wire_wait(s, sending ? POLLOUT : POLLIN, since))
             return -1;
         if (left && w->job->oversubscribed)
             sched_yield();
@@ -61,16 +60,16 @@ static int pass(const struct wire *w, int s, int sending, char byte8[8], int sle
 static int stream(const struct wire *w, int out, int in, size_t bytes, char *memory)
 {
     size_t to_send = out < 0 ? 0 : bytes, to_come = in < 0 ? 0 : bytes;
-    double since = 0;
+    const double since = bench_now_ns();
 
     while (to_send || to_come) {
         size_t before = to_send + to_come;
         if (move(out, 1, memory, bytes, &to_send) || move(in, 0, memory + WINDOW_BYTES, bytes, &to_come))
             return -1;
-        if (to_send + to_come == before && wire_wait(to_come ? in : out, to_come ? POLLIN : POLLOUT, &since))
+        if (to_send + to_come == before && wire_wait(to_come ? in : out, to_come ? POLLIN : POLLOUT, since))
             return -1;
     }
-    return (in >= 0 && pass(w, in, 1, memory, 0)) || (out >= 0 && pass(w, out, 0, memory, 0)) ? -1 : 0;
+    return (in >= 0 && pass(w, in, 1, memory, 0, since)) || (out >= 0 && pass(w, out, 0, memory, 0, since)) ? -1 : 0;
 }
 
 /* ---- all ranks call these; what fails in the backend fails again in the next call ------------------------------------------- */
@@ -89,7 +88,7 @@ static double latency(const struct wire *w)
         if (first && (ping == PINGS || begin - since > ROUNDS_NS))
             byte8[0] = 0;
         int sleeps = ping <= PINGS / 2 && begin - since < ROUNDS_NS / 2; /* first: who has not given the core away is let in when woken */
-        if (pass(w, s, first, byte8, sleeps) || pass(w, s, !first, byte8, sleeps))
+        if (pass(w, s, first, byte8, sleeps, since) || pass(w, s, !first, byte8, sleeps, since))
             return FAILED;
         us = (bench_now_ns() - begin) / 2e3;
         best = us < best ? us : best;

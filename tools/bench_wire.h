@@ -4,7 +4,7 @@
 #define HX_BENCH_WIRE_H
 #include "bench_backend.h"
 
-#define WIRE_PATIENCE_NS 5e8
+#define WIRE_PATIENCE_NS 5e8 /* for a join, all pings, or a stream: meanwhile the other ranks wait in the library, which gives up after HX_TIMEOUT */
 
 struct wire {
     const struct bench_job *job;
@@ -18,9 +18,8 @@ struct wire {
 int wire_join(struct wire *w, const struct bench_job *job, const char *control);
 void wire_part(struct wire *w);
 
-/* Wait until a socket can do more, for a millisecond at most, and let the library move. 0, or -1 when that has been tried for too long since
- * *since (0: it begins now). */
-int wire_wait(int s, short events, double *since);
+/* Wait until a socket can do more, for a millisecond at most, and let the library move. 0, or -1 when it is too long since that moment. */
+int wire_wait(int s, short events, double since);
 
 /* The most of all ranks' values; below 0 where the backend failed. */
 double wire_most(double mine);

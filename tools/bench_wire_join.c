@@ -74,26 +74,23 @@ double wire_most(double mine)
     return bench_allreduce(&mine, &most, 1, HX_FLOAT64, HX_MAX) ? -1 : most;
 }
 
-int wire_wait(int s, short events, double *since)
+int wire_wait(int s, short events, double since)
 {
     struct pollfd p = {.fd = s, .events = events};
-    double now = bench_now_ns();
 
-    *since = *since > 0 ? *since : now;
-    if (now - *since > WIRE_PATIENCE_NS)
+    if (bench_now_ns() - since > WIRE_PATIENCE_NS)
         return -1;
     if (poll(&p, 1, 1) == 0)
         bench_backend_progress(); /* others may wait for what this rank's library has to send */
     return 0;
 }
 
-static int is_ready(int s, short events)
+static int is_ready(int s, short events, double since)
 {
     struct pollfd p = {.fd = s, .events = events};
-    double since = 0;
 
     while (poll(&p, 1, 0) == 0)
-        if (wire_wait(s, events, &since))
+        if (wire_wait(s, events, since))
             return 0;
     return (p.revents & events) != 0;
 }
@@ -118,7 +115,7 @@ static void control_set(int s, const char *control)
 }
 
 /* From the interface that is to be measured; where it has no address, from any. */
-static int connect_to(const struct end *me, const struct end *other, const char *control)
+static int connect_to(const struct end *me, const struct end *other, const char *control, double since)
 {
     const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)me->address};
     const struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)other->address, .sin_port = (uint16_t)other->port};
@@ -129,16 +126,16 @@ static int connect_to(const struct end *me, const struct end *other, const char 
     setsockopt(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
     return made_ready(s, s >= 0 && bind(s, (const struct sockaddr *)&from, sizeof(from)) == 0 &&
                              (connect(s, (const struct sockaddr *)&place, sizeof(place)) == 0 || errno == EINPROGRESS) &&
-                             is_ready(s, POLLOUT) && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0 &&
+                             is_ready(s, POLLOUT, since) && getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0 &&
                              send(s, &other->nonce, sizeof(other->nonce), MSG_NOSIGNAL) == sizeof(other->nonce));
 }
 
-static int accept_from(int listener, uint64_t nonce)
+static int accept_from(int listener, uint64_t nonce, double since)
 {
-    int s = is_ready(listener, POLLIN) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
+    int s = is_ready(listener, POLLIN, since) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -1;
     uint64_t said = 0;
 
-    return made_ready(s, s >= 0 && is_ready(s, POLLIN) && recv(s, &said, sizeof(said), 0) == sizeof(said) && said == nonce);
+    return made_ready(s, s >= 0 && is_ready(s, POLLIN, since) && recv(s, &said, sizeof(said), 0) == sizeof(said) && said == nonce);
 }
 
 static int by_node(const void *a, const void *b)
@@ -166,6 +163,7 @@ static int stop_of(const struct end *ends, int size, int i)
 static int ring_close(struct wire *w, struct end *ends, int listener, const char *control)
 {
     const int size = w->job->size;
+    const double since = bench_now_ns();
     int next = 0, me = 0;
 
     qsort(ends, (size_t)size, sizeof(*ends), by_node);
@@ -184,8 +182,8 @@ static int ring_close(struct wire *w, struct end *ends, int listener, const char
     if (w->local >= w->streams)
         return 1;
     if (ends[next + w->local].address) {
-        w->to_next = connect_to(&ends[me], &ends[next + w->local], control);
-        w->from_before = accept_from(listener, ends[me].nonce);
+        w->to_next = connect_to(&ends[me], &ends[next + w->local], control, since);
+        w->from_before = accept_from(listener, ends[me].nonce, since);
     }
     return w->to_next >= 0 && w->from_before >= 0;
 }
