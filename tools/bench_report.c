@@ -64,6 +64,18 @@ static void print_unknown_terms(const struct bench_options *o, const struct benc
                job->oversubscribed ? "more ranks than cores" : "ranks share no memory");
 }
 
+static void print_wire(const struct bench_job *job)
+{
+    if (job->wire_us <= 0)
+        return;
+    printf("# plain TCP between nodes: %.2f us", job->wire_us);
+    if (job->wire_gbps > 0)
+        printf(", %.3g GB/s each way with all nodes at once", job->wire_gbps);
+    if (job->wire_one_way_gbps > 0)
+        printf(", %.3g GB/s one way", job->wire_one_way_gbps);
+    printf("\n");
+}
+
 static void print_row(const struct bench_row *row, double percent)
 {
     char bound[32] = "-", share[32] = "-";
@@ -275,9 +287,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     if (job->hop_ns > 0)
         printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
     printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
-    if (job->wire_us > 0)
-        printf("# plain TCP between nodes: %.2f us, %.2f GB/s each way with all nodes at once, %.2f GB/s one way\n", job->wire_us,
-               job->wire_gbps, job->wire_one_way_gbps);
+    print_wire(job);
     print_unknown_terms(o, job);
     printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
            "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",

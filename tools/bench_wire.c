@@ -96,18 +96,19 @@ static double latency(const struct wire *w)
     return first ? best : 0;
 }
 
-/* GB/s of a node by so many streams of so much, the best round; 0: it failed. *us: what the answer takes, lowered where it and what it
- * answers have taken less than twice as long: on busy cores no ping may have been quick. So what is told is up to twice too much there. */
-static double rate(const struct wire *w, int streams, size_t bytes, int one_way, double *us, char *memory)
+/* So many streams of so much: ns of the best round, or FAILED; then the sockets hold what is left of a round. *gbps: of a node, raised to what a
+ * round carries. *us: what the answer takes, lowered where it and what it answers have taken less than twice as long: on busy cores no ping may
+ * have been quick. So what is told is up to twice too much there. */
+static double best_round(const struct wire *w, int streams, size_t bytes, int one_way, double *us, char *memory, double *gbps)
 {
     const int out = w->local < streams && (!one_way || w->node == 0) ? w->to_next : -1;
     const int in = w->local < streams && (!one_way || w->node == 1) ? w->from_before : -1;
-    double best = 0, since = bench_now_ns(), gone = 0;
+    double best = FAILED, since = bench_now_ns(), gone = 0;
 
     for (int round = 0; round < ROUNDS && gone < ROUNDS_NS; round++) {
         double begin, ns = 0;
         if (bench_barrier())
-            return 0;
+            return FAILED;
         begin = bench_now_ns();
         if ((out >= 0 || in >= 0) && (!memory || stream(w, out, in, bytes, memory)))
             ns = FAILED;
@@ -115,45 +116,42 @@ static double rate(const struct wire *w, int streams, size_t bytes, int one_way,
             ns = bench_now_ns() - begin;
         ns = wire_most(ns);
         if (ns <= 0 || ns >= FAILED)
-            return 0;
+            return FAILED;
         *us = ns / 2e3 < *us ? ns / 2e3 : *us;
         ns -= *us * 1e3;
-        best = streams * (double)bytes / ns > best ? streams * (double)bytes / ns : best;
+        best = ns < best ? ns : best;
+        *gbps = streams * (double)bytes / ns > *gbps ? streams * (double)bytes / ns : *gbps;
         gone = wire_most(bench_now_ns() - since);
     }
     return best;
 }
 
-/* Of all numbers of streams and bytes, up to those that take long. */
-static double best_rate(const struct wire *w, int one_way, double *us, char *memory)
+/* Of all numbers of streams and bytes, up to those that take long. 0, or -1 when one failed. */
+static int best_rate(const struct wire *w, int one_way, double *us, char *memory, double *gbps)
 {
-    double best = 0;
-
     for (size_t bytes = STREAM_LEAST; bytes <= STREAM_MOST; bytes *= 4)
         for (int streams = 1; streams; streams = streams == w->streams ? 0 : 2 * streams < w->streams ? 2 * streams : w->streams) {
-            double gbps = rate(w, streams, bytes, one_way, us, memory);
-            if (gbps <= 0)
-                return 0;
-            best = gbps > best ? gbps : best;
-            if (streams * (double)bytes / gbps > ROUNDS_NS)
-                return best;
+            double ns = best_round(w, streams, bytes, one_way, us, memory, gbps);
+            if (ns > ROUNDS_NS)
+                return ns < FAILED ? 0 : -1;
         }
-    return best;
+    return 0;
 }
 
-/* What is better than in job goes there. */
+/* What is better than in job goes there, up to where something failed. */
 static void measure(const struct wire *w, struct bench_job *job)
 {
     char *memory = w->local < w->streams ? malloc(2 * WINDOW_BYTES) : NULL;
-    double us = bench_barrier() ? 0 : wire_most(latency(w)), all = 0, one_way = 0;
+    double us = bench_barrier() ? 0 : wire_most(latency(w));
 
     if (memory)
         memset(memory, 1, 2 * WINDOW_BYTES);
-    if (us > 0 && us < FAILED && (all = best_rate(w, 0, &us, memory)) > 0 && (one_way = best_rate(w, 1, &us, memory)) > 0) {
-        one_way = one_way > all ? one_way : all; /* who only sends or only receives has less to do */
+    if (us > 0 && us < FAILED) {
+        if (best_rate(w, 0, &us, memory, &job->wire_gbps) == 0)
+            best_rate(w, 1, &us, memory, &job->wire_one_way_gbps);
+        if (job->wire_one_way_gbps > 0 && job->wire_one_way_gbps < job->wire_gbps) /* who only sends or only receives has less to do */
+            job->wire_one_way_gbps = job->wire_gbps;
         job->wire_us = job->wire_us > 0 && job->wire_us < us ? job->wire_us : us;
-        job->wire_gbps = all > job->wire_gbps ? all : job->wire_gbps;
-        job->wire_one_way_gbps = one_way > job->wire_one_way_gbps ? one_way : job->wire_one_way_gbps;
     }
     free(memory);
 }

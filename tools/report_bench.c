@@ -334,6 +334,7 @@ static void facts(struct report *r, struct json_object *d)
 {
     const long long nodes = int_of(d, "nodes"), machines = int_of(d, "machines");
     double hop_ns = real_of(d, "hop_ns"), alpha_us = real_of(d, "alpha_us"), node_gbps = real_of(d, "node_gbps");
+    double wire_us = real_of(d, "wire_us"), wire_gbps = real_of(d, "wire_gbps"), one_way_gbps = real_of(d, "wire_one_way_gbps");
     char settings[1024];
 
     settings_list(d, settings);
@@ -352,8 +353,12 @@ static void facts(struct report *r, struct json_object *d)
                 flag_of(d, "check") ? ", every result compared with a reference" : "");
     report_fact(r, "for the bound", hop_ns > 0 ? "a hop between cores %.0f ns, reading what another wrote %.1f GB/s" : "", hop_ns,
                 real_of(d, "dirty_gbps"));
-    report_fact(r, "plain TCP between nodes", real_of(d, "wire_us") > 0 ? "%.3g µs, %.3g GB/s each way with all nodes at once, %.3g GB/s one way" : "",
-                real_of(d, "wire_us"), real_of(d, "wire_gbps"), real_of(d, "wire_one_way_gbps"));
+    report_fact(r, "plain TCP between nodes",
+                one_way_gbps > 0 ? "%.3g µs, %.3g GB/s each way with all nodes at once, %.3g GB/s one way"
+                : wire_gbps > 0  ? "%.3g µs, %.3g GB/s each way with all nodes at once"
+                : wire_us > 0    ? "%.3g µs"
+                                 : "",
+                wire_us, wire_gbps, one_way_gbps);
     report_fact(r, "network bound", alpha_us > 0 || node_gbps > 0 ? "%.3g µs, %.4g GB/s per node, as given" : "", alpha_us, node_gbps);
     report_facts_end(r);
 }

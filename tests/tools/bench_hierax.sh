@@ -80,6 +80,14 @@ ${CC:-cc} -shared -fPIC -o "$tmp/refuse.so" "$tmp/refuse.c" || fail "refuse.c"
 launch 3 env LD_PRELOAD="$tmp/refuse.so" "$bench" barrier >"$tmp/out" || fail "refused connections: exit $?"
 grep -q "^# left out of the bound: the network's terms" "$tmp/out" || { fail "refused connections"; cat "$tmp/out" >&2; }
 
+# what went well before something failed is kept
+printf '#include <errno.h>\n#include <sys/socket.h>\nssize_t send(int s, const void *b, size_t n, int f) { if (n == 262144) { errno = EPIPE; return -1; } return sendto(s, b, n, f, 0, 0); }\n' >"$tmp/refuse.c"
+${CC:-cc} -shared -fPIC -o "$tmp/refuse.so" "$tmp/refuse.c" || fail "refuse.c"
+launch 3 env LD_PRELOAD="$tmp/refuse.so" "$bench" allreduce --max 8 --html "$tmp/h" >"$tmp/out" || fail "refused streams: exit $?"
+grep -Eq '^# plain TCP between nodes: [0-9.]+ us$' "$tmp/out" && grep -q "^# left out of the bound: the network's bandwidth for allreduce" "$tmp/out" &&
+    grep -Eq '^allreduce .* latency ' "$tmp/out" || { fail "refused streams"; cat "$tmp/out" >&2; }
+! grep -q 'GB/s each way with all' "$tmp/h" || fail "refused streams: told in the page"
+
 nodes=1
 HX_ALLREDUCE=nary counted allreduce 12288 1 12288 "flat(nary)"
 ! grep -q provider "$tmp/out" || fail "one node has no network"
