@@ -4,7 +4,7 @@ report_sources = tools/svg_plot.c tools/svg_plot.h tools/utf8.h tools/json_text.
     tools/report_gnuplot.c tools/report_gnuplot.h tools/report_bench.c tools/report_bench.h tools/json_file.c tools/json_file.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/coll_bench.c tools/bench.h tools/bench_backend.h tools/bench_options.c \
-    tools/options.c tools/options.h topo/cpu_model.c tools/bench_here.c $(report_sources) \
+    tools/options.c tools/options.h topo/cpu_model.c topo/cgroup.c tools/bench_here.c $(report_sources) \
     tools/bench_data.c tools/bench_sync.c tools/bench_clock.c tools/bench_wire.c tools/bench_wire.h tools/bench_wire_join.c tools/bench_loop.c tools/bench_loop.h tools/bench_run.c tools/bench_memory.c tools/bench_bound.c tools/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 

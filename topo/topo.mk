@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Who is where: shapes, places, network interfaces.
 
-hx_sources += topo/shape.c topo/shape.h topo/levels.c topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h \
+hx_sources += topo/shape.c topo/shape.h topo/levels.c topo/place.c topo/place.h topo/machine.h topo/cores.c topo/cores.h topo/cgroup.c topo/cgroup.h \
     topo/nic.c topo/nic.h topo/nic_kernel.c topo/nic_rdma.c topo/ring_order.c topo/ring_order.h
 
 hx_sources += topo/cpu_model.c topo/cpu_model.h topo/helper.c topo/helper.h

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "topo/cgroup.h"
 #include "topo/place.h"
 
 #define TWO_SOCKETS "pack:2 [NUMA(memory=1073741824)] l3:4(size=33554432) l2:6(size=1048576) core:1 pu:1"
@@ -202,6 +203,29 @@ static void test_v1(void **state)
     assert_int_equal(p.memory_limit_bytes, GIB / 4);
 }
 
+static void test_memory_left(void **state)
+{
+    (void)state;
+    assert_true(hx_cgroup_memory_left(root) == UINT64_MAX);
+    put("proc/self/cgroup", "2:memory:/job_7\n0::/job_7/step_0/task\n");
+    put("sys/fs/cgroup/job_7/memory.max", "1000000\n");
+    put("sys/fs/cgroup/job_7/step_0/memory.max", "1000000\n"); /* the limits are alike, but others of the job have memory, too */
+    put("sys/fs/cgroup/job_7/step_0/memory.current", "200000\n");
+    put("sys/fs/cgroup/job_7/step_0/task/memory.max", "max\n");
+    put("sys/fs/cgroup/job_7/step_0/task/memory.current", "200000\n");
+    assert_true(hx_cgroup_memory_left(root) == 800000); /* what the job has cannot be read */
+    put("sys/fs/cgroup/job_7/memory.current", "700000\n");
+    assert_true(hx_cgroup_memory_left(root) == 300000);
+    put("sys/fs/cgroup/job_7/memory.stat", "anon 300000\nfile 400000\ninactive_file 150000\nactive_file 50000\n"); /* the rest is in a tmpfs */
+    assert_true(hx_cgroup_memory_left(root) == 500000);
+    put("sys/fs/cgroup/memory/job_7/memory.limit_in_bytes", "500000\n");
+    put("sys/fs/cgroup/memory/job_7/memory.usage_in_bytes", "200000\n");
+    put("sys/fs/cgroup/memory/job_7/memory.stat", "inactive_file 0\nactive_file 0\ntotal_inactive_file 100000\ntotal_active_file 0\n");
+    assert_true(hx_cgroup_memory_left(root) == 400000);
+    put("sys/fs/cgroup/memory/job_7/memory.usage_in_bytes", "700000\n"); /* a limit that was lowered */
+    assert_true(hx_cgroup_memory_left(root) == 0);
+}
+
 /* In a container the path is the host's, but what is mounted is the container's own group. */
 static void test_container(void **state)
 {
@@ -289,7 +313,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_described), TEST(test_binding), TEST(test_v2), TEST(test_v2_no_limit), TEST(test_v1),
+        TEST(test_described), TEST(test_binding), TEST(test_v2), TEST(test_v2_no_limit), TEST(test_v1), TEST(test_memory_left),
         TEST(test_container), TEST(test_garbage), TEST(test_bad_topology), TEST(test_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Control groups, version 1, version 2, or both mounted side by side ("hybrid").
+ *
+ *   /proc/self/cgroup          looked at, and every folder above up to the mount itself
+ *   4:cpu,cpuacct:/a/b    ->   /sys/fs/cgroup/cpu/a/b   and   /sys/fs/cgroup/cpu,cpuacct/a/b
+ *   0::/a/b               ->   /sys/fs/cgroup/a/b       and   /sys/fs/cgroup/unified/a/b
+ *
+ * A limit binds all groups below it, so the tightest on the path counts. Which files a folder has tells the version,
+ * so each folder is to be asked for all of them. In a container the path may name folders outside of what is mounted:
+ * those are not there, and the mount itself, which is the container's own group, is always looked at.
+ */
+#include "cgroup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_BYTES 8192
+
+struct visitor {
+    void (*look)(const char *dir, void *arg);
+    void *arg;
+};
+
+FILE *hx_cgroup_open(const char *dir, const char *file)
+{
+    char path[PATH_BYTES];
+    return snprintf(path, sizeof path, "%s/%s", dir, file) < (int)sizeof path ? fopen(path, "re") : NULL;
+}
+
+int hx_cgroup_line(const char *dir, const char *file, char *line, int capacity_bytes)
+{
+    FILE *in = hx_cgroup_open(dir, file);
+    if (!in)
+        return 0;
+    int ok = fgets(line, capacity_bytes, in) != NULL;
+    fclose(in);
+    if (ok)
+        line[strcspn(line, "\n")] = 0;
+    return ok && *line;
+}
+
+/* Every folder from mount/path up to the mount. */
+static void read_path(const char *root, const char *mount, const char *path, struct visitor visitor)
+{
+    char dir[PATH_BYTES];
+    int mount_length = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s%s", root, *mount ? "/" : "", mount);
+    if (mount_length + strlen(path) >= sizeof dir)
+        return;
+    if (!strstr(path, "/..")) /* the group is outside of this cgroup namespace: only the mount can be seen */
+        strcpy(dir + mount_length, path);
+    for (;;) {
+        visitor.look(dir, visitor.arg);
+        if (strlen(dir) <= (size_t)mount_length)
+            return;
+        *strrchr(dir, '/') = 0;
+    }
+}
+
+/* One line of /proc/self/cgroup: "id:controller,controller:/path". */
+static void read_membership(const char *root, char *line, struct visitor visitor)
+{
+    char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+    if (!path)
+        return;
+    line[strcspn(line, "\n")] = 0;
+    *path++ = 0;
+    if (!*++controllers) {
+        read_path(root, "", path, visitor);
+        read_path(root, "unified", path, visitor);
+        return;
+    }
+    if (strchr(controllers, ','))
+        read_path(root, controllers, path, visitor);
+    char *rest;
+    for (char *name = strtok_r(controllers, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+        if (!strcmp(name, "cpu") || !strcmp(name, "cpuset") || !strcmp(name, "memory"))
+            read_path(root, name, path, visitor);
+}
+
+void hx_cgroup_folders(const char *root, void (*look)(const char *dir, void *arg), void *arg)
+{
+    char line[4096 + 256];
+    FILE *in = hx_cgroup_open(root, "proc/self/cgroup");
+    while (in && fgets(line, sizeof line, in))
+        read_membership(root, line, (struct visitor){look, arg});
+    if (in)
+        fclose(in);
+}
+
+/* What of the group's memory only keeps files at hand: the kernel takes that back first. Version 1 tells it without the groups below, and then,
+ * as "total_...", with them. */
+static uint64_t cached_bytes(const char *dir)
+{
+    char line[256];
+    unsigned long long bytes, active = 0, inactive = 0;
+    FILE *in = hx_cgroup_open(dir, "memory.stat");
+    while (in && fgets(line, sizeof line, in)) {
+        const char *key = strncmp(line, "total_", 6) ? line : line + 6;
+        if (sscanf(key, "active_file %llu", &bytes) == 1)
+            active = bytes;
+        else if (sscanf(key, "inactive_file %llu", &bytes) == 1)
+            inactive = bytes;
+    }
+    if (in)
+        fclose(in);
+    return active + inactive;
+}
+
+/* 0: there is none, as in "max". */
+static int read_bytes(const char *dir, const char *file, uint64_t *bytes)
+{
+    char line[64], *end = line;
+    if (hx_cgroup_line(dir, file, line, sizeof line))
+        *bytes = strtoull(line, &end, 10);
+    return end != line;
+}
+
+static void read_left(const char *dir, void *arg)
+{
+    static const char *const files[][2] = {{"memory.max", "memory.current"}, {"memory.limit_in_bytes", "memory.usage_in_bytes"}};
+    uint64_t *least = arg, limit = 0, used = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (read_bytes(dir, files[i][0], &limit) && read_bytes(dir, files[i][1], &used)) {
+            uint64_t cached = cached_bytes(dir), taken = used > cached ? used - cached : 0, left = limit > taken ? limit - taken : 0;
+            *least = left < *least ? left : *least;
+        }
+}
+
+uint64_t hx_cgroup_memory_left(const char *root)
+{
+    uint64_t left = UINT64_MAX;
+    hx_cgroup_folders(root, read_left, &left);
+    return left;
+}
