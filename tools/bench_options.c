@@ -78,7 +78,7 @@ static const char doc[] =
     "other's, measured), memory (inputs are read and outputs written once, by all cores of the ranks; measured with these "
     "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and "
     "latency and bandwidth of the network, as --alpha and --node-bandwidth give them. Without these, where the library goes over TCP "
-    "by one interface, they are those of plain TCP sockets from each node to the next, up to as many as the smallest node has ranks, by the machine's congestion control or by reno, measured before the first call; bandwidth not for gather, scatter, gatherv, scatterv, alltoall and alltoallv on more than 2 nodes, which talk to several others at once. Terms that were not "
+    "by one interface, they are those of plain TCP sockets over IPv4 from each node to the next, up to as many as the smallest node has ranks, by the machine's congestion control or by reno, measured before the first call; bandwidth not for gather, scatter, gatherv, scatterv, alltoall and alltoallv on more than 2 nodes, which talk to several others at once. Terms that were not "
     "measured are left out and named above the table.\n\n"
     "Where the library tells its plans (Hierax does, MPI does not): rounds, messages and flags that a rank "
     "waits for one after the other; sent/rank, bytes that a rank sends to other nodes or writes for others of its own; "
