@@ -96,10 +96,10 @@ static double latency(const struct wire *w)
     return first ? best : 0;
 }
 
-/* So many streams of so much: ns of the best round, or FAILED; then the sockets hold what is left of a round. *gbps: of a node, raised to what a
+/* So many streams of so much: ns of the best round, or FAILED; then there may be no sockets any more. *gbps: of a node, raised to what a
  * round carries. *us: what the answer takes, lowered where it and what it answers have taken less than twice as long: on busy cores no ping may
  * have been quick. So what is told is up to twice too much there. */
-static double best_round(const struct wire *w, int streams, size_t bytes, int one_way, double *us, char *memory, double *gbps)
+static double best_round(struct wire *w, int streams, size_t bytes, int one_way, double *us, char *memory, double *gbps)
 {
     const int out = w->local < streams && (!one_way || w->node == 0) ? w->to_next : -1;
     const int in = w->local < streams && (!one_way || w->node == 1) ? w->from_before : -1;
@@ -114,6 +114,8 @@ static double best_round(const struct wire *w, int streams, size_t bytes, int on
             ns = FAILED;
         else if (out >= 0) /* who only receives may have begun late */
             ns = bench_now_ns() - begin;
+        if (ns >= FAILED)
+            wire_part(w); /* what is left is not to be in the way of telling so */
         ns = wire_most(ns);
         if (ns <= 0 || ns >= FAILED)
             return FAILED;
@@ -127,7 +129,7 @@ static double best_round(const struct wire *w, int streams, size_t bytes, int on
 }
 
 /* Of all numbers of streams and bytes, up to those that take long. 0, or -1 when one failed. */
-static int best_rate(const struct wire *w, int one_way, double *us, char *memory, double *gbps)
+static int best_rate(struct wire *w, int one_way, double *us, char *memory, double *gbps)
 {
     for (size_t bytes = STREAM_LEAST; bytes <= STREAM_MOST; bytes *= 4)
         for (int streams = 1; streams; streams = streams == w->streams ? 0 : 2 * streams < w->streams ? 2 * streams : w->streams) {
@@ -139,7 +141,7 @@ static int best_rate(const struct wire *w, int one_way, double *us, char *memory
 }
 
 /* What is better than in job goes there, up to where something failed. */
-static void measure(const struct wire *w, struct bench_job *job)
+static void measure(struct wire *w, struct bench_job *job)
 {
     char *memory = w->local < w->streams ? malloc(2 * WINDOW_BYTES) : NULL;
     double us = bench_barrier() ? 0 : wire_most(latency(w));
@@ -175,8 +177,8 @@ int bench_wire_measure(struct bench_job *job)
     for (int i = 0; i < 2 && job->nodes > 1 && lacks == 0 && more; i++) {
         struct wire w;
         if ((lacks = wire_join(&w, job, controls[i])) == 0) {
-            measure(&w, job);
             more = others_than_reno(&w);
+            measure(&w, job);
         }
         wire_part(&w);
     }

@@ -206,18 +206,19 @@ int wire_join(struct wire *w, const struct bench_job *job, const char *control)
 }
 
 /* What was given up is not to be in the way of what the library sends. */
-static void drop(int s)
+static void drop(int *s)
 {
     const struct linger now = {.l_onoff = 1};
 
-    if (s < 0)
+    if (*s < 0)
         return;
-    setsockopt(s, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-    close(s);
+    setsockopt(*s, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(*s);
+    *s = -1;
 }
 
 void wire_part(struct wire *w)
 {
-    drop(w->to_next);
-    drop(w->from_before);
+    drop(&w->to_next);
+    drop(&w->from_before);
 }
