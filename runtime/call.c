@@ -306,18 +306,23 @@ static hx_status_t spread_run(const struct hx_call *call)
     return status;
 }
 
+/* Must a barrier come first? */
+static int is_ahead(const struct hx_call *call)
+{
+    return !hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine);
+}
+
 /* A call that is right, when its engine is free. */
-static hx_status_t call_proceed(const struct hx_call *call, struct hx_bound *bound)
+static hx_status_t call_proceed(const struct hx_call *call)
 {
     hx_status_t status;
 
-    if (!hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine)) {
+    if (is_ahead(call)) {
         struct hx_call barrier = hx_call_barrier(call->name, call->comm);
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
-        bound = NULL; /* to bind a barrier may have released it */
     }
-    return call->spreads ? spread_run(call) : call_run(call, bound);
+    return call->spreads ? spread_run(call) : call_run(call, NULL);
 }
 
 /* A call that is right. */
@@ -332,7 +337,7 @@ static hx_status_t call_await(const struct hx_call *call)
         return HX_SUCCESS;
     start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
     if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
-        status = call_proceed(call, NULL);
+        status = call_proceed(call);
     if (start_ns && status == HX_SUCCESS)
         hx_stats_call(call, start_ns);
     return status;
@@ -344,8 +349,8 @@ static hx_status_t call_block(const struct hx_call *call)
     const unsigned dtype = (unsigned)call->kind.dtype, op = (unsigned)call->kind.op;
     hx_status_t status;
 
-    if (bound)
-        return call_proceed(call, bound);
+    if (bound && !is_ahead(call))
+        return call_run(call, bound);
     if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
     hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
@@ -484,7 +489,14 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
     if (!hx_coll_is_rooted(kind.coll))
         kind.root = 0;
     status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
-    return status != HX_SUCCESS || kind.count == 0 || comm->size == 1 ? status : info_fill(comm, hx_kind_on(comm, kind), info);
+    if (status != HX_SUCCESS || kind.count == 0 || comm->size == 1)
+        return status;
+    hx_user_hold((unsigned)kind.dtype); /* as a blocking call */
+    hx_user_hold((unsigned)kind.op);
+    status = info_fill(comm, hx_kind_on(comm, kind), info);
+    hx_user_leave(&comm->engine, (unsigned)kind.dtype);
+    hx_user_leave(&comm->engine, (unsigned)kind.op);
+    return status;
 }
 
 hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,

@@ -40,8 +40,9 @@ extern "C" {
  * seconds on others; calls of other communicators go on.
  *
  * A communicator goes on after HX_ERR_ARG for this rank's own arguments and HX_ERR_STATE, where nothing was called; after HX_ERR_ARG of
- * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc that all ranks get alike; after
- * whatever hx_comm_group and hx_plan_info return; and as HX_ERR_MISMATCH says. After any other error of a call it can only be freed. */
+ * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc that all ranks get alike (the next call
+ * tells); after whatever hx_comm_group and hx_plan_info return; and as HX_ERR_MISMATCH says. After any other error of a call it can only be
+ * freed. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
@@ -306,7 +307,7 @@ typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, s
  * types at once). */
 HX_PUBLIC hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
 
-/* No further call may name it; requests that do go on, and ctx must stay for them. Errors: HX_ERR_ARG also for a built-in one. */
+/* No further call may name it; calls and requests that do go on, and ctx must stay for them. Errors: HX_ERR_ARG also for a built-in one. */
 HX_PUBLIC hx_status_t hx_op_free(hx_op_t op);
 
 /* Make a datatype whose element is `bytes` bytes, one after the other in memory: 1 to 64 MiB. Errors as hx_op_create. */
