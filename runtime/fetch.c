@@ -33,8 +33,8 @@ struct pieces {
 
 void hx_fetch_withdraw(struct hx_control *mine)
 {
-    for (int i = 0; i < 2; i++)
-        atomic_store_explicit(&mine->buffers[i], 0, memory_order_relaxed);
+    for (int i = 0; i < 2; i++) /* release pairs with the acquire in given_up: who finds 0 finds the failure noted before */
+        atomic_store_explicit(&mine->buffers[i], 0, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst); /* before what the caller writes there; pairs with the fence in given_up */
 }
 
@@ -42,7 +42,7 @@ void hx_fetch_withdraw(struct hx_control *mine)
 static int given_up(const struct hx_control *theirs, int buffer)
 {
     atomic_thread_fence(memory_order_seq_cst); /* after what was read */
-    return atomic_load_explicit(&theirs->buffers[buffer], memory_order_relaxed) == 0;
+    return atomic_load_explicit(&theirs->buffers[buffer], memory_order_acquire) == 0; /* pairs with the release in hx_fetch_withdraw */
 }
 
 /* It tells why before it withdraws its buffers. */
@@ -53,6 +53,16 @@ static hx_status_t given_up_fail(const struct hx_run *run, int rank)
     if (failure)
         return hx_stall_elsewhere(run, failure);
     return hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
+}
+
+/* Who has failed may have ended since, and that is not why. */
+static hx_status_t ended_fail(const struct hx_run *run, int rank, int pid)
+{
+    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_ERR_PEER_DEAD);
+
+    if (failure)
+        return hx_stall_elsewhere(run, failure);
+    return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job, process %d, has ended", run->name, rank, pid);
 }
 
 static void pieces_read(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p)
@@ -70,7 +80,7 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
     if (run->status != HX_SUCCESS || (!reads && !p->viewed))
         ;
     else if (got < 0 && error == ESRCH)
-        run->status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job, process %d, has ended", run->name, rank, theirs->pid);
+        run->status = ended_fail(run, rank, theirs->pid);
     else if (given_up(theirs, step->src.space == HX_OUT))
         run->status = given_up_fail(run, rank);
     else if (reads && got != (ssize_t)p->bytes)
