@@ -134,8 +134,11 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
                            .in = words,
                            .out = words,
                            .needed = {words, words}};
+    hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
 
-    return hx_call_do(&call, HX_BLOCKING, NULL);
+    if (status != HX_SUCCESS && parent->comm->failed) /* maybe by another thread's call, whose text it is */
+        hx_recall(parent->comm->detail);
+    return status;
 }
 
 /* ---- split and dup ------------------------------------------------------------------------------------------- */
@@ -371,7 +374,7 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     if (status == HX_SUCCESS)
         status = comm_agree(comm->world, &agreement, members, n, out);
     free(members);
-    return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
+    return status == HX_SUCCESS || comm->failed ? status : hx_comm_fail(comm, status);
 }
 
 hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
