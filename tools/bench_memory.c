@@ -8,7 +8,7 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* What programs can get, in bytes, of so much; all of it where the kernel does not tell. */
+/* What programs can get, in bytes, of so much; all of it where the kernel does not tell. Of a limit swap is no part: a group may have none. */
 static double memory_available(uint64_t most)
 {
     char line[256];
@@ -23,7 +23,7 @@ static double memory_available(uint64_t most)
             swap = 1024.0 * (double)kib;
     if (f)
         fclose(f);
-    return available + swap;
+    return most == UINT64_MAX ? available + swap : available;
 }
 
 /* What the ranks need for a row that have the same word as this one, the first of the two that each has. */

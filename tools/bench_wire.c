@@ -140,17 +140,20 @@ static int best_rate(struct wire *w, int one_way, double *us, char *memory, doub
     return 0;
 }
 
-/* What is better than in job goes there, up to where something failed. */
+/* What is better than in job goes there; of rates that could not all be tried, nothing. */
 static void measure(struct wire *w, struct bench_job *job)
 {
     char *memory = w->local < w->streams ? malloc(2 * WINDOW_BYTES) : NULL;
-    double us = bench_barrier() ? 0 : wire_most(latency(w));
+    double us = bench_barrier() ? 0 : wire_most(latency(w)), gbps = job->wire_gbps, one_way = job->wire_one_way_gbps;
 
     if (memory)
         memset(memory, 1, 2 * WINDOW_BYTES);
     if (us > 0 && us < FAILED) {
-        if (best_rate(w, 0, &us, memory, &job->wire_gbps) == 0)
-            best_rate(w, 1, &us, memory, &job->wire_one_way_gbps);
+        if (best_rate(w, 0, &us, memory, &gbps) == 0) {
+            job->wire_gbps = gbps;
+            if (best_rate(w, 1, &us, memory, &one_way) == 0)
+                job->wire_one_way_gbps = one_way;
+        }
         if (job->wire_one_way_gbps > 0 && job->wire_one_way_gbps < job->wire_gbps) /* who only sends or only receives has less to do */
             job->wire_one_way_gbps = job->wire_gbps;
         job->wire_us = job->wire_us > 0 && job->wire_us < us ? job->wire_us : us;
