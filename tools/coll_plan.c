@@ -96,22 +96,27 @@ static void candidates_keep(struct plan_job *job, const char *shape)
     job->ncandidates = n;
 }
 
-/* What HX_TABLE has for such a job. */
+/* What HX_TABLE has for such a job: the same for all of a command line. */
 static void table_use(struct plan_job *job)
 {
-    const char *provider = job->shape->nnodes > 1 ? job->options->provider : NULL;
-    size_t bytes;
+    static size_t bytes;
+    static void *tuning;
+    static int is_read;
 
-    if (!job->options->by_table || !job->env.table)
+    if (!job->options->by_model || !job->env.table)
         return;
-    if (provider)
-        snprintf(job->planner.provider, sizeof(job->planner.provider), "%s", provider);
-    if (hx_tuning_read(&job->env, provider, &job->tuning, &bytes) == HX_SUCCESS)
-        hx_tuning_use(&job->planner, job->tuning, bytes);
-    else if (job->env.table_strict)
-        plan_refuse("HX_TABLE: %s", hx_last_detail());
-    else
+    if (!is_read && hx_tuning_read(&job->env, job->options->provider, &tuning, &bytes) != HX_SUCCESS) {
+        if (job->env.table_strict)
+            plan_refuse("HX_TABLE: %s", hx_last_detail());
         fprintf(stderr, "coll_plan: HX_TABLE: %s: going on without\n", hx_last_detail());
+    }
+    is_read = 1;
+    if (job->shape->nnodes > 1)
+        snprintf(job->planner.provider, sizeof(job->planner.provider), "%s", job->options->provider);
+    if (tuning)
+        hx_tuning_use(&job->planner, tuning, bytes);
+    if (!job->options->by_table)
+        hx_planner_use_table(&job->planner, NULL, 0);
 }
 
 /* By the table, else by the model. Returns the bytes of a slice, 0: as the planner cuts. */
@@ -193,30 +198,28 @@ struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
     return plan_compose(job->shape, rank, &job->candidates[job->best]);
 }
 
-FILE *plan_output_open(const char *path)
+FILE *plan_output_open(struct whole_file *file, const char *path)
 {
-    FILE *out = !path || !strcmp(path, "-") ? stdout : fopen(path, "we");
+    FILE *out = whole_file_open(file, path ? path : "-");
 
     if (!out)
         plan_refuse("cannot write %s: %s", path, strerror(errno));
     return out;
 }
 
-int plan_output_close(FILE *out, const char *path)
+int plan_output_close(struct whole_file *file, const char *path)
 {
-    if (out == stdout) /* main flushes it */
+    if (file->out == stdout) /* main flushes it */
         return 0;
-    int bad = ferror(out);
-    if (!(fclose(out) != 0 || bad))
+    if (whole_file_close(file) == 0)
         return 0;
-    fprintf(stderr, "coll_plan: %s is not all written: %s\n", path, strerror(errno));
+    fprintf(stderr, "coll_plan: %s is not written: %s\n", path, strerror(errno));
     return 1;
 }
 
 void plan_job_close(struct plan_job *job)
 {
     hx_planner_release(&job->planner);
-    free(job->tuning);
     hx_env_release(&job->env);
     hx_shape_free(job->shape);
 }

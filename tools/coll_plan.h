@@ -6,6 +6,7 @@
 #include "options.h"
 #include "runtime/explain.h"
 #include "runtime/reduce.h"
+#include "whole_file.h"
 
 #define PLAN_NAMES_MAX 256
 #define PLAN_COMMANDS_MAX 8
@@ -36,8 +37,9 @@ struct plan_options {
     int all_ranks, all, ordered, alloc, json, table, time, one_rank;
     const char *output; /* NULL: standard output */
     const char *svg;    /* NULL: none */
-    const char *provider; /* whose entries of HX_TABLE hold */
-    int by_table;         /* whether any may */
+    const char *provider; /* whose entries and cost model of HX_TABLE hold */
+    int by_table;         /* whether entries may, */
+    int by_model;         /* and the cost model */
     const char *sides[2];
     int nsides;
 };
@@ -54,7 +56,6 @@ struct plan_job {
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback; /* NULL, or why these */
     int ncandidates, best;
-    void *tuning; /* what HX_TABLE has */
     const struct hx_table_entry *tuned; /* for this call; NULL: nothing */
     double bytes; /* of the whole vector */
     struct hx_sizes sizes;
@@ -90,10 +91,10 @@ int plan_uses(const struct plan_options *options, const struct hx_candidate *can
  * 0: there is none. */
 int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found);
 
-/* A file to write, or standard output where that is NULL or "-"; or the end. */
-FILE *plan_output_open(const char *path);
+/* A file to write, which is there as a whole or as it was; or standard output where path is NULL or "-"; or the end. */
+FILE *plan_output_open(struct whole_file *file, const char *path);
 /* Returns the exit status. */
-int plan_output_close(FILE *out, const char *path);
+int plan_output_close(struct whole_file *file, const char *path);
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);

@@ -192,7 +192,7 @@ static void comparison_print(const struct comparison *c)
         printf("no crossover between these sizes\n");
 }
 
-static int comparison_draw(const struct comparison *c, FILE *out)
+static void comparison_draw(const struct comparison *c, FILE *out)
 {
     static double x[SIZES_MAX], y[2][SIZES_MAX];
     struct svg_series series[2];
@@ -213,12 +213,12 @@ static int comparison_draw(const struct comparison *c, FILE *out)
                                            .nmarkers = c->ncrossovers, .standalone = 1,
                                            .x = {.title = "vector", .unit = SVG_BYTES, .log = 1},
                                            .y = {.title = "time", .unit = SVG_US, .log = 1}});
-    return plan_output_close(out, c->options->svg);
 }
 
 int plan_compare(const struct plan_options *options)
 {
     struct comparison *c = plan_memory(calloc(1, sizeof(*c)));
+    struct whole_file file;
     FILE *svg;
     int status = 0;
 
@@ -228,11 +228,13 @@ int plan_compare(const struct plan_options *options)
     c->job = plan_memory(malloc(sizeof(*c->job)));
     points_fill(c);
     crossovers_find(c);
-    svg = options->svg ? plan_output_open(options->svg) : NULL; /* what is refused above leaves the file as it was */
+    svg = options->svg ? plan_output_open(&file, options->svg) : NULL; /* what is refused above leaves the file as it was */
     if (svg != stdout)
         comparison_print(c);
-    if (svg)
-        status = comparison_draw(c, svg);
+    if (svg) {
+        comparison_draw(c, svg);
+        status = plan_output_close(&file, options->svg);
+    }
     free(c->job);
     free(c);
     return status;

@@ -294,7 +294,7 @@ int plan_draw(const struct plan_options *options)
 {
     struct plan_job *job = plan_memory(malloc(sizeof(*job)));
     struct plan_rounds rounds;
-    FILE *out;
+    struct whole_file file;
 
     plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
     if (job->shape->nranks > RANKS_MAX)
@@ -306,10 +306,9 @@ int plan_draw(const struct plan_options *options)
     if (options->one_rank)
         rank_keep(&rounds, (int)options->rank);
     size_check(job, &rounds);
-    out = plan_output_open(options->output);
-    picture_draw(out, job, &rounds);
+    picture_draw(plan_output_open(&file, options->output), job, &rounds);
     plan_rounds_close(&rounds);
     plan_job_close(job);
     free(job);
-    return plan_output_close(out, options->output);
+    return plan_output_close(&file, options->output);
 }

@@ -55,6 +55,9 @@ void plan_head_print(const struct plan_job *job)
            hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
+    if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
+        printf("cost model by the table: of the node fitted to %d points, of %s to %d (0: as by default)\n", job->planner.node_points,
+               job->options->provider, job->planner.net_points);
 }
 
 static unsigned at_most(unsigned window, uint64_t slices)

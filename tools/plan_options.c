@@ -24,7 +24,7 @@ enum {
 
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
-    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, CHOOSES & ~BIG, EVERY, EXPLAIN | DRAW, CHOOSES, CHOOSES, EXPLAIN | DRAW,
+    EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, CHOOSES & ~BIG, EVERY, CHOOSES & ~BIG, CHOOSES, CHOOSES, EXPLAIN | DRAW,
     EXPLAIN, EXPLAIN | COST, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
@@ -41,9 +41,9 @@ static const struct argp_option option_table[] = {
     {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
     {"alloc", KEY_ALLOC, NULL, 0, "for a communicator with memory of hx_alloc", 2},
     {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
-    {"provider", KEY_PROVIDER, "NAME", 0, "libfabric's, whose entries of HX_TABLE hold between nodes (default efa)", 2},
+    {"provider", KEY_PROVIDER, "NAME", 0, "libfabric's, whose cost model and entries of HX_TABLE hold between nodes (default efa); cost and compare look at the model only", 2},
     {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
-    {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: EFA's). May be repeated", 2},
+    {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: HX_TABLE's, else EFA's). May be repeated", 2},
     {"rank", KEY_RANK, "R", 0, "of this rank only (explain: default 0)", 3},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0, "show the steps of all ranks", 3},
     {"json", KEY_JSON, NULL, 0, "as JSON; the keys are told by coll_plan COMMAND --help", 3},
@@ -330,10 +330,10 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p);
     together_check(&p);
     o->by_table = (EXPLAIN | DRAW) & 1u << p.command && !o->nalgorithms;
-    for (int i = 0; !((EXPLAIN | DRAW) & 1u << p.command) && o->settings[i]; i++)
+    o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & 1u << p.command) != 0;
+    for (int i = 0; !o->by_model && o->settings[i]; i++)
         if (!strncmp(o->settings[i], "HX_TABLE", 8))
-            plan_refuse("--set %s: %s looks at no table, only explain and draw do; --model tells it a parameter", o->settings[i],
-                        plan_commands[p.command].name);
+            plan_refuse("--set %s: %s looks at no table; explain, draw, cost and compare do", o->settings[i], plan_commands[p.command].name);
     if (!o->nsizes && 1u << p.command == COMPARE)
         for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
             o->sizes[o->nsizes++] = bytes;

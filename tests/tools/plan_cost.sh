@@ -153,7 +153,16 @@ says 'the table says flat(ring), which is no choice here' 0 explain allreduce --
 says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
 says 'going on without' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
 says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
-says 'only explain and draw do' 2 cost allreduce --shape 2,2 8 --set HX_TABLE="$tmp/table.json"
+says 'big looks at no table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
+# Its cost model, of that provider only; once for all points.
+sed -i 's/"entries": .*/"models": [{"provider": "tcp", "net_alpha_us": 777, "net_gb_s": 2, "stream_gb_s": 2, "core_gb_s": 3, "message_us": 9, "points": 5}], "entries": []}/' "$tmp/table.json"
+export HX_TABLE=$tmp/table.json
+says 'cost model by the table: of the node fitted to 0 points, of tcp to 5' 0 cost allreduce --shape 2x1 8 1M --provider tcp
+"$plan" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
+"$plan" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
+export HX_TABLE=$tmp/none.json
+[ "$("$plan" compare allreduce ring rdh --shape 2x1 2>&1 >/dev/null | grep -c 'none.json.*going on without')" = 1 ] || fault "compare tells of a missing table not once"
+unset HX_TABLE
 for command in explain cost verify big; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help
     says "coll_plan $command " 0 $command --help
