@@ -103,7 +103,17 @@ static int passes_ring(const struct hx_candidate *candidate)
     return ((candidate->lanes ? candidate->inter : candidate->flat)->needs & HX_PASSES_RING) != 0;
 }
 
-static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes,
+/* What a table's entry was measured with, if that was something else. */
+static const char *measured_with(const struct hx_planner *planner, const struct hx_table_entry *tuned, struct hx_traits traits)
+{
+    struct hx_table_entry key;
+
+    hx_table_key(&key, tuned->coll, traits, planner->shape, planner->provider);
+    return key.numbers == tuned->numbers ? key.windows == tuned->windows ? "" : " (in other memory)"
+           : key.windows == tuned->windows ? " (of floats)" : " (of floats, in other memory)";
+}
+
+static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
     char name[HX_CANDIDATE_NAME_BYTES];
@@ -123,8 +133,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);
     }
     if (tuned && !strcmp(tuned->plan, name))
-        fprintf(stderr, "hierax plan:   by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
-                tuned->default_plan);
+        fprintf(stderr, "hierax plan:   by the table: measured%s %.1f us, and %.1f us with %s\n", measured_with(planner, tuned, traits), tuned->us,
+                tuned->default_us, tuned->default_plan);
     else if (tuned)
         fprintf(stderr, "hierax plan:   the table says %s, which is no choice here\n", tuned->plan);
     if (fallback)
@@ -228,10 +238,11 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
         hx_candidate_name(&candidates[best], name);
         untabled = strcmp(name, tuned->plan) != 0;
         planner->by_table += !untabled;
+        untabled = untabled && !hx_forced_setting(planner, name); /* a setting counts more */
     }
     planner->fallbacks += fallback || untabled;
     if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
-        explain(planner, candidates, n, best, bytes, fallback, tuned, choice);
+        explain(planner, candidates, n, best, traits, bytes, fallback, tuned, choice);
     free(candidates);
     return status;
 }

@@ -14,7 +14,7 @@
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
-/* Of messages of that length, of which there may be more, the transport's credits let no two go at once. Not so where each rank has a block
+/* Of messages of that length, of which there may be more, the transport's credits let no two of a flow go at once. Not so where each rank has a block
  * of its own, which may be short: there the limit holds, and the transport takes longer messages. */
 _Static_assert(HX_COARSE_SLICES_MAX <= HX_MATCH_SLICES, "match ids tell all slices of a call apart");
 _Static_assert(HX_COARSE_WINDOW <= HX_FLOW_SLICES, "slices under way have flows of their own");

@@ -165,6 +165,11 @@ static const struct hx_table_entry *entry_find_like(const struct hx_planner *pla
     return entry ? entry : entry_find_like(planner, coll, like, bytes, best);
 }
 
+static int has_like(enum hx_coll coll, struct hx_traits traits)
+{
+    return traits.windows || (hx_coll_reduces(coll) && traits.numbers != HX_NUMBERS_FLOAT);
+}
+
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                               struct hx_candidate *candidates, int n, int *candidate)
 {
@@ -176,7 +181,7 @@ const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, 
     if (!planner->table_n)
         return NULL;
     entry = entry_find(planner, coll, traits, bytes);
-    if (!entry && (best = hx_planner_best(planner, candidates, n, bytes)) >= 0)
+    if (!entry && has_like(coll, traits) && (best = hx_planner_best(planner, candidates, n, bytes)) >= 0)
         entry = entry_find_like(planner, coll, traits, bytes, &candidates[best]);
     if (entry && (*candidate = hx_candidate_find(candidates, n, entry->plan, planner->shape, planner->forced_lanes <= 0, &found)) >= 0)
         candidates[*candidate] = found;

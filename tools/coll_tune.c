@@ -217,7 +217,7 @@ static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
     else if (tune_survey_find(run->tuner, point, 1, TUNE_JUDGED, run->survey))
         outcome = TUNE_FAILED;
     else
-        outcome = tuner_survey(run->tuner, point, seconds, 1, run->survey);
+        outcome = tuner_survey(run->tuner, point, seconds, 1, run->o->command == TUNE_JUDGE, run->survey);
     point->measured = outcome == TUNE_MEASURED;
     point->again = 0;
     if (!point->measured || run->job.rank != 0)

@@ -106,9 +106,9 @@ struct tune_plan {
     uint64_t slice_bytes;    /* 0: as the planner cuts */
     double predicted_us, us; /* us 0: not measured */
 };
-/* Race plans at a point for so many seconds, the first as the default; nothing is made of who wins. */
+/* Race plans at a point for so many seconds, and so many rounds at least, the first as the default; nothing is made of who wins. */
 enum tune_outcome tuner_plans_race(struct tuner *tuner, const struct tune_point *point, const struct tune_plan *plans,
-                                   int n, double seconds, struct tune_race *race);
+                                   int n, int least_rounds, double seconds, struct tune_race *race);
 
 /* tune_survey.c: the planner's choice, which is the first, and all other candidates, in the order of predictions. */
 struct tune_survey {
@@ -118,9 +118,10 @@ struct tune_survey {
 /* by_table: the choice is the table's, where it has one, not the model's. costly: times the best prediction. 0, or -1 after
  * printing why. */
 int tune_survey_find(const struct tuner *tuner, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
-/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be: then the
- * fastest are measured again, side by side. */
-enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, struct tune_survey *survey);
+/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. final: then
+ * those that were the fastest run once more, side by side. */
+enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, int final,
+                               struct tune_survey *survey);
 
 /* Behind the first by their times, alike on all ranks. 0, or -1: the library failed. */
 int tune_survey_sort(struct tune_survey *survey);

@@ -40,10 +40,20 @@ static int can_race(const struct tuner *tuner, const struct tune_point *point, s
     return 0;
 }
 
+/* For such jobs, but of other numbers or memory? */
+static int is_of_other_kind(const struct hx_table_entry *entry, const struct hx_table_entry *key)
+{
+    struct hx_table_entry like = *entry;
+
+    like.numbers = key->numbers;
+    like.windows = key->windows;
+    return hx_table_same_key(&like, key);
+}
+
 int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
                         struct tune_survey *survey, struct tune_point *points, int most)
 {
-    int n = 0, of_shape = 0, unknown = 0, beyond = 0, can = 0, nodes = 0;
+    int n = 0, of_shape = 0, others = 0, unknown = 0, beyond = 0, can = 0, nodes = 0;
 
     for (int c = 0; c < o->bench.ncollectives && can >= 0; c++) {
         struct tune_point key = {.collective = (enum bench_collective)o->bench.collectives[c]};
@@ -53,8 +63,10 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
         for (int i = 0; i < table->n && can >= 0; i++) {
             const struct hx_table_entry *entry = &table->entries[i];
             struct bench_row row = {.collective = key.collective};
-            if (!hx_table_same_key(entry, &key.entry))
+            if (!hx_table_same_key(entry, &key.entry)) {
+                others += is_of_other_kind(entry, &key.entry);
                 continue;
+            }
             of_shape++;
             unknown += entry->measured_bytes < 0;
             if (size_of(entry) > o->bench.max_bytes)
@@ -75,7 +87,9 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
                 n++;
         }
     }
-    if (of_shape == 0)
+    if (others)
+        fprintf(stderr, "coll_tune: %d entries are of other datatypes or memory: confirm them with --dtype, --alloc\n", others);
+    else if (of_shape == 0)
         fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", job->size, nodes);
     if (unknown)
         fprintf(stderr, "coll_tune: %d entries do not tell at which size they were measured; they stay as they are\n", unknown);
@@ -92,7 +106,7 @@ enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *poi
 
     snprintf(plans[0].name, sizeof(plans[0].name), "%s", entry->default_plan);
     snprintf(plans[1].name, sizeof(plans[1].name), "%s", entry->plan);
-    enum tune_outcome outcome = tuner_plans_race(tuner, point, plans, 2, seconds, &race);
+    enum tune_outcome outcome = tuner_plans_race(tuner, point, plans, 2, 0, seconds, &race);
     const struct tune_lap *lap = &race.laps[1];
     if (outcome == TUNE_MEASURED && lap->rounds < TUNE_LEAST_ROUNDS && lap->ratio.median < 1)
         outcome = TUNE_SPOILED;

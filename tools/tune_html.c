@@ -283,7 +283,8 @@ static void facts(struct report *r, const struct tune_book *b, int done)
     gethostname(text, sizeof(text) - 1);
     report_fact(r, "host", "%s", text);
     report_fact(r, "begun", "%s", b->begun);
-    report_fact(r, "elements", "%s, %s", bench_dtype_names[b->o->bench.dtype], bench_op_names[b->o->bench.op]);
+    report_fact(r, "elements", "%s, %s%s", bench_dtype_names[b->o->bench.dtype], bench_op_names[b->o->bench.op],
+                b->o->bench.alloc ? ", memory of hx_alloc" : "");
     report_facts_end(r);
 }
 

@@ -245,7 +245,7 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
     if (tune_survey_find(t, point, 0, TUNE_COSTLY, survey))
         return TUNE_FAILED;
     if (survey->n > TUNE_WAYS) {
-        if ((outcome = tuner_survey(t, point, seconds, 0, survey)) != TUNE_MEASURED)
+        if ((outcome = tuner_survey(t, point, seconds, 0, 0, survey)) != TUNE_MEASURED)
             return outcome;
         if (tune_survey_sort(survey))
             return TUNE_FAILED;
@@ -423,14 +423,14 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
 }
 
 enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *point, const struct tune_plan *plans,
-                                   int n, double seconds, struct tune_race *race)
+                                   int n, int least_rounds, double seconds, struct tune_race *race)
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
     struct bench_loop loop;
     struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
     enum tune_outcome outcome = TUNE_FAILED;
 
-    *race = (struct tune_race){.nways = n, .before = -1, .least_gain = t->least_gain, .until = 1};
+    *race = (struct tune_race){.nways = n, .before = -1, .least_gain = t->least_gain, .least_rounds = least_rounds, .until = 1};
     for (int w = 0; w < n; w++)
         way_set(t, w, point, plans[w].name, plans[w].slice_bytes);
     if (bench_loop_open(&loop, &t->bench, t->job, &row) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later. */
 #include "coll_tune.h"
+#include "runtime/reduce.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GA
 
 static const struct argp_option option_table[] = {
     {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
-    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all)", 2},
+    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all; of --dtype integers and 16-bit floats the reductions)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: 1024G)", 2},
     {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, and then between sizes whose plans differ)", 2},
@@ -48,7 +49,7 @@ static const char doc[] =
     "take at most 12 times the best one's time), those that looked fastest once more side by side, and tell how much slower than the best that choice is; --output keeps the times\n\v"
     "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
     "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
-    "Method: the candidates are what the planner has for the collective; those predicted to take more than 4 times the best one's time are "
+    "Method: the candidates are what the planner has for the collective, on more numbers of lanes; those predicted to take more than 4 times the best one's time are "
     "left out, and of more than 8 those that are behind in a short qualifying (\"pruned\"). The others race: they run side by side in one "
     "process, in rounds that go forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
     "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
@@ -65,8 +66,8 @@ static const char doc[] =
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
     "Entries for reductions are of a class of datatypes: floats, floats of 16 bits, integers; those of floats serve calls with other types and with the "
-    "program's own operations too, as those of other memory serve calls in memory of hx_alloc, where the table has none of their own and the model would "
-    "not choose what only they can do. Runs with --dtype and --alloc add entries of their own to the same table; the model is that of floats and integers in other memory.\n\n"
+    "program's own commutative operations too, as those of other memory serve calls in memory of hx_alloc, where the table has none of their own and the model would "
+    "not choose what only they can do. Runs and confirmations with --dtype and --alloc are for entries of their own: they them to the same table, for sizes from half of the least to twice the largest; the model is that of floats and integers in other memory.\n\n"
     "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line, setting or table; 128 and the signal's "
     "number when interrupted.";
 
@@ -77,13 +78,13 @@ struct parsing {
 
 /* The benchmark's collectives for which there is a choice that a table can hold; returns their number. Those with a count per rank are
  * planned as others of these. */
-static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BENCH_COLLECTIVES])
+static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BENCH_COLLECTIVES], int reductions_only)
 {
     enum hx_coll coll;
     int n = 0;
 
     for (int i = 0; i < BENCH_COLLECTIVES; i++)
-        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_traffic(coll)) {
+        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_traffic(coll) && (hx_coll_reduces(coll) || !reductions_only)) {
             names[n] = bench_collective_names[i];
             collectives[n++] = i;
         }
@@ -96,7 +97,7 @@ static int collectives_add(struct tune_options *o, const char *text)
     const char *names[BENCH_COLLECTIVES + 1];
     int collectives[BENCH_COLLECTIVES];
 
-    tunable(names, collectives);
+    tunable(names, collectives, 0);
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char name[64] = "";
         size_t n = strcspn(at, ",");
@@ -229,6 +230,8 @@ static void together_check(const struct parsing *p)
                  command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_MODEL && o->bench.alloc)
         snprintf(o->error, sizeof(o->error), "option --alloc is not one of coll_tune model");
+    else if (o->command == TUNE_MODEL && hx_traits_of(o->bench.dtype).numbers == HX_NUMBERS_HALF)
+        snprintf(o->error, sizeof(o->error), "--dtype=%s: the model is that of floats of 32 bits and more, and integers", bench_dtype_names[o->bench.dtype]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
     else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(output, "-"))
@@ -258,7 +261,7 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)
-        o->bench.ncollectives = tunable(names, o->bench.collectives);
+        o->bench.ncollectives = tunable(names, o->bench.collectives, o->command != TUNE_JUDGE && hx_traits_of(o->bench.dtype).numbers != HX_NUMBERS_FLOAT);
     if (parsed)
         together_check(&p);
 }

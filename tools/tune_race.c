@@ -138,13 +138,13 @@ static int sift(const struct tune_race *race, const struct laps *laps, int *ways
 }
 
 /* Rounds until the race is decided, or its share of the time is used. */
-static enum tune_outcome run(const struct tune_race *race, struct laps *laps, int *ways, int *n, double until)
+static enum tune_outcome run(const struct tune_race *race, struct laps *laps, int *ways, int *n, int least_rounds, double until)
 {
     enum tune_outcome outcome = TUNE_MEASURED;
     double used = 0;
     int decided = 0;
 
-    while (outcome == TUNE_MEASURED && !decided && used < until && laps->n < TUNE_ROUNDS) {
+    while (outcome == TUNE_MEASURED && !decided && (used < until || laps->n < least_rounds) && laps->n < TUNE_ROUNDS) {
         outcome = run_round(race, laps, ways, *n, laps->n & 1, &used);
         if (outcome == TUNE_MEASURED && laps->n % 2 == 0)
             decided = sift(race, laps, ways, n);
@@ -188,7 +188,7 @@ enum tune_outcome tune_race_run(struct tune_race *race)
         ways[i] = i;
     race->winner = 0;
     race->default_ns = race->winner_ns = 0;
-    outcome = run(race, &laps, ways, &n, race->until);
+    outcome = run(race, &laps, ways, &n, race->least_rounds, race->until);
     won(race, &laps, 0);
     for (int i = 0; i < race->nways; i++)
         race->laps[i] = (struct tune_lap){laps.rounds[i], median_ns(&laps, i), ratio_plain(&laps, i)};
@@ -198,7 +198,7 @@ enum tune_outcome tune_race_run(struct tune_race *race)
         struct tune_race alone = *race;
         alone.before = -1;
         pair[1] = leader;
-        outcome = race->exchange(race->ctx, 0, leader) ? TUNE_FAILED : run(&alone, &fresh, pair, &npair, race->end);
+        outcome = race->exchange(race->ctx, 0, leader) ? TUNE_FAILED : run(&alone, &fresh, pair, &npair, 0, race->end);
         if (outcome == TUNE_MEASURED && is_faster(race, &fresh, leader))
             won(race, &fresh, leader);
         race->open = fresh.n < TUNE_LEAST_ROUNDS;

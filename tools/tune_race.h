@@ -44,6 +44,7 @@ struct tune_race {
     int nways;
     int before;    /* the way that won at the size before, or -1 */
     double least_gain; /* a way must be faster than the default by more than this part: 0.03 */
+    int least_rounds;  /* of the race, however long they take; not of the confirmation */
     double until, end; /* shares of the time: when they are used the race ends, and the confirmation; end 0: there is none */
     /* what came out of it: */
     int winner;

@@ -117,7 +117,8 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
     fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
     fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", costly,
             TUNE_COSTLY, behind, TUNE_WAYS);
-    fprintf(out, "# gain: times as fast as the default; dtype %s, op %s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op]);
+    fprintf(out, "# gain: times as fast as the default; dtype %s, op %s%s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op],
+            o->bench.alloc ? ", memory of hx_alloc" : "");
 }
 
 void tune_confirm_summary(const char *output, const struct tune_point *points, int n, int stopped)

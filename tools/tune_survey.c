@@ -15,6 +15,24 @@ static int by_prediction(const void *a, const void *b)
     return (x->predicted_us > y->predicted_us) - (x->predicted_us < y->predicted_us);
 }
 
+/* The planner looks at few numbers of lanes; where it takes several at all, a table may name any: every power of two. Returns how many
+ * candidates there are then. */
+static int lanes_add(const struct hx_shape *shape, struct hx_candidate *candidates, int n)
+{
+    const int found = n;
+
+    for (int i = 0; i < found; i++) {
+        struct hx_candidate c = candidates[i], same;
+        for (c.lanes = 2; candidates[i].lanes > 1 && c.lanes < shape->max_local; c.lanes *= 2) {
+            char name[HX_CANDIDATE_NAME_BYTES];
+            hx_candidate_name(&c, name);
+            if (n < HX_MAX_CANDIDATES && hx_candidate_fits(&c, shape) && hx_candidate_find(candidates, n, name, shape, 0, &same) < 0)
+                candidates[n++] = c;
+        }
+    }
+    return n;
+}
+
 int tune_survey_find(const struct tuner *t, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
 {
     struct hx_planner *planner = hx_world->comms->planner;
@@ -33,7 +51,8 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
     planner->cost.windows = traits.windows;
     if (by_table)
         tuned = hx_planner_tuned(planner, point->coll, traits, bytes, candidates, n, &pick);
-    survey->n = n;
+    int best = hx_planner_best(planner, candidates, n, bytes);
+    survey->n = n = lanes_add(planner->shape, candidates, n);
     survey->costly = 0;
     for (int i = 0; i < n; i++) {
         survey->plans[i] = (struct tune_plan){
@@ -45,7 +64,6 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
         free(candidates);
         return -1;
     }
-    int best = hx_planner_best(planner, candidates, n, bytes);
     struct tune_plan first = survey->plans[pick >= 0 ? pick : best];
     most = survey->plans[best].predicted_us * costly;
     first.slice_bytes = pick >= 0 ? tuned->slice_bytes : 0;
@@ -77,7 +95,7 @@ static enum tune_outcome races_run(struct tuner *t, const struct tune_point *poi
         n = survey->n - at < TUNE_WAYS - 1 ? survey->n - at : TUNE_WAYS - 1;
         ways[0] = survey->plans[0];
         memcpy(ways + 1, survey->plans + at, (size_t)n * sizeof(*ways));
-        if ((outcome = tuner_plans_race(t, point, ways, n + 1, seconds / (most > 0 ? most : 1), &race)) != TUNE_MEASURED)
+        if ((outcome = tuner_plans_race(t, point, ways, n + 1, all ? 2 : 0, seconds / (most > 0 ? most : 1), &race)) != TUNE_MEASURED)
             return outcome;
         for (int i = 0; i < n; i++)
             survey->plans[at + i].us = race.laps[i + 1].ratio.median;
@@ -114,7 +132,7 @@ static enum tune_outcome final_run(struct tuner *t, const struct tune_point *poi
 
     if (tune_survey_sort(survey))
         return TUNE_FAILED;
-    if ((outcome = tuner_plans_race(t, point, survey->plans, TUNE_WAYS, seconds, &race)) != TUNE_MEASURED)
+    if ((outcome = tuner_plans_race(t, point, survey->plans, TUNE_WAYS, TUNE_LEAST_ROUNDS, seconds, &race)) != TUNE_MEASURED)
         return outcome;
     for (int w = 1; w < TUNE_WAYS; w++) {
         survey->plans[w].us = race.laps[w].ratio.median;
@@ -126,9 +144,9 @@ static enum tune_outcome final_run(struct tuner *t, const struct tune_point *poi
     return TUNE_MEASURED;
 }
 
-enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
+enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, int final, struct tune_survey *survey)
 {
-    const int has_final = all && survey->n > TUNE_WAYS;
+    const int has_final = final && survey->n > TUNE_WAYS;
     int races;
     enum tune_outcome outcome = races_run(t, point, has_final ? (1 - FINAL) * seconds : seconds, all, survey, &races);
 

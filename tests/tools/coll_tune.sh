@@ -290,6 +290,11 @@ HX_TABLE=lanes.json HX_LANES=2 "$top_builddir/tools/coll_plan" explain allreduce
 has out "which is no choice here" "HX_LANES above the table"
 says "14 entries" 0 check lanes.json
 
+tunes 8 2 judge --collectives allreduce --min 1M --max 1M --budget 3s -o lanes.judged
+for lanes in 1 2 4; do
+    grep -q "\"hier(nary,ring,nary) x$lanes\"" lanes.judged || { fail "all-reduces on $lanes lanes are not measured"; cat lanes.judged >&2; }
+done
+
 # ---- the gain that a plan needs: more where ranks share cores, or as asked
 gain_of() { # arguments...: of two ranks; what the page says
     tunes 2 1 --collectives barrier --budget 1s -o gain.json --html gain.html "$@"
@@ -324,6 +329,11 @@ tunes 2 1 judge --collectives allreduce --dtype int32 --alloc --max 1K --budget 
 says "# 2 points: chosen / best" 0 judge kinds.judged
 says "kinds.judged was measured with memory of hx_alloc: the model is that of others" 2 model kinds.judged -o kinds.json
 HX_SINGLE_COPY=0 job_says "no rank can read another's memory here" 2 --alloc -o alone.json
+tunes 2 1 confirm -o kinds.json
+has err "entries are of other datatypes or memory: confirm them with --dtype, --alloc" "confirm without the kinds of the table"
+tunes 2 1 --dtype int32 --max 8 --budget 4s -o reductions.json
+! grep -q '"bcast"' reductions.json && grep -q '"integer".*"bytes": \[4, 17\]' reductions.json || { fail "of integers, reductions at these sizes"; cat reductions.json >&2; }
+says "--dtype=float16: the model is that of floats of 32 bits" 2 model --dtype float16
 says "this is a job of one rank, which has nothing to choose" 2 -o alone.json
 [ ! -e alone.json ] || fail "a refused run writes a table"
 
