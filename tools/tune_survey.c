@@ -79,7 +79,7 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
     return 0;
 }
 
-/* Races of the choice and seven others at a time; *races: how many. Leaves the ratios to the choice in us, and returns the choice's time there. */
+/* Races of the choice and seven others at a time; *races: how many. Leaves the choice's time in its us, in the others' the ratios to it. */
 static enum tune_outcome races_run(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey,
                                    int *races)
 {
