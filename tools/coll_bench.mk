@@ -18,6 +18,13 @@ tools_coll_bench_SOURCES = tools/bench_backend_hierax.c topo/shape.c topo/levels
 tools_coll_bench_CFLAGS = $(AM_CFLAGS)
 tools_coll_bench_LDADD = tools/libbench.la libhierax.la
 
+# the same for tests, which start it thousands of times
+noinst_PROGRAMS += tests/tools/coll_bench
+tests_tools_coll_bench_SOURCES = $(tools_coll_bench_SOURCES)
+tests_tools_coll_bench_CFLAGS = $(AM_CFLAGS)
+tests_tools_coll_bench_LDADD = $(tools_coll_bench_LDADD)
+tests_tools_coll_bench_LDFLAGS = $(in_tree)
+
 if HAVE_MPICC
 noinst_PROGRAMS += tools/coll_bench_mpi
 tools_coll_bench_mpi_SOURCES = tools/bench_backend_mpi.c

@@ -51,7 +51,7 @@ for mode in short ahead; do
 done
 # ranks that wait for each other by means of their own, with the last call's messages still to go
 if [ -z "${TEST_SANITIZER:-}" ]; then
-    HX_PROVIDER=efa timeout 60 "$run" -n 8 --nodes 4 -- "$top_builddir/tools/coll_bench" alltoall --min 256K --max 256K --repetitions 100 \
+    HX_PROVIDER=efa timeout 60 "$run" -n 8 --nodes 4 -- "$top_builddir/tests/tools/coll_bench" alltoall --min 256K --max 256K --repetitions 100 \
         >"$tmp/out" 2>"$tmp/err" || fail "coll_bench alltoall: exit $?: $(tail -n 3 "$tmp/err")"
 fi
 finish

@@ -18,6 +18,7 @@ tests_efa_provider_test_worst_LDADD = $(LIBFABRIC_LIBS) $(CMOCKA_LIBS)
 noinst_PROGRAMS += tests/efa_provider/after_death
 tests_efa_provider_after_death_SOURCES = tests/efa_provider/after_death.c
 tests_efa_provider_after_death_LDADD = libhierax.la
+tests_efa_provider_after_death_LDFLAGS = $(in_tree)
 
 noinst_PROGRAMS += tests/efa_provider/remap
 tests_efa_provider_remap_SOURCES = tests/efa_provider/remap.c

@@ -99,24 +99,32 @@ static int finish(struct world *w, struct hx_net_op *op)
     return op->done;
 }
 
-static uint8_t pattern(uint64_t seed, size_t i)
+/* The bytes of a message, eight at a time: other messages have others, and so have other places of it. */
+static uint64_t pattern(uint64_t seed, size_t k)
 {
-    return (uint8_t)((i * 131 + (i >> 8) * 17 + seed * 59) ^ 0x5a);
+    uint64_t x = seed * 0x9e3779b97f4a7c15 + (k + 1) * 0xbf58476d1ce4e5b9;
+
+    return x ^ x >> 32;
 }
 
 static uint8_t *fill(size_t bytes, uint64_t seed)
 {
     uint8_t *buffer = malloc(bytes);
-    for (size_t i = 0; i < bytes; i++)
-        buffer[i] = pattern(seed, i);
+
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word = pattern(seed, i / 8);
+        memcpy(buffer + i, &word, bytes - i < 8 ? bytes - i : 8);
+    }
     return buffer;
 }
 
 static int holds(const uint8_t *buffer, size_t bytes, uint64_t seed)
 {
-    for (size_t i = 0; i < bytes; i++)
-        if (buffer[i] != pattern(seed, i))
+    for (size_t i = 0; i < bytes; i += 8) {
+        uint64_t word = pattern(seed, i / 8);
+        if (memcmp(buffer + i, &word, bytes - i < 8 ? bytes - i : 8) != 0)
             return 0;
+    }
     return 1;
 }
 

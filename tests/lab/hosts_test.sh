@@ -4,9 +4,9 @@
 # nothing behind.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench tests/runtime/boot_ring tests/system/actor
+need tests/tools/coll_bench tests/runtime/boot_ring tests/system/actor
 ring=$top_builddir/tests/runtime/boot_ring
-bench=("$top_builddir/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
+bench=("$top_builddir/tests/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
     --repetitions 3)
 
 killed() { # kill -9 of one rank in the midst of a long run: the job fails, soon

@@ -4,6 +4,7 @@ lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/overlap_test
 noinst_PROGRAMS += tests/lab/overlap
 tests_lab_overlap_SOURCES = tests/lab/overlap.c
 tests_lab_overlap_LDADD = libhierax.la
+tests_lab_overlap_LDFLAGS = $(in_tree)
 
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
     tests/lab/mpi_hello.c tests/debian.sh tests/arm.sh tools/setup tools/quickstart tools/check

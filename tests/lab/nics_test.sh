@@ -4,8 +4,8 @@
 # a way between the two networks or on both hosts having both.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench tools/coll_info
-bench=$top_builddir/tools/coll_bench
+need tests/tools/coll_bench tools/coll_info
+bench=$top_builddir/tests/tools/coll_bench
 export HX_LOG=warn
 
 median() { # RANKS [X=Y]: of a 16 MiB all-reduce, in microseconds

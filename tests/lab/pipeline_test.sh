@@ -11,10 +11,10 @@
 # Whatever else the machine does only adds to a time: so the shortest of several launches count, taken in turns.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench
+need tests/tools/coll_bench
 
 shortest() { # X=Y: of the all-reduce, in microseconds
-    "$lab" coll_run 2 2 -- env "$1" "$top_builddir/tools/coll_bench" allreduce --min 64M --max 64M --warmup 1 --repetitions 4 --csv - |
+    "$lab" coll_run 2 2 -- env "$1" "$top_builddir/tests/tools/coll_bench" allreduce --min 64M --max 64M --warmup 1 --repetitions 4 --csv - |
         awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i} END {print int($at["min_us"])}'
 }
 

@@ -4,8 +4,8 @@
 # is that of a plain TCP stream in the same lab; the bounds are coll_bench's (tools/bench_bound.c).
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench
-bench=$top_builddir/tools/coll_bench
+need tests/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 size=16M
 
 stream() { # prints GB/s of payload

@@ -4,13 +4,13 @@
 # of all twelve orders, each forced in turn.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tools/coll_bench
+need tests/tools/coll_bench
 orders=$(for a in 1 2 3 4; do for b in 1 2 3 4; do for c in 1 2 3 4; do for d in 1 2 3 4; do
     [ $a -lt $d ] && [ "$(printf '%s\n' $a $b $c $d | sort -u | wc -l)" = 4 ] && echo "0,$a,$b,$c,$d"; done; done; done; done)
 fast=200 slow=20 bytes=1M
 
 allreduce() { # ORDER REPETITIONS: prints the median in microseconds
-    HX_RING_ORDER=$1 HX_INTER_ALLREDUCE=ring HX_LOG=info "$lab" coll_run 5 1 -- "$top_builddir/tools/coll_bench" allreduce --min $bytes \
+    HX_RING_ORDER=$1 HX_INTER_ALLREDUCE=ring HX_LOG=info "$lab" coll_run 5 1 -- "$top_builddir/tests/tools/coll_bench" allreduce --min $bytes \
         --max $bytes --warmup 1 --repetitions "$2" --csv - 2>"$scratch/bench.err" |
         awk -F, 'NR == 1 {for (i = 1; i <= NF; i++) at[$i] = i} END {print int($at["median_us"])}'
 }
@@ -60,7 +60,7 @@ check "lab down" "$lab" down
 # Five rounds of one and a half second each, and nobody waits longer than for one.
 measured_slowly() {
     local start=$SECONDS
-    HX_TIMEOUT=5 HX_RING_ORDER=auto HX_LOG=info "$lab" coll_run 5 2 -- "$top_builddir/tools/coll_bench" barrier --warmup 1 --repetitions 3 \
+    HX_TIMEOUT=5 HX_RING_ORDER=auto HX_LOG=info "$lab" coll_run 5 2 -- "$top_builddir/tests/tools/coll_bench" barrier --warmup 1 --repetitions 3 \
         2>"$scratch/bench.err" || { cat "$scratch/bench.err"; return 1; }
     grep "rings pass the nodes in the order" "$scratch/bench.err" && [ $((SECONDS - start)) -gt 5 ]
 }

@@ -20,6 +20,7 @@
 #else
 #define MAX_P 64
 #endif
+#define AT_MOST(p) (MAX_P < (p) ? MAX_P : (p))
 
 static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
 
@@ -61,7 +62,7 @@ static void test_all_algorithms(void **state)
     (void)state;
     for (int t = 0; t < 2; t++)
         for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (int p = 1; p <= (a->needs & HX_NEEDS_LEVELS ? 17 : MAX_P); p += p < 36 ? 1 : 7) /* all of them: coll_plan verify */
+            for (int p = 1; p <= (a->needs & HX_NEEDS_LEVELS ? AT_MOST(17) : MAX_P); p += p < 36 ? 1 : 7) /* all of them: coll_plan verify */
                 for (int root = 0; root < p; root = root_next(a, p, root)) {
                     struct hx_plan **plans = plans_of(a, p, root);
                     struct hx_shape *shape = shape_of(scope_of(a), p);
@@ -79,7 +80,7 @@ static void test_corners(void **state)
     (void)state;
     for (int t = 0; t < 2; t++)
         for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (int p = 1; p <= 17; p++) {
+            for (int p = 1; p <= AT_MOST(17); p++) {
                 struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p / 2 : 0);
                 struct hx_shape *shape = shape_of(scope_of(a), p);
                 for (int variant = 0; variant < 8; variant++) {
@@ -122,7 +123,7 @@ static void test_traffic(void **state)
 {
     (void)state;
     for (const struct hx_algorithm *a = hx_inter_algorithms; a->name; a++)
-        for (int p = 1; hx_coll_has_traffic(a->coll) && p <= 40; p++)
+        for (int p = 1; hx_coll_has_traffic(a->coll) && p <= AT_MOST(40); p++)
             for (int intra = 0; intra < 2; intra++) {
                 enum hx_scope scope = intra ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
                 struct hx_plan **plans = plans_of_build(a->coll, a->name, scope, p, 0, a->build);

@@ -31,7 +31,7 @@ nth() {
 }
 
 "$here/collectives" names >"$tmp/names" || fail "names"
-"$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$top_builddir/tools/coll_bench" bcast --max 8 >"$tmp/single" 2>&1 ||
+"$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$top_builddir/tests/tools/coll_bench" bcast --max 8 >"$tmp/single" 2>&1 ||
     { has "$tmp/single" "ranks cannot read each other's memory" 'single copy' && sed -i '/ single_copy$/d' "$tmp/names"; }
 
 # longest SCOPE: rows of the longest table
@@ -46,7 +46,7 @@ for shape in 3:1 6:3,1,2; do
     passes "${shape%:*}" "${shape#*:}" counts HX_TURNS=4
 done
 [ -n "${TEST_SANITIZER:-}" ] || for shape in 1:1 3:1 5:2 5:5; do
-    passes "${shape%:*}" "${shape#*:}" types
+    [ $shape = 5:5 ] || passes "${shape%:*}" "${shape#*:}" types # what adds up is the same as of 5:2
     same_bits "${shape%:*}" "${shape#*:}"
 done
 

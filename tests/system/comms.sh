@@ -4,9 +4,9 @@
 # TEST_SEED draws others, TEST_OPERATIONS more.
 . "$(dirname "$0")/common.sh"
 
-operations=${TEST_OPERATIONS:-10000} growth=10000
-[ -z "${TEST_SANITIZER:-}" ] || { operations=3000; growth=0; } # a sanitizer keeps what is freed
-! sanitizer thread || operations=1000                           # it sees the threads of one process
+operations=${TEST_OPERATIONS:-6000} growth=10000
+[ -z "${TEST_SANITIZER:-}" ] || { operations=1500; growth=0; } # a sanitizer keeps what is freed
+! sanitizer thread || operations=500                            # it sees the threads of one process
 seed=${TEST_SEED:-1}
 
 # draw RANKS NODES OPERATIONS

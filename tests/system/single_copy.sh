@@ -3,7 +3,7 @@
 # Single copy: a live job reads what the plan says, and nothing between nodes; where the kernel refuses, or HX_SINGLE_COPY=0, all works
 # without, and who asks for it by name is told.
 . "$(dirname "$0")/common.sh"
-bench=$top_builddir/tools/coll_bench plan=$top_builddir/tools/coll_plan plant=$top_builddir/tests/tools/plant
+bench=$top_builddir/tests/tools/coll_bench plan=$top_builddir/tools/coll_plan plant=$top_builddir/tests/tools/plant
 single=HX_INTRA_ALLREDUCE=single_copy
 
 "$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$bench" bcast --max 8 >"$tmp/out" 2>"$tmp/err" || {

@@ -3,7 +3,7 @@
 # Long results are written around the caches: HX_STREAM says from when on, and by default buffers that fill them do. Results are right,
 # and exactly those bytes go that way that nobody reads again in the call.
 . "$(dirname "$0")/common.sh"
-bench=$top_builddir/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 [ "$(uname -m)" = x86_64 ] || skip "stores around the caches are made on x86-64 only"
 
 # job NAME=VALUE... -- COMMAND...: it succeeds, and tells its counters

@@ -12,6 +12,7 @@ tests_system_badcalls_LDADD = libhierax_internal.la
 noinst_PROGRAMS += tests/system/traced
 tests_system_traced_SOURCES = tests/system/traced.c
 tests_system_traced_LDADD = libhierax.la
+tests_system_traced_LDFLAGS = $(in_tree)
 
 tests_system_comms_many_SOURCES = tests/system/comms_many.c
 tests_system_comms_many_LDADD = libhierax_internal.la
@@ -21,6 +22,7 @@ tests_system_wakes_SOURCES = tests/system/wakes.c
 tests_system_wakes_LDADD = libhierax_internal.la
 tests_system_guidelines_SOURCES = tests/system/guidelines.c
 tests_system_guidelines_LDADD = libhierax.la
+tests_system_guidelines_LDFLAGS = $(in_tree)
 tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h \
 	tests/system/half_convert_avx2.c tests/system/half_convert_avx512.c tests/system/half_convert_kernels.h
 tests_system_half_LDADD = libhierax_internal.la -lm
@@ -41,6 +43,7 @@ EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
 noinst_PROGRAMS += tests/system/counted
 tests_system_counted_SOURCES = tests/system/counted.c
 tests_system_counted_LDADD = libhierax.la
+tests_system_counted_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/stats.sh
 tests_system_scale_SOURCES = tests/system/scale.c
 tests_system_scale_LDADD = libhierax_internal.la
@@ -49,13 +52,16 @@ dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh
 noinst_PROGRAMS += tests/system/unpunctual
 tests_system_unpunctual_SOURCES = tests/system/unpunctual.c
 tests_system_unpunctual_LDADD = libhierax.la
+tests_system_unpunctual_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/unpunctual.sh
 
 noinst_PROGRAMS += tests/system/starved
 tests_system_starved_SOURCES = tests/system/starved.c
 tests_system_starved_LDADD = libhierax.la
+tests_system_starved_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/starved.sh
 
 noinst_PROGRAMS += tests/system/windows
 tests_system_windows_SOURCES = tests/system/windows.c
 tests_system_windows_LDADD = libhierax.la
+tests_system_windows_LDFLAGS = $(in_tree)

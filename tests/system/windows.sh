@@ -4,7 +4,7 @@
 # receives into it without a copy, and nothing is left of what is given back.
 . "$(dirname "$0")/common.sh"
 : "${top_srcdir:?run me by make check}"
-bench=$top_builddir/tools/coll_bench windows=$here/windows
+bench=$top_builddir/tests/tools/coll_bench windows=$here/windows
 collectives="allreduce reduce_scatter_block allgather bcast reduce gather alltoall"
 
 counter() { # NAME: its value in what the job has told; 0 where it tells others only

@@ -4,7 +4,7 @@
 # but the machine may be busy with other things, so one of three tries must show it.
 . "$(dirname "$0")/../system/common.sh"
 [ -z "${TEST_SANITIZER:-}" ] || skip "times mean nothing with sanitizers"
-bench=$top_builddir/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 
 # bound ROWS CONDITION RANKS NODES OPTION...: that many rows, whose bounds are above 0, and below the medians; and the condition of awk holds in each
 bound() {

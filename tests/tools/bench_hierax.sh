@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # coll_bench over Hierax: every collective, type and operation compared with the reference, on one node and on several.
 set -uo pipefail
-bench=$top_builddir/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 run=$top_builddir/tools/coll_run
 [ -x "$run" ] || { echo "skipped: coll_run is not built"; exit 77; }
 

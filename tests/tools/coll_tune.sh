@@ -4,7 +4,7 @@
 # confirmed by another job.
 . "$(dirname "$0")/../system/common.sh"
 tune=$top_builddir/tools/coll_tune
-bench=$top_builddir/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 some="--collectives allreduce,bcast,barrier --max 32K --factor 64"
 cd "$tmp" || exit 1
 

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/../system/common.sh"
 command -v chromium >/dev/null || { echo "skipped: no chromium (tools/setup tests)"; exit 77; }
 command -v gnuplot >/dev/null || { echo "skipped: no gnuplot (tools/setup tests)"; exit 77; }
-bench=$top_builddir/tools/coll_bench
+bench=$top_builddir/tests/tools/coll_bench
 tune=$top_builddir/tools/coll_tune
 report=$top_builddir/tools/coll_report
 cd "$tmp" || exit 1
