@@ -36,12 +36,10 @@ const char *hx_algorithm_name(const char *text, size_t length)
 
 const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name)
 {
-    const struct hx_algorithm *a;
-    int idx = 0;
-
-    while ((a = hx_algorithm_next(coll, scope, &idx)))
-        if (!strcmp(a->name, name))
-            return a;
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
+            if (a->coll == coll && (a->scopes & scope) && !strcmp(a->name, name))
+                return a;
     return NULL;
 }
 

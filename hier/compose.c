@@ -40,11 +40,21 @@ void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int n
         hx_lists_item(l, hx_shape_member(c->shape, node, local));
 }
 
+/* The first lane that it carries, if it carries any: they follow each other. */
+static int first_carried(const struct composer *c, int local)
+{
+    int n = hx_shape_node_size(c->shape, c->node), from = local;
+
+    if (hx_coll_is_scan(c->plan->coll))
+        return 0;
+    if (hx_coll_is_rooted(c->plan->coll) && c->node == hx_composer_root_node(c))
+        from = (local + n - c->shape->local_of[c->candidate->root]) % n;
+    return (int)(((int64_t)from * c->candidate->lanes + n - 1) / n);
+}
+
 void hx_composer_carried(struct composer *c, struct hx_lists *l, int local)
 {
-    for (int lane = 0; lane < c->candidate->lanes; lane++) {
-        if (hx_composer_carrier(c, lane, c->node) != local)
-            continue;
+    for (int lane = first_carried(c, local); lane < c->candidate->lanes && hx_composer_carrier(c, lane, c->node) == local; lane++) {
         if (!hx_coll_has_blocks(c->plan->coll))
             hx_lists_item(l, lane);
         for (int node = 0; hx_coll_has_blocks(c->plan->coll) && node < c->shape->nnodes; node++)

@@ -7,5 +7,5 @@ tools_coll_plan_SOURCES = tools/coll_plan.c tools/coll_plan.h tools/plan_options
 tools_coll_plan_CFLAGS = $(AM_CFLAGS)
 tools_coll_plan_LDADD = libhierax_internal.la $(JSON_C_LIBS) -lm
 
-dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh tests/tools/plan_draw.sh
+dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh tests/tools/plan_draw.sh tests/tools/plan_time.sh
 EXTRA_DIST += tests/tools/says.sh
