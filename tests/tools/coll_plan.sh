@@ -14,7 +14,7 @@ sends() { # COLLECTIVE ALGORITHM p MESSAGE-ROUNDS BYTES: of rank 0, for 1 MiB on
     [ "$(awk '{print $6}' <<<"$line")" = "$5" ] || fault "$1 $2 on $3: bytes are not $5: $line"
 }
 
-ranks=${TEST_RANKS:-16} # 64: minutes
+ranks=${TEST_RANKS:-13} # 64: minutes
 [ -n "${TEST_SANITIZER:-}" ] && ranks=8
 "$plan" verify --all --max-ranks $ranks > "${TMPDIR:-/tmp}/coll_plan.$$" || fault "verify: $(grep FAILED "${TMPDIR:-/tmp}/coll_plan.$$" | head -3)"
 tail -1 "${TMPDIR:-/tmp}/coll_plan.$$"
