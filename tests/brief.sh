@@ -14,9 +14,10 @@ if [ "${1:-}" != mounted ]; then
 fi
 shift
 
-# The copy $2 of the 64-bit library $1 has its last three constructors no more: DT_INIT_ARRAYSZ (27) of PT_DYNAMIC (2) says so.
+# The copy $2 of the 64-bit library $1, which has $3 constructors (else nothing is done: it is another version, or such a copy), has the last
+# three no more: DT_INIT_ARRAYSZ (27) of PT_DYNAMIC (2) says so.
 without_clock() {
-    python3 - "$1" "$2" <<'EOF'
+    python3 - "$@" <<'EOF'
 import struct, sys
 library = bytearray(open(sys.argv[1], "rb").read())
 headers, = struct.unpack_from("<Q", library, 32)
@@ -26,17 +27,21 @@ for header in range(headers, headers + count * header_bytes, header_bytes):
     for entry in range(begin, begin + size, 16) if kind == 2 else ():
         tag, value = struct.unpack_from("<QQ", library, entry)
         if tag == 27:
+            value == 8 * int(sys.argv[3]) or sys.exit(1)
             struct.pack_into("<Q", library, entry + 8, value - 3 * 8)
 open(sys.argv[2], "wb").write(library)
 EOF
 }
 
-work=$(mktemp -d)
 mount --bind /dev/null /proc/kallsyms
-for library in $(ldconfig -p | sed -n 's/.*x86-64.* => \(.*\/lib\(psm2\.so\.2\|infinipath\.so\.4\)\)$/\1/p'); do
-    place=$(readlink -f "$library")
-    without_clock "$place" "$work/library" && mount --bind "$work/library" "$place"
-    rm -f "$work/library"
-done
-rmdir "$work"
+work=$(mktemp -d) || exec "$@"
+brief() { # LIBRARY CONSTRUCTORS
+    local place
+    place=$(ldconfig -p | sed -n "s/.*x86-64.* => \(.*\/$1\)$/\1/p" | head -n 1)
+    [ -n "$place" ] && place=$(readlink -f "$place") && without_clock "$place" "$work/$1" "$2" && chmod 644 "$work/$1" &&
+        mount --bind "$work/$1" "$place"
+}
+brief libpsm2.so.2 8
+brief libinfinipath.so.4 7
+rm -rf "$work"
 exec "$@"

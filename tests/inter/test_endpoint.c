@@ -758,7 +758,7 @@ int main(int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
     if (sanitizer != NULL && *sanitizer != '\0')
-        nproviders = 1; /* what is ours is the same over each */
+        nproviders = 1; /* nearly all that is ours is the same over each */
     if (getenv("TEST_PROVIDER") != NULL) { /* that one only, which bounces whatever is asked for */
         providers[0] = getenv("TEST_PROVIDER");
         nproviders = 1;

@@ -44,7 +44,7 @@ gains() { # PERCENT
     return 1
 }
 
-check "64 MiB: slices are 1.25 times as fast as stages, or as the wire" gains 125
+check "64 MiB: slices are 1.25 times as fast as stages, or nearly as fast as the wire" gains 125
 tail -n 1 "$scratch/log"
 check "lab down" "$lab" down
 finish
