@@ -13,39 +13,6 @@
 
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
 
-static const struct hx_table_entry *entry_of(const struct tune_run *run, const struct tune_point *point)
-{
-    return hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
-}
-
-/* Who is measured next to one that is known, of another grid, begins or ends where that one does, unless there is something between them. */
-static void range_join(const struct tune_run *run, struct tune_point *low, struct tune_point *high)
-{
-    struct hx_table_entry *below = &low->entry, *above = &high->entry;
-
-    if (low->collective != high->collective || low->known == high->known || below->to_bytes >= above->from_bytes)
-        return;
-    if (low->known && !hx_table_find(run->table->entries, run->table->n, below, below->to_bytes + 1))
-        above->from_bytes = below->to_bytes + 1;
-    if (high->known && !hx_table_find(run->table->entries, run->table->n, above, above->from_bytes - 1))
-        below->to_bytes = above->from_bytes - 1;
-}
-
-/* What was measured at a point's size is known. That an entry holds for it is not enough: the last one holds for all that is beyond. */
-static void entries_take(struct tune_run *run)
-{
-    for (int p = 0; p < run->npoints; p++) {
-        struct tune_point *point = &run->points[p];
-        const struct hx_table_entry *found = entry_of(run, point);
-        if (found && (found->measured_bytes < 0 || (uint64_t)found->measured_bytes == point->bytes)) {
-            point->known = 1;
-            point->entry = *found;
-        }
-    }
-    for (int p = 0; p + 1 < run->npoints; p++)
-        range_join(run, &run->points[p], &run->points[p + 1]);
-}
-
 /* Between reading the file and writing it no other run does either: of its folder, since the file becomes another one. A file system that
  * has no such locks goes without. */
 static int table_lock(const struct tune_run *run)
@@ -89,8 +56,8 @@ static int table_open_locked(struct tune_run *run)
         fprintf(stderr, "coll_tune: no memory\n");
         return 1;
     }
-    if (run->o->resume)
-        entries_take(run);
+    if (run->o->command == TUNE_RUN)
+        tune_ranges_settle(run);
     if (run->o->command == TUNE_CONFIRM)
         run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)tune_points_most(run));
     if (run->npoints < 0)
@@ -280,25 +247,39 @@ static int points_run(struct tune_run *run)
 static int model_end(struct tune_run *run)
 {
     const char *page = run->o->bench.report.html;
-    int lock = table_lock(run), failed;
+    int lock = table_lock(run), failed, always = run->o->command == TUNE_MODEL && tune_points_left(run, 0) == 0;
 
     table_reread(run);
-    failed = tune_fitting_end(&run->fitting, hx_world->comms->planner, run->o->command == TUNE_MODEL, run->table,
+    failed = tune_fitting_end(&run->fitting, hx_world->comms->planner, always, run->table,
                               page && !strcmp(page, "-") ? stderr : stdout) ||
              tune_table_write(run->table, run->output);
     table_unlock(lock);
     return failed ? -1 : 0;
 }
 
+static const char *end_reason(int stopped)
+{
+    return stopped ? "stopped" : "the budget is used up";
+}
+
+/* judge, model */
+static void part_tell(const struct tune_run *run, int stopped)
+{
+    int left = tune_points_left(run, 0);
+
+    if (left)
+        fprintf(stderr, "coll_tune: %s: this is of %d of %d points\n", end_reason(stopped), run->npoints - left, run->npoints);
+}
+
 /* On rank 0. 0, or -1: the report is not there. */
 static int end_tell(struct tune_run *run, int stopped)
 {
     int left = tune_points_left(run, 0), kept = 0;
-    const char *why = stopped ? "stopped" : "the budget is used up";
+    const char *why = end_reason(stopped);
 
     tune_summary(run->o, run->points, run->npoints);
     for (int i = 0; i < run->npoints; i++)
-        kept += !run->points[i].known && !run->points[i].measured && !run->points[i].between && entry_of(run, &run->points[i]);
+        kept += !run->points[i].known && !run->points[i].measured && !run->points[i].between && tune_entry_of(run, &run->points[i]);
     if (kept)
         fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
                 run->output, run->npoints - left, run->npoints, kept);
@@ -387,6 +368,8 @@ static int run_all(struct tune_run *run)
         signal_number = points_run(run);
     while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 &&
            (tune_points_refine(run) || tune_points_again(run)));
+    if (run->job.rank == 0 && (run->o->command == TUNE_JUDGE || run->o->command == TUNE_MODEL))
+        part_tell(run, signal_number);
     if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
         tune_confirm_summary(run->output, run->points, run->npoints, signal_number);
     else if (run->job.rank == 0)

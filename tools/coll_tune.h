@@ -70,7 +70,8 @@ struct tune_point {
     int open;            /* its race: see struct tune_race */
     int again;           /* to be measured with more time than before */
     double seconds;      /* that it had */
-    int raced, costly, behind; /* candidates: in the race; left out by prediction; slower in the qualifying */
+    /* candidates: in the race; left out by prediction; slower in the qualifying; for which that had no time */
+    int raced, costly, behind, untried;
     struct hx_table_entry entry;
 };
 
@@ -171,7 +172,7 @@ struct tune_fitting {
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n);
 /* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print
- * it. Of no points nothing, and a model of more points than these stays unless always. 0, or -1 after printing why. */
+ * it. Of no points nothing, and what was fitted to more points than these stays unless always. 0, or -1 after printing why. */
 int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
                      FILE *out);
 /* The command, of files. The exit status. */
@@ -206,6 +207,11 @@ int tune_points_again(struct tune_run *run);
 /* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
  * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many were added. */
 int tune_points_refine(struct tune_run *run);
+
+/* tune_ranges.c, on rank 0: what is known already where a table is resumed, and for which sizes each point's entry will hold: sizes that the
+ * table has and this run does not measure keep their entries. */
+void tune_ranges_settle(struct tune_run *run);
+const struct hx_table_entry *tune_entry_of(const struct tune_run *run, const struct tune_point *point); /* the table's; NULL: none */
 
 /* tune_report.c, on rank 0 only */
 void tune_progress(const struct tune_point *points, int n, int at, double elapsed_s, double budget_s);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_tune
-tools_coll_tune_SOURCES = tools/coll_tune.c tools/coll_tune.h tools/tune_options.c tools/tune_points.c tools/tune_files.c tools/tune_table.c tools/tune_check.c tools/tune_measure.c \
+tools_coll_tune_SOURCES = tools/coll_tune.c tools/coll_tune.h tools/tune_options.c tools/tune_points.c tools/tune_ranges.c tools/tune_files.c tools/tune_table.c tools/tune_check.c tools/tune_measure.c \
     tools/tune_survey.c tools/tune_judge.c tools/tune_confirm.c tools/tune_model.c tools/tune_fit.c tools/tune_fit.h \
     tools/tune_report.c tools/tune_html.c tools/tune_race.c tools/tune_race.h tools/bench_backend_hierax.c
 tools_coll_tune_CFLAGS = $(AM_CFLAGS)

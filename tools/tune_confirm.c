@@ -108,7 +108,7 @@ enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *poi
     snprintf(plans[1].name, sizeof(plans[1].name), "%s", entry->plan);
     enum tune_outcome outcome = tuner_plans_race(tuner, point, plans, 2, 0, seconds, &race);
     const struct tune_lap *lap = &race.laps[1];
-    if (outcome == TUNE_MEASURED && lap->rounds < TUNE_LEAST_ROUNDS && lap->ratio.median < 1)
+    if (outcome == TUNE_MEASURED && race.laps[0].rounds < TUNE_LEAST_ROUNDS)
         outcome = TUNE_SPOILED;
     if (outcome != TUNE_MEASURED)
         return outcome;

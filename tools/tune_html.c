@@ -158,7 +158,7 @@ static void points_table(struct chapter *ch)
         report_cell(r, point->known ? "-" : "%d", story->rounds);
         report_cell(r, point->known ? "-" : "%.1f", story->seconds);
         report_cell(r, point->known ? "-" : "%d", point->raced);
-        report_cell(r, point->known ? "-" : "%d", point->costly + point->behind);
+        report_cell(r, point->known ? "-" : "%d", point->costly + point->behind + point->untried);
     }
     report_table_end(r);
 }
@@ -214,6 +214,8 @@ static void story_write(struct report *r, const struct tune_point *point, const 
         const struct tune_way *way = &story->pruned[i];
         if (way->lap.ratio.median > 0)
             snprintf(text, sizeof(text), "left out: %.2f times the default's time in the qualifying", way->lap.ratio.median);
+        else if (i < story->npruned - point->costly)
+            snprintf(text, sizeof(text), "not tried: time was too short");
         else
             snprintf(text, sizeof(text), "left out: predicted to take %.1f times the cheapest one's time", way->predicted_us / best_us);
         way_row(r, way, text);

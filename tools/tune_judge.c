@@ -47,7 +47,7 @@ static int output_check(const char *path)
     struct json_object *there = NULL;
     int bad = whole_file_check("output", path, error) != 0;
 
-    if (!bad && (there = access(path, F_OK) == 0 ? json_object_from_file(path) : NULL) &&
+    if (!bad && (there = whole_file_is_regular(path) && access(path, F_OK) == 0 ? json_object_from_file(path) : NULL) &&
         json_object_object_get_ex(there, "hierax_table", NULL)) {
         snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
         bad = 1;
@@ -56,6 +56,20 @@ static int output_check(const char *path)
     if (bad)
         fprintf(stderr, "coll_tune: %s\n", error);
     return bad ? -1 : 0;
+}
+
+/* Of each rank, at each level inside the nodes. */
+static struct json_object *domains_list(const struct hx_shape *shape)
+{
+    struct json_object *levels = json_object_new_array();
+
+    for (int k = 0; k < shape->nlevels; k++) {
+        struct json_object *level = json_object_new_array();
+        for (int rank = 0; rank < shape->nranks; rank++)
+            json_object_array_add(level, json_object_new_int(hx_shape_domain(shape, k, rank)));
+        json_object_array_add(levels, level);
+    }
+    return levels;
 }
 
 struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
@@ -87,6 +101,10 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     json_object_object_add(doc, "machine", machine);
     hx_table_free(here);
     add_text(doc, "shape", shape);
+    json_object_object_add(doc, "domains", domains_list(comm->shape));
+    json_object_object_add(doc, "single_copy", json_object_new_boolean(hx_world->job.single_copy));
+    json_object_object_add(doc, "llc_bytes", json_object_new_int64((int64_t)hx_world->job.llc_bytes));
+    add_real(doc, "cpus_per_node", hx_world->job.cpus_per_node);
     add_text(doc, "provider", net.provider ? net.provider : "");
     add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
     json_object_object_add(doc, "alloc", json_object_new_boolean(traits.windows));
@@ -158,6 +176,39 @@ static double real_of(struct json_object *o, const char *name)
     return isfinite(real) && real > 0 ? real : 0;
 }
 
+/* 0, or -1: there are none such, or no memory. */
+static int domains_take(struct hx_shape *shape, struct json_object *levels)
+{
+    size_t depth = json_object_is_type(levels, json_type_array) ? json_object_array_length(levels) : 0, n = (size_t)shape->nranks;
+    int *ids = malloc((depth + 1) * n * sizeof(*ids)), status = ids && depth <= HX_SHAPE_LEVELS ? 0 : -1;
+
+    for (size_t k = 0; k < depth && status == 0; k++) {
+        struct json_object *level = json_object_array_get_idx(levels, k);
+        status = json_object_is_type(level, json_type_array) && json_object_array_length(level) == n ? 0 : -1;
+        for (size_t rank = 0; rank < n && status == 0; rank++)
+            ids[rank * depth + k] = json_object_get_int(json_object_array_get_idx(level, rank));
+    }
+    if (status == 0)
+        status = hx_shape_set_levels(shape, ids, (int)depth);
+    free(ids);
+    return status;
+}
+
+/* Files of earlier versions tell the shape alone. */
+static struct hx_job job_of(struct json_object *doc, const struct hx_shape *shape)
+{
+    struct json_object *single_copy = json_object_object_get(doc, "single_copy");
+    double llc_bytes = real_of(doc, "llc_bytes");
+    struct hx_job job = {.llc_bytes = llc_bytes > 0 ? (uint64_t)llc_bytes : 32 << 20,
+                         .single_copy = single_copy ? json_object_get_boolean(single_copy) : 1,
+                         .ranks_per_cpu = real_of(doc, "ranks_per_cpu"),
+                         .cpus_per_node = real_of(doc, "cpus_per_node")};
+
+    if (job.ranks_per_cpu > 0 && job.cpus_per_node <= 0)
+        job.cpus_per_node = shape->max_local / job.ranks_per_cpu;
+    return job;
+}
+
 /* That the file does not tell: floats, in the program's own memory. */
 static struct hx_traits traits_of(struct json_object *doc)
 {
@@ -181,10 +232,12 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
                                      .core_gb_s = real_of(net, "core_gb_s"), /* may be missing */
                                      .message_us = real_of(net, "message_us")};
     char error[HX_TOPO_ERROR_BYTES];
-    struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .ranks_per_cpu = real_of(doc, "ranks_per_cpu")};
+    struct hx_job job = {0};
     size_t bytes;
 
-    if (!(j->shape = hx_shape_parse(text_of(doc, "shape"), error)) || job.ranks_per_cpu < 1 ||
+    if ((j->shape = hx_shape_parse(text_of(doc, "shape"), error)))
+        job = job_of(doc, j->shape);
+    if (!j->shape || job.ranks_per_cpu < 1 || domains_take(j->shape, json_object_object_get(doc, "domains")) != 0 ||
         (j->shape->nnodes > 1 &&
          !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
         fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
@@ -196,7 +249,6 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
     snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
     j->machine.cpus = (int)real_of(machine, "cpus");
     j->traits = traits_of(doc);
-    job.cpus_per_node = j->shape->max_local / job.ranks_per_cpu;
     if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
         hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
         return -1;
@@ -360,7 +412,7 @@ int tune_judge_end(struct json_object *doc, const char *path)
     struct json_object *points = json_object_object_get(doc, "points");
     size_t n = json_object_array_length(points);
     struct tune_figure figure = {0};
-    int status = path ? judgement_write(doc, path) : 0;
+    int status = path && n ? judgement_write(doc, path) : 0; /* of nothing measured an earlier file stays */
 
     for (size_t i = 0; i < n; i++) {
         struct json_object *point = json_object_array_get_idx(points, i);

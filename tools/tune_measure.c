@@ -219,6 +219,7 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
         fprintf(stderr, "%s: no memory\n", bench_backend_tool);
         return -1;
     }
+    point->costly = point->untried = 0;
     for (int i = 0; i < survey->n + survey->costly; i++) {
         const struct tune_plan *plan = &survey->plans[i];
         int w = way_find(t, story->nways, plan->name);
@@ -228,9 +229,10 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
         if (w < 0)
             way->lap.ratio.median = plan->us > 0 ? plan->us / survey->plans[0].us : 0;
         point->costly += w < 0 && i >= survey->n;
+        point->untried += w < 0 && i < survey->n && plan->us == 0;
     }
     point->raced = story->nways;
-    point->behind = story->npruned - point->costly;
+    point->behind = story->npruned - point->costly - point->untried;
     return 0;
 }
 
@@ -389,6 +391,7 @@ static enum tune_outcome race_run(struct visit *v, struct tune_point *point, con
     snprintf(found->default_plan, sizeof(found->default_plan), "%s", t->entries[0].plan);
     enum tune_outcome outcome = visit_race(v, &race);
     snprintf(found->plan, sizeof(found->plan), "%s", t->entries[race.winner].plan);
+    found->slice_bytes = 0; /* that of an earlier go was another plan's */
     found->us = race.winner_ns / 1e3;
     found->default_us = race.default_ns / 1e3;
     v->story->winner = race.winner;

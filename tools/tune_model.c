@@ -60,26 +60,32 @@ static int has(const struct tune_fitting *f, int net)
     return 0;
 }
 
+/* Is what is known of more points than these? */
+static int stays(const struct tune_fitting *f, const struct hx_table_model *known, int always, const char *what, FILE *out)
+{
+    if (always || !known || known->points <= f->points)
+        return 0;
+    fprintf(out, "# model, %s: as it was, fitted to %d points; there are %d new ones\n", what, known->points, f->points);
+    return 1;
+}
+
 int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
                      FILE *out)
 {
     struct hx_cost_params params = planner->cost;
     const struct hx_table_model *node = hx_table_model(table, ""), *net = hx_table_model(table, planner->provider);
-    int known = node && (!net || node->points > net->points) ? node->points : net ? net->points : 0, status = 0;
+    /* what a run goes on with, or some collectives, is not worth what all were */
+    int node_stays = stays(f, node, always, "node", out), net_stays = stays(f, net, always, planner->provider, out), status = 0;
 
-    if (!always && known > f->points) { /* what a run goes on with, or some collectives, is not worth what all were */
-        fprintf(out, "# model: as it was, fitted to %d points; there are %d new ones\n", known, f->points);
-        return 0;
-    }
     if (node)
         hx_table_model_use(node, &params);
     if (net)
         hx_table_model_use(net, &params);
     if (f->points)
         tune_fit(&params, f->plans, f->n);
-    if (has(f, 0))
+    if (!node_stays && has(f, 0))
         status = model_put(f, "", &params, table, out);
-    if (status == 0 && planner->provider[0] && has(f, 1))
+    if (status == 0 && !net_stays && planner->provider[0] && has(f, 1))
         status = model_put(f, planner->provider, &params, table, out);
     return status;
 }
@@ -161,7 +167,7 @@ int tune_model(const struct tune_options *o)
     if (status == 0 && !(table = table_get(output, &jobs[0]->machine)))
         status = 2;
     if (status == 0 &&
-        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, stdout) || tune_table_write(table, output)))
+        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, strcmp(output, "-") ? stdout : stderr) || tune_table_write(table, output)))
         status = 2;
     for (int i = 0; jobs && i < o->nfiles; i++)
         tune_judged_free(jobs[i]);

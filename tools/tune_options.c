@@ -60,14 +60,14 @@ static const char doc[] =
     "within 3 % of the winner. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
     "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
     "--factor names the step; then what seemed to be faster but had too little time to show it.\n\n"
-    "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way; "
-    "--resume goes on. Where ranks share cores, launches differ by a tenth and more, so --gain is 15 % there; nodes may differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
+    "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way "
+    "(coll_run leaves it 2 seconds for that; --kill-after=60 gives it more); --resume goes on. Where ranks share cores, launches differ by a tenth and more, so --gain is 15 % there; nodes may differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
     "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
     "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
     "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
     "Entries for reductions are of a class of datatypes: floats, floats of 16 bits, integers; those of floats serve calls with other types and with the "
     "program's own commutative operations too, as those of other memory serve calls in memory of hx_alloc, where the table has none of their own and the model would "
-    "not choose what only they can do. Runs and confirmations with --dtype and --alloc are for entries of their own: they them to the same table, for sizes from half of the least to twice the largest; the model is that of floats and integers in other memory.\n\n"
+    "not choose what only they can do. Runs and confirmations with --dtype and --alloc are for entries of their own: they add them to the same table, for sizes from half of the least to twice the largest; the model is that of floats and integers in other memory.\n\n"
     "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line, setting or table; 128 and the signal's "
     "number when interrupted.";
 
@@ -228,6 +228,8 @@ static void together_check(const struct parsing *p)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
                  o->resume ? "resume" : o->least_gain >= 0 && o->command != TUNE_CONFIRM ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
                  command_names[o->command - TUNE_CHECK]);
+    else if (tune_is_job(o) && o->command != TUNE_RUN && !o->refine)
+        snprintf(o->error, sizeof(o->error), "option --factor is not one of coll_tune %s", command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_MODEL && o->bench.alloc)
         snprintf(o->error, sizeof(o->error), "option --alloc is not one of coll_tune model");
     else if (o->command == TUNE_MODEL && hx_traits_of(o->bench.dtype).numbers == HX_NUMBERS_HALF)

@@ -83,7 +83,7 @@ static void row_print(FILE *out, const struct tune_point *point)
     if (point->known)
         fprintf(out, "%6s %6s\n", "-", "-");
     else
-        fprintf(out, "%6d %6d\n", point->raced, point->costly + point->behind);
+        fprintf(out, "%6d %6d\n", point->raced, point->costly + point->behind + point->untried);
 }
 
 /* A row of each point that is known. */
@@ -102,7 +102,7 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
 {
     const char *page = o->bench.report.html;
     FILE *out = page && !strcmp(page, "-") ? stderr : stdout; /* nothing else may come before the page */
-    int measured = 0, known = 0, changed = 0, costly = 0, behind = 0;
+    int measured = 0, known = 0, changed = 0, costly = 0, behind = 0, untried = 0;
 
     rows_print(out, points, n);
     for (int i = 0; i < n; i++) {
@@ -113,10 +113,13 @@ void tune_summary(const struct tune_options *o, const struct tune_point *points,
         changed += !tune_is_default(&points[i].entry);
         costly += points[i].costly;
         behind += points[i].behind;
+        untried += points[i].untried;
     }
     fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", measured, known, changed);
     fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", costly,
             TUNE_COSTLY, behind, TUNE_WAYS);
+    if (untried)
+        fprintf(out, "# time was too short to try %d more\n", untried);
     fprintf(out, "# gain: times as fast as the default; dtype %s, op %s%s\n", bench_dtype_names[o->bench.dtype], bench_op_names[o->bench.op],
             o->bench.alloc ? ", memory of hx_alloc" : "");
 }

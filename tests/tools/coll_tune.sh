@@ -79,6 +79,24 @@ HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a 
 HX_TABLE=no_such.json HX_TABLE_STRICT=1 "$tune" judge judged.json >out 2>err && fail "judge with a strict table that is not there"
 has err "HX_TABLE: no_such.json: No such file" "judge with a strict table that is not there"
 says "it is no file of coll_tune judge" 2 judge t.json
+sed 's/"points": 4}/"points": 999}/' fitted.json >known.json # a model of the node by many points, and none of the network
+tunes 2 1 judge --budget 0.1s
+has err "the budget is used up: this is of " "judge with too little time"
+tunes 2 1 model --budget 0.1s -o known.json
+has err "the budget is used up: this is of " "model with too little time"
+has out "# model, node: as it was, fitted to 999 points; there are" "model with too little time"
+tunes 4 2 --collectives bcast --max 8 --budget 4s -o known.json
+grep -q '"net_alpha_us"' known.json && grep -q '"points": 999}' known.json || { fail "a network's first model"; cat known.json out >&2; }
+"$tune" model judged.json -o - >piped.json 2>err && says "cost model of the node, fitted to 4 points" 0 check piped.json || fail "model -o -: no table: $(cat err)"
+mkfifo judge.pipe
+timeout 60 cat judge.pipe >piped.json &
+tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
+wait $!
+says "# 1 points: chosen / best" 0 judge piped.json
+tunes 8 8/2 judge --collectives allreduce,bcast --max 1K --budget 8s -o domains.json # levels inside the node
+sort out >here
+says "# 4 points: chosen / best" 0 judge domains.json
+sort out | diff here - >&2 || fail "judge of a file chooses otherwise than the job did"
 tunes 2 2 judge --collectives barrier --budget 5s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
 for provider in efa tcp; do
@@ -198,6 +216,17 @@ tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 10s -o wider.json
 has out "5 points measured, 4 from the table" "--resume with a smaller --factor"
 sed -n 's/.*"bytes": \[\([0-9]*\), \([0-9a-z]*\)\].*/\1 \2/p' wider.json | awk 'NR > 1 && $1 != end + 1 { exit 1 } { end = $2 }' ||
     { fail "a hole between the entries"; cat wider.json >&2; }
+
+# ---- what a run of other sizes does not measure stays, from its sizes half-way on; with --resume or without
+cp wider.json further.json
+tunes 2 1 --collectives allreduce --min 8K --max 8K --budget 4s -o further.json
+tunes 2 1 --collectives allreduce --min 200 --max 200 --budget 4s -o further.json --resume
+for size in 8 16 32 64 128 200 256 512 1024 2048 8192; do
+    grep -q "\"measured\": $size," further.json || { fail "other sizes: $size bytes are gone"; cat further.json >&2; }
+done
+sed -n 's/.*"bytes": \[\([0-9]*\), \([0-9a-z]*\)\].*/\1 \2/p' further.json | awk 'NR > 1 && $1 != end + 1 { exit 1 } { end = $2 }' ||
+    { fail "other sizes: a hole between the entries"; cat further.json >&2; }
+grep -q '"bytes": \[4097, null\], "measured": 8192' further.json || { fail "other sizes: not from half-way on"; cat further.json >&2; }
 
 # ---- interrupted
 rm -f err # of the run before: its lines are not to be counted
@@ -360,6 +389,7 @@ says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
 says '--gain=x' 2 --gain x
 says '--gain=1001' 2 --gain 1001
 says 'option --gain is not one of coll_tune judge' 2 judge --gain 5
+says 'option --factor is not one of coll_tune judge' 2 judge --factor 2
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
 says '--output=-: the table is written after every point: name a file' 2 -o -

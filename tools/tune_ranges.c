@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_tune: for which sizes the entries of a run will hold, beside those that its table has. On rank 0. */
+#include "coll_tune.h"
+#include <math.h>
+
+const struct hx_table_entry *tune_entry_of(const struct tune_run *run, const struct tune_point *point)
+{
+    return hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
+}
+
+/* Who is measured next to one that is known, of another grid, begins or ends where that one does, unless there is something between them. */
+static void range_join(const struct tune_run *run, struct tune_point *low, struct tune_point *high)
+{
+    struct hx_table_entry *below = &low->entry, *above = &high->entry;
+
+    if (low->collective != high->collective || low->known == high->known || below->to_bytes >= above->from_bytes)
+        return;
+    if (low->known && !hx_table_find(run->table->entries, run->table->n, below, below->to_bytes + 1))
+        above->from_bytes = below->to_bytes + 1;
+    if (high->known && !hx_table_find(run->table->entries, run->table->n, above, above->from_bytes - 1))
+        below->to_bytes = above->from_bytes - 1;
+}
+
+static int is_of_run(const struct tune_run *run, const struct tune_point *point, uint64_t bytes)
+{
+    for (int p = 0; p < run->npoints; p++)
+        if (run->points[p].collective == point->collective && run->points[p].bytes == bytes)
+            return 1;
+    return 0;
+}
+
+/* The table's entry of the nearest size above the point's, or below it, that is none of the run's; NULL: there is none. */
+static const struct hx_table_entry *neighbour(const struct tune_run *run, const struct tune_point *point, int above)
+{
+    const struct hx_table_entry *nearest = NULL;
+
+    for (int i = 0; i < run->table->n; i++) {
+        const struct hx_table_entry *entry = &run->table->entries[i];
+        int64_t bytes = entry->measured_bytes, here = (int64_t)point->bytes;
+        if (bytes >= 0 && (above ? bytes > here : bytes < here) && hx_table_same_key(entry, &point->entry) &&
+            !is_of_run(run, point, (uint64_t)bytes) &&
+            (!nearest || (above ? bytes < nearest->measured_bytes : bytes > nearest->measured_bytes)))
+            nearest = entry;
+    }
+    return nearest;
+}
+
+static uint64_t middle(uint64_t a, uint64_t b)
+{
+    return (uint64_t)sqrt((double)a * (double)b);
+}
+
+/* The sizes that are nearer to one which the table has, and this run does not measure, stay with that one. */
+static void range_clip(const struct tune_run *run, struct tune_point *point, int below, int above)
+{
+    const struct hx_table_entry *low = below ? neighbour(run, point, 0) : NULL, *high = above ? neighbour(run, point, 1) : NULL;
+    struct hx_table_entry *own = &point->entry;
+
+    if (low) {
+        uint64_t last = middle((uint64_t)low->measured_bytes, point->bytes);
+        last = low->to_bytes < last ? low->to_bytes : last;
+        own->from_bytes = own->from_bytes <= last ? last + 1 : own->from_bytes;
+    }
+    if (high) {
+        uint64_t first = middle((uint64_t)high->measured_bytes, point->bytes) + 1;
+        first = high->from_bytes > first ? high->from_bytes : first;
+        own->to_bytes = own->to_bytes >= first ? first - 1 : own->to_bytes;
+    }
+}
+
+void tune_ranges_settle(struct tune_run *run)
+{
+    struct tune_point *points = run->points;
+    const int n = run->npoints;
+
+    for (int p = 0; run->o->resume && p < n; p++) {
+        const struct hx_table_entry *found = tune_entry_of(run, &points[p]);
+        /* that an entry holds for it is not enough: the last one holds for all that is beyond */
+        if (found && (found->measured_bytes < 0 || (uint64_t)found->measured_bytes == points[p].bytes)) {
+            points[p].known = 1;
+            points[p].entry = *found;
+        }
+    }
+    for (int p = 0; p + 1 < n; p++)
+        range_join(run, &points[p], &points[p + 1]);
+    for (int p = 0; p < n; p++) { /* between the first and the last all is measured anew, but for what is resumed */
+        int first = p == 0 || points[p - 1].collective != points[p].collective,
+            last = p + 1 == n || points[p + 1].collective != points[p].collective;
+        if (!points[p].known)
+            range_clip(run, &points[p], first || run->o->resume, last || run->o->resume);
+    }
+}
