@@ -8,14 +8,14 @@
 #define SPARE_FILES 64 /* for the program, and the network */
 
 /* A node's host holds two descriptors of each guest, every guest one of each rank, beside what the program has. */
-static rlim_t files_needed(int ranks)
+int hx_files_needed(int ranks)
 {
-    return 2 * (rlim_t)ranks + SPARE_FILES;
+    return 2 * ranks + SPARE_FILES;
 }
 
 void hx_files_allow(int ranks)
 {
-    rlim_t needed = files_needed(ranks);
+    rlim_t needed = (rlim_t)hx_files_needed(ranks);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
@@ -31,6 +31,6 @@ hx_status_t hx_files_fail(int ranks, int error)
     getrlimit(RLIMIT_NOFILE, &limit);
     if (error != EMFILE)
         return hx_fail(HX_ERR_NOMEM, "cannot accept the ranks of this node: %s", strerror(error));
-    return hx_fail(HX_ERR_NOMEM, "%d ranks or more on a node need %llu open files each, and this process may open %llu (ulimit -n)", ranks,
-                   (unsigned long long)files_needed(ranks), (unsigned long long)limit.rlim_cur);
+    return hx_fail(HX_ERR_NOMEM, "%d ranks or more on a node need %d open files each, and this process may open %llu (ulimit -n)", ranks,
+                   hx_files_needed(ranks), (unsigned long long)limit.rlim_cur);
 }

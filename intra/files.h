@@ -4,6 +4,8 @@
 #define HX_FILES_H
 #include "runtime/error.h"
 
+/* What a process needs on a node of so many ranks. */
+int hx_files_needed(int ranks);
 /* Raise this process's limit to what it needs on a node of so many ranks, as far as the hard limit lets it. */
 void hx_files_allow(int ranks);
 /* What error, of accept or EMFILE of what was received, means there. Returns HX_ERR_NOMEM. */

@@ -183,7 +183,7 @@ static void examine(struct examination *e)
     struct rlimit files = {0};
 
     getrlimit(RLIMIT_NOFILE, &files);
-    e->facts.files = files.rlim_cur;
+    e->facts.files = files.rlim_max;
     if (doctor_try(place_find, &e->facts, CHECK_SECONDS) != 0)
         e->facts.placed = 0;
     if (!e->facts.place.hostname[0])
@@ -223,6 +223,7 @@ static struct json_object *examination_tell(const struct examination *e, int ran
     info_real(o, "quota_cpus", place->quota_cpus);
     info_int(o, "memory_bytes", (int64_t)place->memory_limit_bytes);
     info_int(o, "files", e->facts.files > INT64_MAX ? INT64_MAX : (int64_t)e->facts.files);
+    info_int(o, "single_copy", e->facts.single_copy);
     info_text(o, "provider", e->facts.provider);
     info_text(o, "address", e->facts.address);
     info_int(o, "port", port);
@@ -341,10 +342,19 @@ static hx_status_t job_meet(struct meeting *m, struct json_object *own, struct d
     return status;
 }
 
+int doctor_own_rank(void)
+{
+    static const char *const names[] = {"HX_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+    for (int i = 0; i < 4; i++)
+        if (hx_env_launcher(names[i]))
+            return atoi(hx_env_launcher(names[i]));
+    return 0;
+}
+
 /* Join the other ranks, where that is possible. */
 static void meeting_open(struct meeting *m)
 {
-    static const char *const ranks[] = {"HX_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
     struct hx_env env;
     int kept = stderr_silence();
 
@@ -356,8 +366,7 @@ static void meeting_open(struct meeting *m)
         m->size = hx_boot_size(m->boot);
     } else {
         snprintf(m->failed, sizeof(m->failed), "%s", hx_last_detail());
-        for (int i = 0; i < 4 && m->rank == 0; i++)
-            m->rank = hx_env_launcher(ranks[i]) ? atoi(hx_env_launcher(ranks[i])) : 0;
+        m->rank = doctor_own_rank();
     }
     hx_env_release(&env);
     stderr_restore(kept);

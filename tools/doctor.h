@@ -31,7 +31,8 @@ struct doctor_finding {
 struct doctor_facts {
     int placed; /* place is valid */
     struct hx_place place;
-    uint64_t files;                       /* limit on open files */
+    uint64_t files;                       /* hard limit on open files: start-up raises the soft one */
+    int single_copy;                      /* another process's memory can be read */
     int efa_devices;                      /* in PCI */
     char provider[64], interface[64];     /* chosen; "": none */
     char address[DOCTOR_ADDRESS_BYTES];   /* numeric, of that interface or of the first real one; "": none */
@@ -79,6 +80,8 @@ void doctor_find(struct doctor_finding *f, enum doctor_grade grade, const char *
 enum { DOCTOR_KILLED = 1000, DOCTOR_LATE = 2000, DOCTOR_UNTRIED = 3000 };
 int doctor_try(int (*attempt)(void *), void *ctx, double seconds);
 void doctor_find_untried(struct doctor_finding *f); /* by errno */
+
+int doctor_own_rank(void); /* this process's, by its launcher's variables; 0: they do not tell */
 
 /* First line of a file, without the newline; "" if it cannot be read. */
 void doctor_read_line(const char *path, char *line, size_t capacity);

@@ -39,17 +39,21 @@ struct json_object *doctor_env(void)
     return o;
 }
 
-/* Can the job's ranks make files there? */
+/* Can this rank write its file? That of an earlier job may be there, another user's perhaps. */
 static void trace_try(const char *trace, struct doctor_finding *f)
 {
-    char path[PATH_MAX], *folder;
+    const char *mark = trace ? strstr(trace, "%r") : NULL;
+    char path[PATH_MAX], folder[PATH_MAX];
+    int there;
 
     if (!trace || !*trace)
         return;
-    snprintf(path, sizeof(path), "%s", trace);
-    folder = dirname(path);
-    if (!strstr(folder, "%r") && access(folder, W_OK | X_OK) != 0)
-        doctor_find(f, DOCTOR_FAIL, NULL, "HX_TRACE: cannot write %s.0: %s", trace, strerror(errno));
+    snprintf(path, sizeof(path), "%.*s%s%d%s", mark ? (int)(mark - trace) : (int)strlen(trace), trace, mark ? "" : ".", doctor_own_rank(),
+             mark ? mark + 2 : "");
+    snprintf(folder, sizeof(folder), "%s", path);
+    there = access(path, F_OK) == 0;
+    if (access(there ? path : dirname(folder), there ? W_OK : W_OK | X_OK) != 0)
+        doctor_find(f, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", trace, strerror(errno));
 }
 
 void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)
@@ -85,6 +89,8 @@ void doctor_start(struct doctor_facts *facts, struct doctor_finding *f)
     (void)facts;
     unsetenv("HX_TRACE"); /* this is a process of its own: the job's files are not for it to write */
     unsetenv("HX_STATS");
+    for (int i = HX_ENV_IDX_allreduce; i <= HX_ENV_IDX_inter_alltoallv; i++)
+        unsetenv(hx_env_rows[i].name); /* plans for the job's shape: its settings are examined with it */
     if (hx_init_with(&config, &world) != HX_SUCCESS || hx_barrier(world) != HX_SUCCESS || hx_finalize() != HX_SUCCESS)
         doctor_find(f, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
     else

@@ -2,6 +2,7 @@
 /* What only all ranks together tell: cores and ranks, binding, memory, differences, and the way between hosts. */
 #include "doctor.h"
 #include "hier/planner.h"
+#include "intra/files.h"
 #include "runtime/error.h"
 #include "topo/ring_order.h"
 #include <math.h>
@@ -151,10 +152,11 @@ static int files_visit(const struct doctor_job *job, const struct doctor_job_che
 {
     int64_t limit = fact(job, host->ranks[0], "files");
 
-    if (limit >= host->n + 64)
+    if (limit >= hx_files_needed(host->n))
         return 0;
-    tell(job, check, DOCTOR_FAIL, host->ranks, host->n,
-         "%lld open files are allowed, and each of %d ranks holds one of every other's", (long long)limit, host->n);
+    tell(job, check, limit < 2 * host->n ? DOCTOR_FAIL : DOCTOR_WARN, host->ranks, host->n,
+         "%lld open files are allowed at most, and while %d ranks meet one of them needs some %d", (long long)limit, host->n,
+         hx_files_needed(host->n));
     return 1;
 }
 
@@ -174,6 +176,14 @@ static const char *env_of(const struct doctor_job *job, int rank, const char *na
     return json_object_get_string(value);
 }
 
+/* Has the rank rank 0's value? */
+static int is_alike(const struct doctor_job *job, int rank, const char *name)
+{
+    const char *first = env_of(job, 0, name), *value = env_of(job, rank, name);
+
+    return value == first || (value && first && !strcmp(value, first));
+}
+
 /* Tell the first rank whose value is not rank 0's, and how many there are. */
 static int variable_compare(const struct doctor_job *job, const struct doctor_job_check *check, const char *name,
                             int *ranks)
@@ -182,10 +192,9 @@ static int variable_compare(const struct doctor_job *job, const struct doctor_jo
     int n = 0;
 
     for (int rank = 1; rank < job->size; rank++) {
-        const char *value = job->ranks[rank].told ? env_of(job, rank, name) : first;
-        if (value == first || (value && first && !strcmp(value, first)))
+        if (!job->ranks[rank].told || is_alike(job, rank, name))
             continue;
-        other = n ? other : value;
+        other = n ? other : env_of(job, rank, name);
         ranks[n++] = rank;
     }
     if (!n)
@@ -221,15 +230,15 @@ static void environment_examine(const struct doctor_job *job, const struct docto
 static void alike_examine(const struct doctor_job *job, const struct doctor_job_check *check)
 {
     static const struct {
-        const char *key, *what;
-    } facts[] = {{"version", "Hierax"}, {"provider", "provider"}};
+        const char *key, *what, *settable; /* rank 0's value of this setting will hold on all: that others differ is told already */
+    } facts[] = {{"version", "Hierax", NULL}, {"provider", "provider", "HX_PROVIDER"}};
     int differ = 0;
 
     for (int i = 0; i < 2; i++)
         for (int rank = 1; rank < job->size; rank++) {
             const char *first = doctor_member(job->ranks[0].told, facts[i].key),
                        *other = doctor_member(job->ranks[rank].told, facts[i].key);
-            if (!job->ranks[rank].told || !strcmp(first, other))
+            if (!job->ranks[rank].told || !strcmp(first, other) || (facts[i].settable && !is_alike(job, rank, facts[i].settable)))
                 continue;
             tell(job, check, DOCTOR_FAIL, &rank, 1, "%s \"%s\" here, but \"%s\" on rank 0", facts[i].what, other,
                  first);
@@ -282,7 +291,9 @@ static void firewall_examine(const struct doctor_job *job, const struct doctor_j
 {
     int told = 0, asked = reached_visit(job, firewall_visit, check, &told);
 
-    if (asked == 0)
+    if (asked == 0 && job->hosts > 1)
+        tell(job, check, DOCTOR_WARN, NULL, 0, "not tried: the %d hosts' ranks did not meet again for it", job->hosts);
+    else if (asked == 0)
         tell(job, check, DOCTOR_OK, NULL, 0, "one host");
     else if (!told)
         tell(job, check, DOCTOR_OK, NULL, 0, "%d TCP connections between %d hosts", asked, job->hosts);
@@ -304,8 +315,10 @@ static void offset_examine(const struct doctor_job *job, const struct doctor_job
 {
     int told = 0, asked = reached_visit(job, offset_visit, check, &told);
 
-    if (!told)
+    if (!told && (asked || job->hosts == 1))
         tell(job, check, DOCTOR_OK, NULL, 0, asked ? "the hosts' clocks agree to 0.1 s" : "one host");
+    else if (!told)
+        tell(job, check, DOCTOR_WARN, NULL, 0, "not compared: the %d hosts' ranks did not meet again for it", job->hosts);
 }
 
 /* As the job's ranks are spread, or emulated. NULL with why not in error. */
@@ -332,10 +345,18 @@ static struct hx_shape *shape_of(const struct doctor_job *job, const char *nodes
     return shape;
 }
 
+static int is_single_copy(const struct doctor_job *job)
+{
+    for (int rank = 0; rank < job->size; rank++)
+        if (job->ranks[rank].told && !fact(job, rank, "single_copy"))
+            return 0;
+    return 1;
+}
+
 /* What rank 0's settings want of a job of this size. */
 static void job_settings_examine(const struct doctor_job *job, const struct doctor_job_check *check)
 {
-    const struct hx_job facts = {.nranks = job->size, .ranks_per_cpu = 1};
+    struct hx_job facts = {.nranks = job->size, .ranks_per_cpu = 1};
     char error[HX_TOPO_ERROR_BYTES] = "";
     struct hx_planner planner;
     struct hx_shape *shape;
@@ -345,6 +366,7 @@ static void job_settings_examine(const struct doctor_job *job, const struct doct
         hx_env_release(&env); /* a finding of the rank */
         return;
     }
+    facts.single_copy = env.single_copy && is_single_copy(job);
     if (!(shape = shape_of(job, env.nodes, error))) {
         tell(job, check, DOCTOR_FAIL, NULL, 0, "HX_NODES=%s: %s", env.nodes ? env.nodes : "0", error);
     } else if (env.ring_order && strcmp(env.ring_order, "rank") != 0 && strcmp(env.ring_order, "auto") != 0) {
@@ -353,7 +375,9 @@ static void job_settings_examine(const struct doctor_job *job, const struct doct
             tell(job, check, DOCTOR_FAIL, NULL, 0, "HX_RING_ORDER=%s: %s", env.ring_order, error);
         free(order);
     }
-    if (shape && hx_planner_init(&planner, &env, shape, 0, &facts, NULL) != HX_SUCCESS) {
+    if (shape && hx_planner_init(&planner, &env, shape, 0, &facts, NULL) == HX_SUCCESS) {
+        hx_planner_release(&planner);
+    } else if (shape) {
         snprintf(error, sizeof(error), "%.*s", (int)sizeof(error) - 1, hx_last_detail());
         tell(job, check, DOCTOR_FAIL, NULL, 0, "%s", error);
     }

@@ -100,6 +100,8 @@ static void efa_unused(const char *provider, int n, struct doctor_finding *f)
     else if (restricted)
         doctor_find(f, DOCTOR_WARN, "unset FI_PROVIDER", "%s is used, not the %d EFA devices: FI_PROVIDER=%s", provider,
                     n, restricted);
+    else if (hx_env_launcher("HX_NIC"))
+        doctor_find(f, DOCTOR_WARN, "unset HX_NIC", "%s is used, not the %d EFA devices: HX_NIC=%s", provider, n, hx_env_launcher("HX_NIC"));
     else if (usable <= 0)
         doctor_find(f, DOCTOR_FAIL, usable < 0 ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
                                                : "chmod a+rw /dev/infiniband/uverbs*",

@@ -146,7 +146,7 @@ void doctor_cma(struct doctor_facts *facts, struct doctor_finding *f)
     char line[32];
     int first = doctor_try(word_read, &target, 5), second;
 
-    (void)facts;
+    facts->single_copy = first == 0;
     if (first == 0) {
         doctor_find(f, DOCTOR_OK, NULL, "one process can read another's memory (process_vm_readv)");
         return;
@@ -163,6 +163,7 @@ void doctor_cma(struct doctor_facts *facts, struct doctor_finding *f)
     doctor_read_line("/proc/sys/kernel/yama/ptrace_scope", line, sizeof(line));
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* as a rank could */
     second = doctor_try(word_read, &target, 5);
+    facts->single_copy = second == 0;
     if (second == 0)
         doctor_find(f, DOCTOR_OK, NULL,
                     "one process can read another's memory that allows it, as ranks do (yama's ptrace_scope is %s)", line);

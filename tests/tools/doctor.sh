@@ -53,8 +53,17 @@ says 1 '^fail +job settings +HX_RING_ORDER=1,0,2: ' env HX_RING_ORDER=1,0,2 "$ru
 job_says 1 '^fail +job settings +HX_NODES=7: there are only 2 ranks' 2 'export HX_NODES=7'
 says 1 '^fail +job settings .*no such algorithm for allreduce here' env HX_ALLREDUCE=nary "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 0 ' 0 fail; 4 ranks' env HX_ALLREDUCE=ring "$run" -n 4 --nodes 2 -- "$info" --doctor
-says 1 "^fail +settings +HX_TRACE: cannot write $tmp/no/such.0: No such file" env HX_TRACE="$tmp/no/such" "$run" -n 2 -- "$info" --doctor
+says 1 "^fail +settings +HX_TRACE=$tmp/no/such: cannot write this rank's file: No such file" env HX_TRACE="$tmp/no/such" "$run" -n 2 -- "$info" --doctor
+mkdir "$tmp/0"
+says 1 "^fail +settings +HX_TRACE=$tmp/%r/such: .*No such file.*\(rank 1 on" env HX_TRACE="$tmp/%r/such" "$run" -n 2 -- "$info" --doctor
+mkdir "$tmp/1"
 says 0 ' 0 fail; 2 ranks' env HX_TRACE="$tmp/%r/such" "$run" -n 2 -- "$info" --doctor
+# plans that need what only the job has
+says 0 ' 0 fail; 4 ranks' env HX_INTRA_BCAST=single_copy HX_INTER_SCAN=exclusive_dissemination "$run" -n 4 --nodes 2 -- "$info" --doctor
+says 1 '^fail +job settings .*HX_INTRA_BCAST=single_copy: ranks cannot read' env HX_INTRA_BCAST=single_copy HX_SINGLE_COPY=0 "$run" -n 2 -- "$info" --doctor
+# rank 0's provider will hold on all ranks
+# shellcheck disable=SC2016
+job_says 0 '^warn +environment +HX_PROVIDER is ' 2 '[ "$HX_RANK" = 0 ] || export HX_PROVIDER=sockets'
 says 1 '^fail +provider .*no such network interface' env HX_NIC=eth77 "$info" --doctor
 mends 'unset HX_NIC'
 
@@ -100,7 +109,7 @@ grep -q '^warn  environment   FI_PROVIDER is sockets here, but unset on rank 0' 
 # shellcheck disable=SC2016
 says 1 '^fail +memfd .*refused.* \(rank 1 on ' "$run" -n 3 -- bash -c '[ $HX_RANK != 1 ] || exec "$1" refuse=memfd_create "$0" --doctor
     exec "$0" --doctor' "$info" "$plant"
-says 1 '^fail +files +66 open files are allowed' "$run" -n 3 -- "$plant" files=66 "$info" --doctor
+says 0 '^warn +files +66 open files are allowed at most, and while 3 ranks meet one of them needs some 70' "$run" -n 3 -- "$plant" files=66 "$info" --doctor
 
 
 # ---- what a mount namespace can show: a small /dev/shm, EFA devices in PCI
