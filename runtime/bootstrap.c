@@ -273,7 +273,7 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
 
 void hx_boot_abort(struct hx_boot *boot, const char *why)
 {
-    boot->ops->abort(boot, why);
+    boot->ops->abort_job(boot, why);
 }
 
 void hx_boot_close(struct hx_boot *boot, int finalize)

@@ -16,7 +16,7 @@ struct hx_boot_ops {
     hx_status_t (*fence)(struct hx_boot *);
     /* owner: the rank that puts it. *value is malloc'ed, or NULL (with HX_SUCCESS) when nobody has put the key. */
     hx_status_t (*get)(struct hx_boot *, int owner, const char *key, void **value, size_t *bytes);
-    void (*abort)(struct hx_boot *, const char *why);
+    void (*abort_job)(struct hx_boot *, const char *why); /* tell the launcher that the job has failed */
     void (*close)(struct hx_boot *, int finalize); /* frees boot too */
 };
 

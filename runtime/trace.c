@@ -151,7 +151,8 @@ struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engin
                              .dtype = (int32_t)kind->dtype,
                              .op = hx_coll_reduces(kind->coll) ? (int32_t)kind->op : -1,
                              .kind = HX_EVENT_CALL,
-                             .coll = (uint8_t)kind->coll};
+                             .coll = (uint8_t)kind->coll,
+                             .runs = kind->count != 0};
 }
 
 struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine)
@@ -170,7 +171,7 @@ static void call_record(struct hx_event *event, const struct hx_engine *engine, 
     event->end = hx_trace_now();
     event->status = (int8_t)status;
     event->call = engine->call;
-    event->plan = event->amount && event->size > 1 && status != HX_ERR_ARG ? engine->traced_as : NULL;
+    event->plan = event->runs && event->size > 1 && status != HX_ERR_ARG ? engine->traced_as : NULL;
     hx_trace->events[hx_trace->recorded++ % hx_trace->capacity] = *event;
 }
 

@@ -39,6 +39,7 @@ struct hx_event {
     int32_t dtype, op;   /* op -1: none */
     int16_t context;
     uint8_t kind, coll, open; /* open: still under way when it was written */
+    uint8_t runs;             /* CALL, BACKGROUND: ranks meet in it, though this one may have nothing to give */
     uint8_t scope;            /* STAGE: enum hx_scope */
     uint8_t thread;           /* CALL, WAIT: which of the process's threads, counted as they come */
     int8_t status;

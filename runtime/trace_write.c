@@ -117,9 +117,15 @@ static int64_t aligned(const struct hx_trace *trace, uint64_t time)
     return t + offset - trace->origin;
 }
 
+/* Without a comparison at the end, since a call has failed, another node's clock (ours, and that of rank 0's node, has no error) may have
+ * drifted since the first: two of quartz by up to 100 us in a second. */
 static int64_t clock_error(const struct hx_trace *trace)
 {
-    return trace->last.at && trace->last.error > trace->first.error ? trace->last.error : trace->first.error;
+    const struct hx_clock *first = &trace->first, *last = &trace->last;
+
+    if (!last->at)
+        return first->error ? first->error + ((int64_t)hx_trace_now() - first->at) / 10000 : 0;
+    return last->error > first->error ? last->error : first->error;
 }
 
 /* "key":microseconds, whatever the locale's decimal point is. */

@@ -88,6 +88,40 @@ static void parse(struct request *q, int argc, char **argv)
             snprintf(q->error, sizeof(q->error), "--html=%.1000s: that is a document to read", q->files.html);
 }
 
+static const char *library_of(struct json_object *document)
+{
+    const char *name = json_object_get_string(json_object_object_get(document, "library"));
+
+    return name ? name : "";
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Runs of the same library are told apart by their files. */
+static void libraries_name(struct json_object **documents, const char *const *paths, int n)
+{
+    char *names[REPORT_MAX_RUNS] = {NULL};
+
+    for (int i = 0; i < n; i++) {
+        const char *file = NULL;
+        for (int k = 0; k < n; k++)
+            if (k != i && !strcmp(library_of(documents[i]), library_of(documents[k])))
+                file = file == paths[i] || !strcmp(base_of(paths[i]), base_of(paths[k])) ? paths[i] : base_of(paths[i]);
+        if (file && asprintf(&names[i], "%s (%s)", library_of(documents[i]), file) < 0)
+            names[i] = NULL;
+    }
+    for (int i = 0; i < n; i++) {
+        if (names[i])
+            json_object_object_add(documents[i], "library", json_object_new_string(names[i]));
+        free(names[i]);
+    }
+}
+
 /* The exit status. */
 static int run(struct request *q)
 {
@@ -96,6 +130,8 @@ static int run(struct request *q)
 
     for (int i = 0; i < q->n && !q->error[0]; i++)
         documents[i] = document_read(q->paths[i], q->error);
+    if (!q->error[0])
+        libraries_name(documents, q->paths, q->n);
     if (q->error[0]) {
         fprintf(stderr, "coll_report: %s\n", q->error);
         status = 2;

@@ -118,6 +118,8 @@ void report_gnuplot_plot(struct report *r, const struct svg_plot *p)
     for (int i = 0; i < p->nseries; i++) {
         const struct svg_series *series = &p->series[i];
         const char *rgb = svg_plot_colour(colour);
+        if (series->n == 0) /* a block of nothing is none to gnuplot, which would count on without it */
+            continue;
         if (series->low && series->high)
             fprintf(out,
                     "%s values index %d using 1:($2*%g):($3*%g):($4*%g) with yerrorbars pointtype 0 linecolor '%s' "

@@ -121,11 +121,30 @@ static void wait_add(struct summary *s, struct json_object *event, struct json_o
         s->spans[last].waited += took;
 }
 
-/* Spans of a track come in the order of their beginnings. */
+struct track { /* what one thread does */
+    int64_t tid;
+    size_t last; /* its last call; SIZE_MAX: none yet */
+};
+
+struct tracks {
+    struct track *of;
+    size_t n, room;
+};
+
+static struct track *track_of(struct tracks *tracks, int64_t tid)
+{
+    for (size_t i = 0; i < tracks->n; i++)
+        if (tracks->of[i].tid == tid)
+            return &tracks->of[i];
+    tracks->of = grown(tracks->of, tracks->n, &tracks->room, sizeof(*tracks->of));
+    tracks->of[tracks->n] = (struct track){tid, SIZE_MAX};
+    return &tracks->of[tracks->n++];
+}
+
+/* One rank's. Spans of a track come in the order of their beginnings. */
 static void events_take(struct summary *s, struct json_object *events)
 {
-    int64_t last_tid = -1;
-    size_t last = SIZE_MAX; /* the last call of that track */
+    struct tracks tracks = {0};
 
     for (size_t i = 0; i < json_object_array_length(events); i++) {
         struct json_object *event = json_object_array_get_idx(events, i), *args = get(event, "args");
@@ -136,17 +155,16 @@ static void events_take(struct summary *s, struct json_object *events)
             (strcmp(category, "call") && strcmp(category, "background") && strcmp(category, "wait")))
             continue;
         if (!strcmp(category, "wait")) {
-            wait_add(s, event, args, rank, tid == last_tid ? last : SIZE_MAX);
+            wait_add(s, event, args, rank, track_of(&tracks, tid)->last);
             continue;
         }
         if (!get(args, "algorithm") && whole(args, "size") > 1) /* of nothing, or refused */
             continue;
         span_add(s, event, args, rank);
-        if (!strcmp(category, "call")) {
-            last = s->nspans - 1;
-            last_tid = tid;
-        }
+        if (!strcmp(category, "call"))
+            track_of(&tracks, tid)->last = s->nspans - 1;
     }
+    free(tracks.of);
 }
 
 /* ---- calls --------------------------------------------------------------------------------------------------- */

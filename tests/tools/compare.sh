@@ -61,6 +61,11 @@ done
 run 2 bcast allreduce --max-ratio alreduce:8=1
 grep -q 'max-ratio: "alreduce" is not measured; choices: bcast allreduce' "$tmp/err" || fail "a limit on another collective is accepted"
 run 0 allreduce --rounds 3 --max 64 --max-ratio all-reduce:8=0.5 --bench --check
+sed -i 's/,allreduce,/,bcast,/' "$tmp/a" "$tmp/b"
+run 0 broadcast --rounds 3 --max 64 --max-ratio broadcast:8=0.5 --max-ratio bcast:64=1
+sed -i 's/,bcast,/,allreduce,/' "$tmp/a" "$tmp/b"
+run 2 --bench "--dtype 'int32"
+grep -q -e "--bench=--dtype 'int32: No closing quotation" "$tmp/err" || fail "half a quotation: $(cat "$tmp/err")"
 run 2 --bench '--check --json x'
 grep -q -e '--json is not for both sides' "$tmp/err" || fail "both sides are to write one file"
 run 2 --min 64 --max 8

@@ -105,6 +105,9 @@ sed 's/"hierax [0-9.]*"/"<b onload=alert(1)>\\"peer\\" \& co"/; s/"median_us": \
 "$report" bench.json peer.json bench.json --html peers.html || fail "coll_report of three: exit $?"
 good peers.html 4
 ! grep -q '<b onload' peers.html || fail "a name is not escaped"
+cp bench.json later.json
+"$report" later.json bench.json --html change.html || fail "coll_report of two runs of one library: exit $?"
+for name in later.json bench.json; do grep -q "hierax [0-9.]* ($name)" change.html || fail "two runs of one library are not told apart"; done
 
 # ---- killed: there is a page all the same, and it says so
 "$run" -n 2 -- "$bench" allreduce allgather --factor 2 --repetitions 2000 --html killed.html --json killed.json >out 2>err </dev/null &
@@ -137,6 +140,10 @@ done
     --json $'two\xff.json' >out 2>err || { fail "coll_bench: exit $?"; cat err >&2; }
 "$report" one.json $'two\xff.json' --gnuplot none >out 2>err || fail "coll_report: no size in common"
 gnuplot none.gp >out 2>&1 || { fail "gnuplot, no size in common: exit $?"; cat out >&2; }
+cp $'two\xff.json' two.json
+"$report" two.json one.json --gnuplot lacking >out 2>err || fail "coll_report: a collective that the second lacks"
+gnuplot lacking.gp >out 2>&1 && [ ! -s out ] || { fail "gnuplot, a collective that the second lacks"; cat out >&2; }
+awk '/^# [0-9]*: / { if (head) exit 1; head = 1; next } NF { head = 0 } END { exit head }' lacking.dat || { fail "a curve of nothing, which gnuplot does not count"; cat lacking.dat >&2; }
 python3 -c 'import json, sys; json.load(open(sys.argv[1], encoding="utf-8"))' $'two\xff.json' || fail "--json is no UTF-8"
 for other in plots.dat plots.gp; do
     "$run" -n 1 -- "$bench" allreduce --max 8 --gnuplot plots --csv $other >out 2>err && fail "--gnuplot and --csv both write $other"
