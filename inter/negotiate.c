@@ -206,26 +206,29 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
         snprintf(text, capacity, "none");
 }
 
-static hx_status_t refuse(const struct fi_info *list, const char *provider, const char *nics,
-                          const struct ifaddrs *interfaces)
-{
-    char providers[256];
-
-    if (nics != NULL && choose(list, provider, NULL, NULL).offer != NULL)
-        return hx_nics_refuse(list, provider, nics, interfaces);
-    hx_names_join(list, NULL, providers, sizeof(providers));
-    if (provider != NULL)
-        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
-                       provider, providers);
-    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
-                   providers);
-}
-
 static const char *other_name_of_tcp(const char *provider)
 {
     if (provider != NULL && strcmp(provider, "tcp") == 0)
         return "net";
     return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
+}
+
+/* Where the provider is there, in any of the lists and by either name, the interfaces are at fault. */
+static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, const char *nics, const struct ifaddrs *interfaces)
+{
+    const char *names[2] = {provider, other_name_of_tcp(provider)};
+    char providers[256];
+
+    for (int k = 0; k < 2 && nics != NULL; k++)
+        for (int i = 2; i >= 0 && (k == 0 || names[k] != NULL); i--)
+            if (choose(lists[i], names[k], NULL, NULL).offer != NULL)
+                return hx_nics_refuse(lists[i], names[k], nics, interfaces);
+    hx_names_join(lists[2], NULL, providers, sizeof(providers));
+    if (provider != NULL)
+        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
+                       provider, providers);
+    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
+                   providers);
 }
 
 /* On kernels before 5.13 EFA has either these or fork support: told to have both, libfabric ends the program or opens no
@@ -290,7 +293,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
         interfaces = NULL;
     best = choose_anywhere(env, interfaces, lists);
     if (best.offer == NULL)
-        status = refuse(lists[2], env->provider, env->nic, interfaces);
+        status = refuse(lists, env->provider, env->nic, interfaces);
     else
         status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
     if (interfaces != NULL)

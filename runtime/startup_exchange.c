@@ -68,7 +68,7 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
 {
     const struct hx_shared *shared = world->shared;
     const struct hx_job_entry *mine = &shared->table[world->rank];
-    struct hx_net_seat seat = {0, 0};
+    struct hx_net_seat seat = {.of_node = shared->me, .on_node = shared->n};
 
     for (int i = 0; i < shared->n; i++) {
         const struct hx_job_entry *other = &shared->table[shared->ranks[i]];

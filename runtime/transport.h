@@ -68,9 +68,10 @@ struct hx_net_profile {
     double message_us; /* CPU time of a further message in the same round */
 };
 
-/* This rank among those of its node that run where it runs, and so find the same interfaces near. */
+/* This rank among those of its node that run where it runs, and so find the same interfaces near; and among all of its node. */
 struct hx_net_seat {
     int index, sharers;
+    int of_node, on_node;
 };
 
 /* What ranks tell each other beside messages; few, maybe lost with their sender, maybe twice. */

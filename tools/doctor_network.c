@@ -151,7 +151,7 @@ static void none_usable(struct doctor_finding *f)
 
 void doctor_provider(struct doctor_facts *facts, struct doctor_finding *f)
 {
-    struct hx_net_seat seat = {.index = 0, .sharers = 1};
+    struct hx_net_seat seat = {.sharers = 1, .on_node = 1};
     struct hx_nic_choice choice;
     struct hx_env env;
 

@@ -64,6 +64,8 @@ static int compare_merit(const struct hx_nic *a, const struct hx_nic *b)
         return a->up ? -1 : 1;
     if (!a->loopback != !b->loopback)
         return a->loopback ? 1 : -1;
+    if (!a->software != !b->software)
+        return a->software ? 1 : -1;
     if (a->distance != b->distance)
         return a->distance < b->distance ? -1 : 1;
     if (a->rate_bits != b->rate_bits)

@@ -18,6 +18,7 @@ struct hx_nic {
     /* the kernel picks a message's way by its network: unlike networks do not reach each other */
     int routed;
     int stacked;            /* lies on another interface, as a VLAN does */
+    int software;           /* neither a device nor lies on one: a tunnel, a bridge or one end of a pair; its rate is nominal */
     int efa;                /* an AWS EFA device */
     uint32_t efa_caps;      /* its EFADV_DEVICE_ATTR_CAPS_* */
     int distance;           /* out: 0 same NUMA node or L3 as this thread, 1 same socket, 2 other socket, 3 unknown */
@@ -35,10 +36,10 @@ int hx_nic_rdma_list(struct hx_nic *nics, int capacity);
 /* Link rate in bit/s from the active_speed and active_width codes of a port; 0 for unknown codes. */
 uint64_t hx_nic_rdma_rate(unsigned speed, unsigned width);
 
-/* Fill .rate_bits and .stacked of a kernel's interface by its name, as sys ("/sys", or a captured copy) tells. */
+/* Fill .rate_bits, .stacked and .software of a kernel's interface by its name, as sys ("/sys", or a captured copy) tells. */
 void hx_nic_kernel_read(const char *sys, struct hx_nic *nic);
 
-/* Order nics best first: up before down, real before loopback, near before far, fast before slow, one for each network,
+/* Order nics best first: up before down, real before loopback, devices before software, near before far, fast before slow, one for each network,
  * a device before what lies on it, then by name. Returns how many, from the first on, are equally good: an interface
  * of the kernel's whose rate nobody knows is good for itself only. 0 when n is 0. */
 int hx_nic_near(struct hx_nic *nics, int n);

@@ -12,7 +12,7 @@
 #define BLOB_BYTES 1024
 #define ops (&hx_net_fabric)
 
-static const struct hx_net_seat alone = {0, 1};
+static const struct hx_net_seat alone = {0, 1, 0, 1};
 
 static void test_bad_names(void **state)
 {

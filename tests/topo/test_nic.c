@@ -85,6 +85,7 @@ static void test_order(void **state)
     struct hx_nic nics[] = {
         { .name = "down", .up = 0, .distance = 0, .rate_bits = 400 },
         { .name = "lo", .up = 1, .loopback = 1, .distance = 0, .rate_bits = 400 },
+        { .name = "tun0", .up = 1, .software = 1, .distance = 0, .rate_bits = 400 },
         { .name = "unknown", .up = 1, .distance = 3, .rate_bits = 400 },
         { .name = "far", .up = 1, .distance = 2, .rate_bits = 400 },
         { .name = "middle", .up = 1, .distance = 1, .rate_bits = 400 },
@@ -95,13 +96,13 @@ static void test_order(void **state)
         { .name = "fast_a", .up = 1, .distance = 0, .rate_bits = 200 },
     };
     static const char *const best_first[] = { "fast_a", "fast_b", "fast.7", "fast_c", "slow",
-                                              "middle", "far",    "unknown", "lo",    "down" };
+                                              "middle", "far",    "unknown", "tun0",  "lo",   "down" };
     int n = sizeof nics / sizeof *nics;
     assert_int_equal(hx_nic_near(nics, n), 2);
     for (int i = 0; i < n; i++)
         assert_string_equal(nics[i].name, best_first[i]);
     assert_int_equal(hx_nic_near(nics + 4, n - 4), 1); /* "slow" has no equal */
-    assert_int_equal(hx_nic_near(nics + 9, 1), 1);     /* nothing better than one that is down */
+    assert_int_equal(hx_nic_near(nics + 10, 1), 1);    /* nothing better than one that is down */
     assert_int_equal(hx_nic_near(nics, 0), 0);
 }
 
@@ -295,19 +296,27 @@ static void test_kernel(void **state)
     static const struct {
         const char *name;
         uint64_t rate;
-        int stacked;
-    } expected[] = { { "ens5", UINT64_C(25000000000), 0 }, { "virtio0", 0, 0 }, { "ens5.7", UINT64_C(25000000000), 1 },
-                     { "gone", 0, 0 } };
+        int stacked, software;
+    } expected[] = { { "ens5", UINT64_C(25000000000), 0, 0 }, { "virtio0", 0, 0, 0 }, { "bond0.7", UINT64_C(25000000000), 1, 0 },
+                     { "tun0", UINT64_C(10000000), 0, 1 }, { "br0", UINT64_C(10000000000), 1, 1 }, { "gone", 0, 0, 0 } };
     put_file("class/net/ens5/speed", "25000\n");
+    put_file("class/net/ens5/device/vendor", "");
     put_file("class/net/virtio0/speed", "-1\n");
-    put_file("class/net/ens5.7/speed", "25000\n");
-    put_file("class/net/ens5.7/lower_ens5", "");
+    put_file("class/net/virtio0/device/vendor", "");
+    put_file("class/net/bond0/lower_ens5", "");
+    put_file("class/net/bond0.7/speed", "25000\n");
+    put_file("class/net/bond0.7/lower_bond0", "");
+    put_file("class/net/tun0/speed", "10\n");
+    put_file("class/net/veth1/speed", "10000\n");
+    put_file("class/net/br0/speed", "10000\n");
+    put_file("class/net/br0/lower_veth1", "");
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
-        struct hx_nic nic = { .rate_bits = 77, .stacked = 1 };
+        struct hx_nic nic = { .rate_bits = 77, .stacked = 1, .software = !expected[i].software };
         strcpy(nic.name, expected[i].name);
         hx_nic_kernel_read(root, &nic);
         assert_true(nic.rate_bits == expected[i].rate);
         assert_int_equal(nic.stacked, expected[i].stacked);
+        assert_int_equal(nic.software, expected[i].software);
     }
 }
 
