@@ -50,6 +50,13 @@ static inline int bench_is_whole(enum bench_collective collective)
     return collective == BENCH_BCAST || collective == BENCH_REDUCE || bench_is_scan(collective);
 }
 
+/* Elements of the ranks are combined. */
+static inline int bench_reduces(enum bench_collective collective)
+{
+    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_REDUCE_SCATTER ||
+           collective == BENCH_REDUCE || bench_is_scan(collective);
+}
+
 /* A block goes from each rank to each. */
 static inline int bench_has_pairs(enum bench_collective collective)
 {
@@ -179,6 +186,7 @@ double bench_bound_gbps(const struct bench_options *o, const struct bench_job *j
 /* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
+void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);

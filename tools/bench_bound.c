@@ -4,7 +4,7 @@
  *
  *   hop      two ranks write a cache line each and read the other's, when a node has several (measured)
  *   memory   inputs read once, outputs written once (measured on each rank), by all cores that the ranks have
- *   dirty    f S(n-1)/n at the rate of reading lines that another core has just written (measured)
+ *   dirty    f S(n-1)/n, of gather S(n-1)/(n N), of scatter S/(n N), at the rate of reading lines that another core has just written (measured)
  *   latency  one message between nodes (given, or of plain TCP, measured: bench_wire.c)
  *   network  f S(N-1)/(N B_node)                  f = 2 for all-reduce, 1 for the others (likewise)
  *
@@ -49,10 +49,11 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     raise_to(row, floor_us, "memory");
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
-    if (job->dirty_gbps > 0)
-        raise_to(row,
-                 (whole ? bytes * (n > 1) : phases * bytes * (n - 1) / n) / (pairs ? nodes : 1) / job->dirty_gbps / 1e3,
-                 "dirty");
+    if (job->dirty_gbps > 0) { /* what the rank that reads most must read, of its node's */
+        const int scatters = row->collective == BENCH_SCATTER || row->collective == BENCH_SCATTERV;
+        const double others = scatters ? (n > 1) / n : phases * (n - 1) / n;
+        raise_to(row, (whole ? bytes * (n > 1) : bytes * others) / (pairs || (rooted && !whole) ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");
+    }
     if (nodes > 1 && (row->count > 0 || row->collective == BENCH_BARRIER))
         raise_to(row, o->alpha_us > 0 ? o->alpha_us : job->wire_us, "latency");
     if (node_gbps > 0)

@@ -36,7 +36,7 @@ static const struct argp_option options[] = {
     {"root", KEY_ROOT, "RANK", 0, "the root, of collectives that have one (default 0)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "pass HX_IN_PLACE as input", 2},
     {"alloc", KEY_ALLOC, NULL, 0, "put buffers into memory of hx_alloc (coll_bench_mpi: of MPI_Alloc_mem)", 2},
-    {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference", 2},
+    {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference, of a batch of small calls those of the last ones", 2},
     {"iterations", KEY_ITERATIONS, "N", 0, "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)", 3},
     {"repetitions", KEY_REPETITIONS, "N", 0, "timed repetitions per size (default: 20 to 300 by size)", 3},
     {"warmup", KEY_WARMUP, "N", 0, "calls per size before timing starts (default 10)", 3},

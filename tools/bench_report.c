@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define BETWEEN_NS 1e9 /* two writings of the files, while the run goes on */
+#define LONG_BYTES (1 << 20) /* rows from here on may take longer than that */
 
 static FILE *csv; /* rows as they come: to csv_file, or for a regular file, which is written as a whole, to memory */
 static struct whole_file csv_file;
@@ -19,6 +20,7 @@ static size_t csv_bytes;
 static struct json_object *document;
 static int table = 1;
 static double written_ns;
+static int unwritten; /* there are rows that the files lack */
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
@@ -61,7 +63,9 @@ static void print_unknown_terms(const struct bench_options *o, const struct benc
         print_unknown_bandwidth(o, job);
     if (job->max_local > 1 && job->hop_ns <= 0)
         printf("# left out of the bound: hop and dirty (not measured: %s)\n",
-               job->oversubscribed ? "more ranks than cores" : "ranks share no memory");
+               job->oversubscribed ? "more ranks than cores"
+               : job->local_size < 2 ? "rank 0 is alone on its machine"
+                                     : "ranks share no memory");
 }
 
 static void print_wire(const struct bench_job *job)
@@ -260,6 +264,7 @@ static int files_write(const struct bench_options *o, int at_end, char error[OPT
     if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
         failed |= report_bench_write(&o->report, &document, 1, error) != 0;
     written_ns = bench_now_ns();
+    unwritten = 0;
     return failed ? -1 : 0;
 }
 
@@ -295,6 +300,14 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     standard_output_flush();
 }
 
+void bench_report_before(const struct bench_options *o, const struct bench_row *row)
+{
+    char unread[OPTION_TEXT_BYTES];
+
+    if (unwritten && row->bytes >= LONG_BYTES)
+        files_write(o, 0, unread);
+}
+
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
 {
     double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
@@ -305,6 +318,7 @@ void bench_report_row(const struct bench_options *o, const struct bench_job *job
     if (csv)
         csv_row(o, job, row, percent);
     json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
+    unwritten = 1;
     if (bench_now_ns() - written_ns > BETWEEN_NS)
         files_write(o, 0, unread); /* what fails now may do at the end */
 }

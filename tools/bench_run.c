@@ -48,24 +48,20 @@ static int floor_measure(struct bench_loop *l, double *floor_us)
     return 0;
 }
 
-/* Fill samples[repetitions] with the time of each repetition on the slowest rank, in ns, sorted. */
+/* Fill samples[repetitions], of twice that room, with the time of each repetition on the slowest rank, in ns, sorted. */
 static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, uint64_t *wrong)
 {
-    const size_t size = (size_t)l->job->size;
     for (uint64_t i = 0; i < repetitions; i++) {
         if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
             return -1;
         if (l->o->check && bench_loop_has_result(l))
             check_last(l, wrong);
     }
-    double *all = malloc(size * repetitions * sizeof(double));
-    int failed = !all || bench_allgather(samples, all, repetitions, HX_FLOAT64);
-    for (uint64_t i = 0; !failed && i < repetitions; i++)
-        for (size_t r = 0; r < size; r++)
-            samples[i] = all[r * repetitions + i] > samples[i] ? all[r * repetitions + i] : samples[i];
-    free(all);
+    memcpy(samples + repetitions, samples, repetitions * sizeof(*samples));
+    if (bench_allreduce(samples + repetitions, samples, repetitions, HX_FLOAT64, HX_MAX))
+        return -1;
     qsort(samples, repetitions, sizeof(double), ascending);
-    return failed ? -1 : 0;
+    return 0;
 }
 
 static double at_fraction(const double *sorted, uint64_t n, double fraction)
@@ -111,8 +107,12 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
     struct bench_loop l = {0};
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
     row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;
-    double *samples = malloc(row->repetitions * sizeof(double)), floor_us = 0;
-    int failed = !samples || bench_loop_open(&l, o, job, row);
+    double *samples = malloc(2 * row->repetitions * sizeof(*samples)), floor_us = 0;
+    if (!samples) {
+        fprintf(stderr, "%s: rank %d: no memory for the times of %llu repetitions\n", bench_backend_tool, job->rank, (unsigned long long)row->repetitions);
+        return -1;
+    }
+    int failed = bench_loop_open(&l, o, job, row);
     if (!failed && l.in_count)
         failed = floor_measure(&l, &floor_us);
     failed = failed || bench_loop_warm_up(&l) || measure(&l, row->repetitions, samples, wrong);

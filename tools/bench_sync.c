@@ -12,6 +12,7 @@
  * (bench_clock.c).
  */
 #include "bench_backend.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,13 +21,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define MEMORY_NAME "coll_bench"
 #define REGION_WORDS 32768 /* 256 KiB */
 #define HOP_ROUNDS 20000
 #define HOP_BATCH 500
-#define CPU_WORDS 16 /* of 64 CPUs */
+#define CPU_WORDS 128 /* of 64 CPUs: no kernel has more */
 #define LOOKS_BEFORE_YIELD 2000 /* with a core for each rank */
 #define START_AFTER_NS 1000
 #define PROGRESS_AFTER_NS 1e6
+#define MATES_AFTER_LOOKS 1000 /* of those */
 
 struct page {
     uint64_t nonce;
@@ -48,7 +51,26 @@ struct place { /* gathered as 64-bit words */
 
 static struct page *page;
 static uint64_t generation;
+static struct { /* ranks of this machine whose processes can be seen: where a launcher leaves a job without one of them, nobody else tells */
+    int rank;
+    pid_t pid;
+} *mates;
+static int nmates;
 static unsigned looks_before_yield = LOOKS_BEFORE_YIELD;
+
+/* One that has ended runs no program any more, though nobody may have waited for it yet. */
+static void mates_look(void)
+{
+    char path[64], program[1];
+
+    for (int i = 0; i < nmates; i++) {
+        snprintf(path, sizeof(path), "/proc/%d/exe", (int)mates[i].pid);
+        if (readlink(path, program, sizeof(program)) < 0 && (errno == ENOENT || errno == ESRCH)) {
+            fprintf(stderr, "%s: rank %d has ended\n", bench_backend_tool, mates[i].rank);
+            bench_backend_abort(1);
+        }
+    }
+}
 
 /* The library has no part in a wait, unless that is long: somebody may need what this rank's library still has to send. */
 static void look_again(unsigned *looks, double *progress_ns)
@@ -58,7 +80,10 @@ static void look_again(unsigned *looks, double *progress_ns)
         if (*progress_ns == 0)
             *progress_ns = now + PROGRESS_AFTER_NS;
         if (now > *progress_ns) {
+            static unsigned waits;
             bench_backend_progress();
+            if (++waits % MATES_AFTER_LOOKS == 0)
+                mates_look();
             *progress_ns = now + PROGRESS_AFTER_NS;
         }
         sched_yield();
@@ -185,11 +210,9 @@ static int offer(struct place *mine, int rank)
     mine->host = hash_text(mine->kernel, name);
     mine->pid = (uint64_t)getpid();
     mine->nonce = (uint64_t)bench_now_ns() ^ (uint64_t)getpid() << 40 ^ (uint64_t)rank << 20;
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0)
-        for (int c = 0; c < CPU_WORDS * 64 && c < CPU_SETSIZE; c++)
-            mine->cpus[c / 64] |= CPU_ISSET(c, &cpus) ? (uint64_t)1 << c % 64 : 0;
-    int fd = memfd_create("coll_bench", MFD_CLOEXEC);
+    if (sched_getaffinity(0, sizeof(mine->cpus), (cpu_set_t *)(void *)mine->cpus) < 0)
+        mine->cpus[0] = 1; /* some */
+    int fd = memfd_create(MEMORY_NAME, MFD_CLOEXEC);
     mine->fd = (uint64_t)fd;
     if (fd >= 0 && ftruncate(fd, sizeof(struct page)) == 0) {
         struct page *p = map_page(fd);
@@ -216,6 +239,20 @@ static struct page *accept_page(const struct place *owner)
     return p;
 }
 
+/* A process of this number may be another one, in our view: that of a rank has the file that it offers. */
+static void mate_add(const struct place *place, int rank)
+{
+    char path[64], target[64];
+
+    snprintf(path, sizeof(path), "/proc/%llu/fd/%llu", (unsigned long long)place->pid, (unsigned long long)place->fd);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    target[n > 0 ? n : 0] = 0;
+    if (strncmp(target, "/memfd:" MEMORY_NAME, strlen("/memfd:" MEMORY_NAME)) == 0) {
+        mates[nmates].rank = rank;
+        mates[nmates++].pid = (pid_t)place->pid;
+    }
+}
+
 /* Returns the lowest rank of this machine. */
 static int survey(const struct place *places, const struct place *mine, struct bench_job *job)
 {
@@ -233,6 +270,8 @@ static int survey(const struct place *places, const struct place *mine, struct b
             owner = r;
         if (r == job->rank)
             job->local_rank = job->local_size;
+        else if (mates)
+            mate_add(&places[r], r);
         job->local_size++;
     }
     for (int w = 0; w < CPU_WORDS; w++)
@@ -295,6 +334,7 @@ static double clock_reading_ns(void)
 int bench_job_open(struct bench_job *job)
 {
     struct place mine, *places = calloc((size_t)job->size, sizeof(*places));
+    mates = calloc((size_t)job->size, sizeof(*mates));
     int fd = offer(&mine, job->rank), owner = -1;
     job->kernel = mine.kernel;
     int failed = !places || bench_allgather(&mine, places, sizeof(mine) / 8, HX_UINT64);
@@ -333,4 +373,7 @@ void bench_job_close(void)
     if (page)
         munmap(page, sizeof(*page));
     page = NULL;
+    free(mates);
+    mates = NULL;
+    nmates = 0;
 }

@@ -17,9 +17,22 @@ static int finish(int status)
     return bench_backend_finalize() && status == 0 ? 1 : status;
 }
 
+/* Nothing is reduced: any operation that the type has will do. */
+static void op_settle(struct bench_options *o)
+{
+    int reduces = 0;
+
+    for (int i = 0; i < o->ncollectives; i++)
+        reduces |= bench_reduces((enum bench_collective)o->collectives[i]);
+    for (int op = 0; op <= HX_MAXLOC && !reduces && !bench_op_defined(o->dtype, o->op); op++)
+        if (bench_op_defined(o->dtype, (hx_op_t)op))
+            o->op = (hx_op_t)op;
+}
+
 /* Faults that only this run can show. */
 static void check_run(struct bench_options *o, int rank, int size)
 {
+    op_settle(o);
     if (!o->error[0] && !bench_backend_supports(o->dtype, o->op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->op], bench_dtype_names[o->dtype]);
@@ -60,6 +73,8 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
         if (row.bytes == last)
             continue; /* two small sizes were raised to the same one */
         last = row.bytes;
+        if (job->rank == 0)
+            bench_report_before(o, &row);
         if (bench_row_run(o, job, &row, &wrong))
             bench_backend_abort(1);
         if (job->rank == 0)

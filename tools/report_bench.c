@@ -350,7 +350,7 @@ static void facts(struct report *r, struct json_object *d)
     report_fact(r, "begun", "%s", text_of(d, "begun"));
     report_fact(r, "elements", "%s, %s%s%s%s", text_of(d, "dtype"), text_of(d, "op"), flag_of(d, "in_place") ? ", in place" : "",
                 flag_of(d, "alloc") ? ", in memory of the library" : "",
-                flag_of(d, "check") ? ", every result compared with a reference" : "");
+                flag_of(d, "check") ? ", results of the last calls of each repetition compared with a reference" : "");
     report_fact(r, "for the bound", hop_ns > 0 ? "a hop between cores %.0f ns, reading what another wrote %.1f GB/s" : "", hop_ns,
                 real_of(d, "dirty_gbps"));
     report_fact(r, "plain TCP between nodes",

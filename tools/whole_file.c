@@ -8,11 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* By "-", or as /dev/stdout where that leads to a file: what goes there otherwise must not be lost. */
+static int is_standard_output(const char *path)
+{
+    struct stat there, out;
+
+    return !strcmp(path, "-") || (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(there.st_mode) &&
+                                  there.st_dev == out.st_dev && there.st_ino == out.st_ino);
+}
+
 int whole_file_is_regular(const char *path)
 {
     struct stat there;
 
-    if (!strcmp(path, "-"))
+    if (is_standard_output(path))
         return 0;
     if (lstat(path, &there) < 0)
         return 1;
@@ -49,7 +58,7 @@ FILE *whole_file_open(struct whole_file *file, const char *path)
     struct stat there;
 
     *file = (struct whole_file){.out = NULL};
-    if (!strcmp(path, "-"))
+    if (is_standard_output(path))
         return file->out = stdout;
     int regular = whole_file_is_regular(path);
     if (regular && (file->error = name_find(file, path)) != 0) {

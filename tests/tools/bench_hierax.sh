@@ -51,6 +51,15 @@ launch 2 "$bench" barrier >&- 2>"$tmp/err" || status=$? # no socket may get the 
 [ $status = 1 ] && grep -qx 'coll_bench: standard output: Bad file descriptor' "$tmp/err" && ! grep -q '^hierax' "$tmp/err" ||
     { fail "without a standard output: exit $status"; cat "$tmp/err" >&2; }
 passes 2 allreduce reduce_scatter_block allgather --dtype byte --op bxor --max 4K --factor 16 # no sums of bytes
+passes 2 alltoall allgather --dtype byte --max 4K --factor 16 # and none are asked for
+"$run" -n 2 -- "$bench" barrier --max 8 --repetitions 3 --csv /dev/stdout >"$tmp/both" 2>"$tmp/err" && grep -q '^# hierax' "$tmp/both" && grep -q '^library,' "$tmp/both" ||
+    { fail "--csv /dev/stdout, a file"; cat "$tmp/both" "$tmp/err" >&2; }
+# where the launcher does not look after its ranks
+status=0
+# shellcheck disable=SC2016
+timeout 60 "$run" -n 2 -- bash -c '[ "$HX_RANK" = 0 ] && exec "$@"; "$@" & sleep 3; kill -9 $!; exec sleep 60' - "$bench" allreduce --check --min 4M --max 1G --factor 2 \
+    >"$tmp/out" 2>"$tmp/err" || status=$?
+[ $status = 1 ] && grep -Eq 'rank 1 has (ended|died)' "$tmp/err" || { fail "a rank that was killed: exit $status"; cat "$tmp/err" >&2; }
 for nodes in 2 3; do
     passes $((2 * nodes - 1)) allreduce reduce_scatter_block allgather barrier --max 256K --factor 32
 done
