@@ -43,13 +43,13 @@ entries() { grep -c '"collective"' "$1"; }
 
 # ---- a run on one node, and one on two, in the same table
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 60s -o t.json
+tunes 2 1 $some --budget 20s -o t.json
 [ "$(entries t.json)" = 7 ] || { fail "not 7 entries, for 3 + 3 sizes and a barrier"; cat t.json err >&2; }
 has out "7 points measured, 0 from the table" "the summary"
 says "7 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
 # shellcheck disable=SC2086
-tunes 4 2 $some --budget 100s -o t.json
+tunes 4 2 $some --budget 30s -o t.json
 [ "$(entries t.json)" = 14 ] || { fail "the entries for another shape are not kept"; cat t.json >&2; }
 grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 nodes of 2 ranks"
 says "14 entries" 0 check t.json
@@ -59,7 +59,7 @@ says "14 entries" 0 check t.json
 grep -q '"provider": "", "intra_alpha_us"' t.json || fail "no model of the node"
 grep -q '"net_alpha_us"' t.json || fail "no model of the network"
 says "cost model of the node, fitted to 7 points" 0 check t.json
-tunes 4 2 model --collectives allreduce,bcast --max 64K --budget 5s -o model.json
+tunes 4 2 model --collectives allreduce,bcast --max 64K --budget 3s -o model.json
 [ "$(entries model.json)" = 0 ] || fail "coll_tune model adds entries"
 sed 's/"net_alpha_us": [0-9.e+-]*/"net_alpha_us": 777/' model.json >planted.json
 HX_TABLE=planted.json "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" >out 2>err || fail "coll_info with a model: $(cat err)"
@@ -70,7 +70,7 @@ sed -n 's/.*bcast of 8 bytes: .* predicted \([0-9.]*\) us.*/\1/p' err | awk '$1 
     { fail "the planner does not go by the model"; cat err >&2; }
 
 # ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
-tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 10s -o judged.json
+tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 4s -o judged.json
 has out "# 4 points: chosen / best" "judge"
 says "# 4 points: chosen / best" 0 judge judged.json
 says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
@@ -93,11 +93,11 @@ timeout 60 cat judge.pipe >piped.json &
 tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
 wait $!
 says "# 1 points: chosen / best" 0 judge piped.json
-tunes 8 8/2 judge --collectives allreduce,bcast --max 1K --budget 8s -o domains.json # levels inside the node
+tunes 8 8/2 judge --collectives allreduce,bcast --max 1K --budget 4s -o domains.json # levels inside the node
 sort out >here
 says "# 4 points: chosen / best" 0 judge domains.json
 sort out | diff here - >&2 || fail "judge of a file chooses otherwise than the job did"
-tunes 2 2 judge --collectives barrier --budget 5s -o nodes.json
+tunes 2 2 judge --collectives barrier --budget 2s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
 for provider in efa tcp; do
     printf '{"hierax_judgement": 1, "machine": {"cpu": "x", "cpus": 2}, "shape": "2x1", "provider": "%s", "ranks_per_cpu": 1, "network": %s, "points": []}' \
@@ -162,7 +162,7 @@ has err "3 entries do not tell at which size they were measured" "confirm of a t
 tunes 3 1 confirm --collectives allreduce -o confirm.json
 has err "the table has no entry for 3 ranks on 1 nodes" "confirm on another shape"
 cp planted.json two.json
-tunes 4 2 confirm --budget 20s -o two.json # over the network too
+tunes 4 2 confirm --budget 5s -o two.json # over the network too
 has out "stay," "confirm on two nodes"
 job_says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
 sed '/"allreduce".*"nodes": 1,.*null/s/"measured": [0-9]*/"measured": 9223372036854775807/' planted.json >far.json # none has the memory
@@ -175,12 +175,12 @@ says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.j
 grep -v '"bcast".*"nodes": 1,.*"bytes": \[65,' planted.json >part.json
 [ "$(entries part.json)" = 13 ] || fail "the entry to remove is not there"
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 30s -o part.json --resume
+tunes 2 1 $some --budget 12s -o part.json --resume
 has out "1 points measured, 6 from the table" "--resume"
 [ "$(entries part.json)" = 14 ] || fail "--resume: $(entries part.json) entries"
 grep -q '"flat(ring)"' part.json || fail "--resume has measured anew what was there"
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 30s -o part.json
+tunes 2 1 $some --budget 12s -o part.json
 has out "7 points measured, 0 from the table" "without --resume"
 grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
 cp part.json kept.json
@@ -190,29 +190,29 @@ grep -q '"allreduce".*"nodes": 1,.*"bytes": \[[0-9]*, null\]' kept.json || fail 
 says "entries" 0 check kept.json
 
 # ---- from the largest size down by the factor; the smallest too
-tunes 2 1 --collectives allreduce --max 1K --factor 8 --budget 10s -o down.json
+tunes 2 1 --collectives allreduce --max 1K --factor 8 --budget 4s -o down.json
 for size in 8 16 128 1024; do grep -q "\"measured\": $size," down.json || fail "not measured at $size bytes"; done
 [ "$(entries down.json)" = 4 ] || fail "8 bytes to 1 KiB by 8: $(entries down.json) entries"
 
 # ---- between sizes that are far apart and have unlike plans it measures one more, once; not where --factor names the step
-tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 30s -o between.json
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 8s -o between.json
 sed -i -e 's/"plan": "[^"]*", "slice"/"plan": "flat(nary)", "slice"/' -e '/"bytes": \[0,/s/"plan": "[^"]*", "slice"/"plan": "flat(ring)", "slice"/' between.json
-tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 30s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 8s -o between.json --resume
 has out "0 points measured, 4 from the table" "--factor"
-tunes 2 1 --collectives allreduce --max 512 --budget 30s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --budget 8s -o between.json --resume
 has out "1 points measured, 4 from the table" "between 8 and 32 bytes"
 grep -q '"bytes": \[12, 22\]' between.json || { fail "no entry for the sizes around 16 bytes"; cat between.json >&2; }
 [ "$(entries between.json)" = 5 ] || fail "between: $(entries between.json) entries"
-tunes 2 1 --collectives allreduce --max 512 --budget 30s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --budget 8s -o between.json --resume
 has out "0 points measured, 4 from the table" "between, resumed"
 says "5 entries" 0 check between.json
 
 # ---- --resume measures what is beyond the sizes of before, and between them, and leaves no hole
-tunes 2 1 --collectives allreduce --max 32 --budget 10s -o wider.json
-tunes 2 1 --collectives allreduce --max 512 --budget 10s -o wider.json --resume
+tunes 2 1 --collectives allreduce --max 32 --factor 4 --budget 5s -o wider.json
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 5s -o wider.json --resume
 has out "2 points measured, 2 from the table" "--resume with a larger --max"
 for size in 8 32 128 512; do grep -q "\"measured\": $size," wider.json || fail "not measured at $size bytes"; done
-tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 10s -o wider.json --resume
+tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 5s -o wider.json --resume
 has out "5 points measured, 4 from the table" "--resume with a smaller --factor"
 sed -n 's/.*"bytes": \[\([0-9]*\), \([0-9a-z]*\)\].*/\1 \2/p' wider.json | awk 'NR > 1 && $1 != end + 1 { exit 1 } { end = $2 }' ||
     { fail "a hole between the entries"; cat wider.json >&2; }
@@ -240,7 +240,7 @@ status=$?
 has err "--resume" "interrupted"
 says "entries" 0 check broken_off.json
 [ "$(entries broken_off.json)" -ge 2 ] || fail "interrupted: $(entries broken_off.json) entries"
-tunes 2 1 --collectives allreduce --max 8 --budget 30s -o broken_off.json --resume
+tunes 2 1 --collectives allreduce --max 8 --budget 5s -o broken_off.json --resume
 has out "0 points measured, 1 from the table" "resumed after the interruption"
 
 # ---- merge, diff
@@ -287,7 +287,7 @@ says "; jobs read at most 4194304" 2 merge many.1 many.10001 -o large.json
 # ---- two runs write the same table at once
 pids=
 for nodes in 1 2; do
-    timeout 120 "$run" -n 2 --nodes $nodes -- "$tune" -o shared.json --collectives allreduce --max 32K --factor 64 --budget 20s >/dev/null 2>err.$nodes </dev/null &
+    timeout 120 "$run" -n 2 --nodes $nodes -- "$tune" -o shared.json --collectives allreduce --max 32K --factor 64 --budget 8s >/dev/null 2>err.$nodes </dev/null &
     pids="$pids $!"
 done
 for pid in $pids; do wait "$pid" || { fail "two runs write one table: exit $?"; cat err.? >&2; }; done
@@ -341,9 +341,9 @@ while read -r command; do
 done <commands
 
 # ---- other numbers and memory have entries of their own; what floats have serves them where they have none
-tunes 2 1 --collectives allreduce,bcast --dtype int32 --min 1K --max 1K --budget 4s -o kinds.json
-tunes 2 1 --collectives allreduce,bcast --dtype float16 --min 1K --max 1K --budget 4s -o kinds.json
-tunes 2 1 --collectives allreduce,bcast --alloc --min 1K --max 1K --budget 4s -o kinds.json
+tunes 2 1 --collectives allreduce,bcast --dtype int32 --min 1K --max 1K --budget 2s -o kinds.json
+tunes 2 1 --collectives allreduce,bcast --dtype float16 --min 1K --max 1K --budget 2s -o kinds.json
+tunes 2 1 --collectives allreduce,bcast --alloc --min 1K --max 1K --budget 2s -o kinds.json
 [ "$(sed -n 's/.*"datatype": "\([a-z]*\)".*/\1/p' kinds.json | tr '\n' ' ')" = "float half integer " ] || { fail "classes of datatypes"; cat kinds.json >&2; }
 [ "$(grep -c '"alloc": true' kinds.json)" = 2 ] && [ "$(grep -c '"bcast"' kinds.json)" = 2 ] || { fail "memory of hx_alloc"; cat kinds.json >&2; }
 says "5 entries" 0 check kinds.json

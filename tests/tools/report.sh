@@ -123,7 +123,7 @@ grep -q 'broken off' killed.html || fail "a killed run is not called broken off"
 "$report" killed.json --html killed2.html || fail "a killed run's JSON: exit $?"
 
 # ---- coll_tune: the table's times, what was tried, what was left out and why
-"$run" -n 4 --nodes 2 -- "$tune" --collectives allreduce,bcast,barrier --max 32K --factor 16 --budget 60s -o table.json --html tune.html --svg tune \
+"$run" -n 4 --nodes 2 -- "$tune" --collectives allreduce,bcast,barrier --max 32K --factor 16 --budget 25s -o table.json --html tune.html --svg tune \
     --gnuplot tune >out 2>err || { fail "coll_tune: exit $?"; cat err >&2; }
 good tune.html 4
 sed -n 's/.*"us": \([0-9.]*\),.*/\1/p' table.json >times
