@@ -245,8 +245,8 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
         out->near = hx_nic_near(out->nics, out->n);
     else if (choose_named(out, offers, names) != HX_SUCCESS)
         return hx_nics_refuse(list, provider, names, interfaces);
-    /* where nearness did not choose, ranks in all places of the node have found the same */
-    int by_place = names == NULL && out->nics[0].distance < 3;
+    /* where their nearness is not known, ranks in all places of the node have found the same; HX_NIC may be another rank's otherwise */
+    int by_place = names != NULL || out->nics[0].distance < 3;
     out->nrails = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
                                HX_RAILS_MAX, taken);
     for (int i = 0; i < out->nrails; i++)

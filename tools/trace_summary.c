@@ -141,7 +141,7 @@ static struct track *track_of(struct tracks *tracks, int64_t tid)
     return &tracks->of[tracks->n++];
 }
 
-/* One rank's. Spans of a track come in the order of their beginnings. */
+/* Of a file. Spans of a track come in the order of their beginnings. */
 static void events_take(struct summary *s, struct json_object *events)
 {
     struct tracks tracks = {0};

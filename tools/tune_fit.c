@@ -54,7 +54,7 @@ static double loss(const struct hx_cost_params *params, const struct hx_cost_par
     return sum;
 }
 
-double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans, int n)
+double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans, int n, const int stays[2])
 {
     const struct hx_cost_params prior = *params;
     double least = n ? loss(params, &prior, plans, n) : 0;
@@ -64,6 +64,8 @@ double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans
             again = 0;
             for (int k = 0; k < 2 * HX_COST_PARAMETERS; k++) {
                 struct hx_cost_params tried = *params;
+                if (stays[hx_cost_parameters[k / 2].net])
+                    continue;
                 double *value = hx_cost_parameter(&tried, k / 2);
                 *value = fmin(fmax(*value * exp(k % 2 ? step : -step), HX_COST_LEAST), HX_COST_MOST);
                 double now = loss(&tried, &prior, plans, n);

@@ -11,7 +11,8 @@ struct tune_observed {
     int point; /* those measured side by side have the same, and follow each other */
 };
 
-/* Move the parameters to where they predict best. Returns what is left of the loss. */
-double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans, int n);
+/* Move the parameters to where they predict best, but for the node's where stays[0], the network's where stays[1]. Returns what is left
+ * of the loss. */
+double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans, int n, const int stays[2]);
 
 #endif

@@ -215,7 +215,7 @@ static void story_write(struct report *r, const struct tune_point *point, const 
         if (way->lap.ratio.median > 0)
             snprintf(text, sizeof(text), "left out: %.2f times the default's time in the qualifying", way->lap.ratio.median);
         else if (i < story->npruned - point->costly)
-            snprintf(text, sizeof(text), "not tried: time was too short");
+            snprintf(text, sizeof(text), "%s", point->untried ? "not tried: time was too short" : "left out for the plan of the size before");
         else
             snprintf(text, sizeof(text), "left out: predicted to take %.1f times the cheapest one's time", way->predicted_us / best_us);
         way_row(r, way, text);

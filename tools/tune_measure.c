@@ -229,7 +229,7 @@ static int pruned_tell(const struct tuner *t, struct tune_point *point, const st
         if (w < 0)
             way->lap.ratio.median = plan->us > 0 ? plan->us / survey->plans[0].us : 0;
         point->costly += w < 0 && i >= survey->n;
-        point->untried += w < 0 && i < survey->n && plan->us == 0;
+        point->untried += w < 0 && i < survey->n && survey->n > TUNE_WAYS && plan->us == 0;
     }
     point->raced = story->nways;
     point->behind = story->npruned - point->costly - point->untried;

@@ -73,19 +73,21 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
                      FILE *out)
 {
     struct hx_cost_params params = planner->cost;
-    const struct hx_table_model *node = hx_table_model(table, ""), *net = hx_table_model(table, planner->provider);
+    const struct hx_table_model *node = hx_table_model(table, ""),
+                                *net = planner->provider[0] ? hx_table_model(table, planner->provider) : NULL;
     /* what a run goes on with, or some collectives, is not worth what all were */
-    int node_stays = stays(f, node, always, "node", out), net_stays = stays(f, net, always, planner->provider, out), status = 0;
+    const int kept[2] = {stays(f, node, always, "node", out), stays(f, net, always, planner->provider, out)};
+    int status = 0;
 
     if (node)
         hx_table_model_use(node, &params);
     if (net)
         hx_table_model_use(net, &params);
     if (f->points)
-        tune_fit(&params, f->plans, f->n);
-    if (!node_stays && has(f, 0))
+        tune_fit(&params, f->plans, f->n, kept);
+    if (!kept[0] && has(f, 0))
         status = model_put(f, "", &params, table, out);
-    if (status == 0 && !net_stays && planner->provider[0] && has(f, 1))
+    if (status == 0 && !kept[1] && planner->provider[0] && has(f, 1))
         status = model_put(f, planner->provider, &params, table, out);
     return status;
 }

@@ -50,21 +50,25 @@ static uint64_t middle(uint64_t a, uint64_t b)
     return (uint64_t)sqrt((double)a * (double)b);
 }
 
-/* The sizes that are nearer to one which the table has, and this run does not measure, stay with that one. */
-static void range_clip(const struct tune_run *run, struct tune_point *point, int below, int above)
+/* The sizes that are nearer to one which the table has, and this run does not measure, stay with that one; before and after: the collective's
+ * points around it, or NULL. Between the first and the last all is measured anew, but for what is resumed. */
+static void range_clip(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
 {
-    const struct hx_table_entry *low = below ? neighbour(run, point, 0) : NULL, *high = above ? neighbour(run, point, 1) : NULL;
+    const struct hx_table_entry *low = before && !run->o->resume ? NULL : neighbour(run, point, 0),
+                                *high = after && !run->o->resume ? NULL : neighbour(run, point, 1);
     struct hx_table_entry *own = &point->entry;
 
     if (low) {
         uint64_t last = middle((uint64_t)low->measured_bytes, point->bytes);
         last = low->to_bytes < last ? low->to_bytes : last;
-        own->from_bytes = own->from_bytes <= last ? last + 1 : own->from_bytes;
+        if (own->from_bytes <= last || (before && (uint64_t)low->measured_bytes > before->bytes)) /* it lies between these two */
+            own->from_bytes = last + 1;
     }
     if (high) {
         uint64_t first = middle((uint64_t)high->measured_bytes, point->bytes) + 1;
         first = high->from_bytes > first ? high->from_bytes : first;
-        own->to_bytes = own->to_bytes >= first ? first - 1 : own->to_bytes;
+        if (own->to_bytes >= first || (after && (uint64_t)high->measured_bytes < after->bytes))
+            own->to_bytes = first - 1;
     }
 }
 
@@ -83,10 +87,10 @@ void tune_ranges_settle(struct tune_run *run)
     }
     for (int p = 0; p + 1 < n; p++)
         range_join(run, &points[p], &points[p + 1]);
-    for (int p = 0; p < n; p++) { /* between the first and the last all is measured anew, but for what is resumed */
-        int first = p == 0 || points[p - 1].collective != points[p].collective,
-            last = p + 1 == n || points[p + 1].collective != points[p].collective;
+    for (int p = 0; p < n; p++) {
+        const struct tune_point *before = p > 0 && points[p - 1].collective == points[p].collective ? &points[p - 1] : NULL,
+                                *after = p + 1 < n && points[p + 1].collective == points[p].collective ? &points[p + 1] : NULL;
         if (!points[p].known)
-            range_clip(run, &points[p], first || run->o->resume, last || run->o->resume);
+            range_clip(run, &points[p], before, after);
     }
 }

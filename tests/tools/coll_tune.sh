@@ -70,7 +70,7 @@ sed -n 's/.*bcast of 8 bytes: .* predicted \([0-9.]*\) us.*/\1/p' err | awk '$1 
     { fail "the planner does not go by the model"; cat err >&2; }
 
 # ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
-tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 4s -o judged.json
+tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 10s -o judged.json
 has out "# 4 points: chosen / best" "judge"
 says "# 4 points: chosen / best" 0 judge judged.json
 says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
@@ -93,7 +93,7 @@ timeout 60 cat judge.pipe >piped.json &
 tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
 wait $!
 says "# 1 points: chosen / best" 0 judge piped.json
-tunes 8 8/2 judge --collectives allreduce,bcast --max 1K --budget 4s -o domains.json # levels inside the node
+tunes 8 8/2 judge --collectives allreduce,bcast --max 1K --budget 20s -o domains.json # levels inside the node
 sort out >here
 says "# 4 points: chosen / best" 0 judge domains.json
 sort out | diff here - >&2 || fail "judge of a file chooses otherwise than the job did"
