@@ -23,7 +23,7 @@ bytes() { told "$1" '.*without blocking, *\([0-9]*\) bytes.*'; }
 
 once="--min 300K --max 300K --iterations 2 --repetitions 2"
 # shellcheck disable=SC2086
-for collective in allgather alltoall; do # coll_bench itself gathers a few bytes, too
+for collective in allgather alltoall; do # coll_bench itself gathers a few KiB, too
     job HX_STREAM=4K -- -n 3 -- "$bench" $collective --check $once
     all=$(bytes $collective)
     [ "$(streamed)" -gt $((all * 99 / 100)) ] && [ "$(streamed)" -le "$all" ] || fail "$collective: $(streamed) of $all bytes"
@@ -38,7 +38,7 @@ done
 # what is in the cache, or is read again: in place, and results aside from the caller's buffer
 # shellcheck disable=SC2086
 for collective in allreduce reduce_scatter_block; do
-    job HX_STREAM=4K HX_LANES=1 -- -n 4 --nodes 2 -- "$bench" $collective --in-place --check $once
+    job HX_STREAM=16K HX_LANES=1 -- -n 4 --nodes 2 -- "$bench" $collective --in-place --check $once
     [ "$(bytes $collective)" -gt 100000 ] && [ "$(streamed)" = 0 ] || fail "$(streamed) bytes of $collective in place"
 done
 # shellcheck disable=SC2086
