@@ -94,10 +94,11 @@ tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
 wait $!
 says "# 1 points: chosen / best" 0 judge piped.json
 tunes 4 4/2 judge --collectives allreduce --max 8 --budget 5s -o domains.json # levels inside the node
-cp out here
+chosen_of() { awk '$1 == "allreduce" { print $6, $8 }' out; } # times are rounded in the file
+chosen_of >here
 grep -q nary_levels domains.json || { fail "judge: no levels"; cat domains.json >&2; }
 says "# 1 points: chosen / best" 0 judge domains.json
-diff here out >&2 || fail "judge of a file chooses otherwise than the job did"
+[ -s here ] && chosen_of | diff here - >&2 || fail "judge of a file chooses otherwise than the job did"
 tunes 2 2 judge --collectives barrier --budget 2s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
 for provider in efa tcp; do
