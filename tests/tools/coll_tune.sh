@@ -43,13 +43,13 @@ entries() { grep -c '"collective"' "$1"; }
 
 # ---- a run on one node, and one on two, in the same table
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 20s -o t.json
+tunes 2 1 $some --budget 40s -o t.json
 [ "$(entries t.json)" = 7 ] || { fail "not 7 entries, for 3 + 3 sizes and a barrier"; cat t.json err >&2; }
 has out "7 points measured, 0 from the table" "the summary"
 says "7 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
 # shellcheck disable=SC2086
-tunes 4 2 $some --budget 30s -o t.json
+tunes 4 2 $some --budget 60s -o t.json
 [ "$(entries t.json)" = 14 ] || { fail "the entries for another shape are not kept"; cat t.json >&2; }
 grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 nodes of 2 ranks"
 says "14 entries" 0 check t.json
@@ -142,7 +142,12 @@ has err "by the table" "HX_EXPLAIN"
 sed -e '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "[^"]*"\(.*\)"default_plan": "[^"]*"/"plan": "flat(nary)"\1"default_plan": "flat(ring)"/' \
     -e '/"allreduce".*"nodes": 1,.*"bytes": \[65,/s/"default_plan": "[^"]*"/"default_plan": "flat(nary)"/' planted.json >confirm.json
 [ "$(grep -c '"flat(ring)", "slice"' confirm.json)" = 2 ] || { fail "no plans to confirm"; cat confirm.json >&2; }
-tunes 2 1 confirm --collectives allreduce --max 512 -o confirm.json
+cp confirm.json unconfirmed.json
+for try in 1 2 3; do # beside other tests both plans may take as long as it takes to get a core
+    cp unconfirmed.json confirm.json
+    tunes 2 1 confirm --collectives allreduce --max 512 -o confirm.json
+    grep -q "1 stay, 1 went back" out && break
+done
 has out "2 choices other than the default's raced it; 1 stay, 1 went back" "confirm"
 grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' confirm.json || { fail "confirm: the faster one is gone"; cat out confirm.json >&2; }
 grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
@@ -177,12 +182,12 @@ says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.j
 grep -v '"bcast".*"nodes": 1,.*"bytes": \[65,' planted.json >part.json
 [ "$(entries part.json)" = 13 ] || fail "the entry to remove is not there"
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 12s -o part.json --resume
+tunes 2 1 $some --budget 25s -o part.json --resume
 has out "1 points measured, 6 from the table" "--resume"
 [ "$(entries part.json)" = 14 ] || fail "--resume: $(entries part.json) entries"
 grep -q '"flat(ring)"' part.json || fail "--resume has measured anew what was there"
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 12s -o part.json
+tunes 2 1 $some --budget 25s -o part.json
 has out "7 points measured, 0 from the table" "without --resume"
 grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
 cp part.json kept.json
@@ -197,24 +202,24 @@ for size in 8 16 128 1024; do grep -q "\"measured\": $size," down.json || fail "
 [ "$(entries down.json)" = 4 ] || fail "8 bytes to 1 KiB by 8: $(entries down.json) entries"
 
 # ---- between sizes that are far apart and have unlike plans it measures one more, once; not where --factor names the step
-tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 8s -o between.json
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 15s -o between.json
 sed -i -e 's/"plan": "[^"]*", "slice"/"plan": "flat(nary)", "slice"/' -e '/"bytes": \[0,/s/"plan": "[^"]*", "slice"/"plan": "flat(ring)", "slice"/' between.json
-tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 8s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 15s -o between.json --resume
 has out "0 points measured, 4 from the table" "--factor"
-tunes 2 1 --collectives allreduce --max 512 --budget 8s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --budget 15s -o between.json --resume
 has out "1 points measured, 4 from the table" "between 8 and 32 bytes"
 grep -q '"bytes": \[12, 22\]' between.json || { fail "no entry for the sizes around 16 bytes"; cat between.json >&2; }
 [ "$(entries between.json)" = 5 ] || fail "between: $(entries between.json) entries"
-tunes 2 1 --collectives allreduce --max 512 --budget 8s -o between.json --resume
+tunes 2 1 --collectives allreduce --max 512 --budget 15s -o between.json --resume
 has out "0 points measured, 4 from the table" "between, resumed"
 says "5 entries" 0 check between.json
 
 # ---- --resume measures what is beyond the sizes of before, and between them, and leaves no hole
-tunes 2 1 --collectives allreduce --max 32 --factor 4 --budget 5s -o wider.json
-tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 5s -o wider.json --resume
+tunes 2 1 --collectives allreduce --max 32 --factor 4 --budget 8s -o wider.json
+tunes 2 1 --collectives allreduce --max 512 --factor 4 --budget 8s -o wider.json --resume
 has out "2 points measured, 2 from the table" "--resume with a larger --max"
 for size in 8 32 128 512; do grep -q "\"measured\": $size," wider.json || fail "not measured at $size bytes"; done
-tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 5s -o wider.json --resume
+tunes 2 1 --collectives allreduce --max 2K --factor 2 --budget 8s -o wider.json --resume
 has out "5 points measured, 4 from the table" "--resume with a smaller --factor"
 sed -n 's/.*"bytes": \[\([0-9]*\), \([0-9a-z]*\)\].*/\1 \2/p' wider.json | awk 'NR > 1 && $1 != end + 1 { exit 1 } { end = $2 }' ||
     { fail "a hole between the entries"; cat wider.json >&2; }
