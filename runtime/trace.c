@@ -23,8 +23,7 @@ uint64_t hx_trace_now(void)
 
 /* ---- opening ------------------------------------------------------------------------------------------------- */
 
-/* The setting with %r replaced, or the rank added. */
-static char *path_of(const char *setting, int rank)
+char *hx_trace_path(const char *setting, int rank)
 {
     const char *mark = strstr(setting, "%r");
     size_t bytes = strlen(setting) + 16;
@@ -48,7 +47,7 @@ hx_status_t hx_trace_prepare(struct hx_world *world)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory");
     trace->world = world;
     trace->capacity = (uint64_t)world->env->trace_bytes / sizeof(struct hx_event);
-    trace->path = path_of(world->env->trace, world->rank);
+    trace->path = hx_trace_path(world->env->trace, world->rank);
     trace->events = malloc(trace->capacity * sizeof(struct hx_event));
     if (!trace->path || !trace->events)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for %lld bytes (HX_TRACE_BYTES)",

@@ -70,6 +70,9 @@ struct hx_trace {
 
 extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */
 
+/* HX_TRACE's file of a rank: %r replaced, or the rank added. To be freed; NULL: no memory. */
+char *hx_trace_path(const char *setting, int rank);
+
 /* Make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot
  * be written, HX_ERR_NOMEM. */
 hx_status_t hx_trace_prepare(struct hx_world *world);

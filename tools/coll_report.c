@@ -95,13 +95,6 @@ static const char *library_of(struct json_object *document)
     return name ? name : "";
 }
 
-static const char *base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 /* Runs of the same library are told apart by their files. */
 static void libraries_name(struct json_object **documents, const char *const *paths, int n)
 {
@@ -111,7 +104,7 @@ static void libraries_name(struct json_object **documents, const char *const *pa
         const char *file = NULL;
         for (int k = 0; k < n; k++)
             if (k != i && !strcmp(library_of(documents[i]), library_of(documents[k])))
-                file = file == paths[i] || !strcmp(base_of(paths[i]), base_of(paths[k])) ? paths[i] : base_of(paths[i]);
+                file = file == paths[i] || !strcmp(basename(paths[i]), basename(paths[k])) ? paths[i] : basename(paths[i]);
         if (file && asprintf(&names[i], "%s (%s)", library_of(documents[i]), file) < 0)
             names[i] = NULL;
     }

@@ -5,6 +5,7 @@
 #include "bench_loop.h"
 #include "hier/planner.h"
 #include "tune_race.h"
+#include <math.h>
 
 #define TUNE_COSTLY 4.0               /* times the best prediction: not tried */
 #define TUNE_JUDGED 12.0              /* the same for judge */
@@ -52,6 +53,12 @@ struct tune_options {
     int nfiles;
     char error[OPTION_TEXT_BYTES];
 };
+
+/* Half-way between two sizes, geometrically. */
+static inline uint64_t tune_middle(uint64_t a, uint64_t b)
+{
+    return (uint64_t)sqrt((double)a * (double)b);
+}
 
 /* Does the command measure? */
 static inline int tune_is_job(const struct tune_options *o)

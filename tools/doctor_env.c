@@ -4,9 +4,10 @@
 #include "runtime/env_value.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include "runtime/trace.h"
 #include <errno.h>
 #include <libgen.h>
-#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,18 +43,11 @@ struct json_object *doctor_env(void)
 /* Can this rank write its file? That of an earlier job may be there, another user's perhaps. */
 static void trace_try(const char *trace, struct doctor_finding *f)
 {
-    const char *mark = trace ? strstr(trace, "%r") : NULL;
-    char path[PATH_MAX], folder[PATH_MAX];
-    int there;
+    char *path = trace && *trace ? hx_trace_path(trace, doctor_own_rank()) : NULL;
 
-    if (!trace || !*trace)
-        return;
-    snprintf(path, sizeof(path), "%.*s%s%d%s", mark ? (int)(mark - trace) : (int)strlen(trace), trace, mark ? "" : ".", doctor_own_rank(),
-             mark ? mark + 2 : "");
-    snprintf(folder, sizeof(folder), "%s", path);
-    there = access(path, F_OK) == 0;
-    if (access(there ? path : dirname(folder), there ? W_OK : W_OK | X_OK) != 0)
+    if (path && (access(path, F_OK) == 0 ? access(path, W_OK) : access(dirname(path), W_OK | X_OK)) != 0)
         doctor_find(f, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", trace, strerror(errno));
+    free(path);
 }
 
 void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)

@@ -232,15 +232,13 @@ static void alike_examine(const struct doctor_job *job, const struct doctor_job_
     static const struct {
         const char *key, *what, *settable; /* rank 0's value of this setting will hold on all: that others differ is told already */
     } facts[] = {{"version", "Hierax", NULL}, {"provider", "provider", "HX_PROVIDER"}};
-    int differ = 0, unlike = 0;
+    int differ = 0;
 
     for (int i = 0; i < 2; i++)
         for (int rank = 1; rank < job->size; rank++) {
             const char *first = doctor_member(job->ranks[0].told, facts[i].key),
                        *other = doctor_member(job->ranks[rank].told, facts[i].key);
-            int set = facts[i].settable && job->ranks[rank].told && !is_alike(job, rank, facts[i].settable);
-            unlike += set;
-            if (!job->ranks[rank].told || !strcmp(first, other) || set)
+            if (!job->ranks[rank].told || !strcmp(first, other) || (facts[i].settable && !is_alike(job, rank, facts[i].settable)))
                 continue;
             tell(job, check, DOCTOR_FAIL, &rank, 1, "%s \"%s\" here, but \"%s\" on rank 0", facts[i].what, other,
                  first);
@@ -248,8 +246,7 @@ static void alike_examine(const struct doctor_job *job, const struct doctor_job_
             break;
         }
     if (!differ)
-        tell(job, check, DOCTOR_OK, NULL, 0, unlike ? "all ranks have the same Hierax; the provider is to be that of rank 0's HX_PROVIDER"
-                                                    : "all ranks have the same Hierax and provider");
+        tell(job, check, DOCTOR_OK, NULL, 0, "all ranks have the same Hierax, and those with rank 0's HX_PROVIDER the same provider");
 }
 
 /* ---- between hosts ---- */

@@ -180,7 +180,7 @@ static double real_of(struct json_object *o, const char *name)
 static int domains_take(struct hx_shape *shape, struct json_object *levels)
 {
     size_t depth = json_object_is_type(levels, json_type_array) ? json_object_array_length(levels) : 0, n = (size_t)shape->nranks;
-    int *ids = malloc((depth + 1) * n * sizeof(*ids)), status = ids && depth <= HX_SHAPE_LEVELS ? 0 : -1;
+    int *ids = depth <= HX_SHAPE_LEVELS ? malloc((depth + 1) * n * sizeof(*ids)) : NULL, status = ids ? 0 : -1;
 
     for (size_t k = 0; k < depth && status == 0; k++) {
         struct json_object *level = json_object_array_get_idx(levels, k);

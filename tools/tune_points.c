@@ -2,7 +2,6 @@
 /* coll_tune: which sizes of which collectives are measured. Alike on all ranks. */
 #include "bench_backend.h"
 #include "coll_tune.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +23,7 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
         point->entry.to_bytes = 2 * row.bytes + 1;
     }
     if (last && last->collective == row.collective) {
-        last->entry.to_bytes = (uint64_t)sqrt((double)last->bytes * (double)row.bytes);
+        last->entry.to_bytes = tune_middle(last->bytes, row.bytes);
         point->entry.from_bytes = last->entry.to_bytes + 1;
     }
     run->npoints++;
@@ -111,10 +110,10 @@ static int point_insert(struct tune_run *run, int i)
     struct tune_point *low = &run->points[i], *point = low + 1, high = *point;
     struct bench_row row = {.collective = low->collective};
 
-    bench_row_size(&run->o->bench, &run->job, (uint64_t)sqrt((double)low->bytes * (double)high.bytes), &row);
+    bench_row_size(&run->o->bench, &run->job, tune_middle(low->bytes, high.bytes), &row);
     if (row.bytes <= low->bytes || row.bytes >= high.bytes || (size_t)run->npoints == tune_points_most(run))
         return 0;
-    uint64_t from = (uint64_t)sqrt((double)low->bytes * (double)row.bytes) + 1, to = (uint64_t)sqrt((double)row.bytes * (double)high.bytes);
+    uint64_t from = tune_middle(low->bytes, row.bytes) + 1, to = tune_middle(row.bytes, high.bytes);
     memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
     memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
     run->stories[i + 1] = (struct tune_story){0};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune: for which sizes the entries of a run will hold, beside those that its table has. On rank 0. */
 #include "coll_tune.h"
-#include <math.h>
 
 const struct hx_table_entry *tune_entry_of(const struct tune_run *run, const struct tune_point *point)
 {
@@ -45,11 +44,6 @@ static const struct hx_table_entry *neighbour(const struct tune_run *run, const 
     return nearest;
 }
 
-static uint64_t middle(uint64_t a, uint64_t b)
-{
-    return (uint64_t)sqrt((double)a * (double)b);
-}
-
 /* The sizes that are nearer to one which the table has, and this run does not measure, stay with that one; before and after: the collective's
  * points around it, or NULL. Between the first and the last all is measured anew, but for what is resumed. */
 static void range_clip(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
@@ -59,13 +53,13 @@ static void range_clip(const struct tune_run *run, struct tune_point *point, con
     struct hx_table_entry *own = &point->entry;
 
     if (low) {
-        uint64_t last = middle((uint64_t)low->measured_bytes, point->bytes);
+        uint64_t last = tune_middle((uint64_t)low->measured_bytes, point->bytes);
         last = low->to_bytes < last ? low->to_bytes : last;
         if (own->from_bytes <= last || (before && (uint64_t)low->measured_bytes > before->bytes)) /* it lies between these two */
             own->from_bytes = last + 1;
     }
     if (high) {
-        uint64_t first = middle((uint64_t)high->measured_bytes, point->bytes) + 1;
+        uint64_t first = tune_middle((uint64_t)high->measured_bytes, point->bytes) + 1;
         first = high->from_bytes > first ? high->from_bytes : first;
         if (own->to_bytes >= first || (after && (uint64_t)high->measured_bytes < after->bytes))
             own->to_bytes = first - 1;
