@@ -35,7 +35,7 @@ check_programs_list += tests/system/threads_ranks
 tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c
 tests_system_threads_ranks_LDADD = libhierax_internal.la
 
-dist_tests_list += tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
+dist_tests_list += tests/system/faults.sh tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
@@ -65,3 +65,8 @@ noinst_PROGRAMS += tests/system/windows
 tests_system_windows_SOURCES = tests/system/windows.c
 tests_system_windows_LDADD = libhierax.la
 tests_system_windows_LDFLAGS = $(in_tree)
+
+noinst_PROGRAMS += tests/system/faults
+tests_system_faults_SOURCES = tests/system/faults.c tests/system/faults.h tests/system/faults_draw.c tests/system/faults_judge.c tests/system/faults_rank.c
+tests_system_faults_LDADD = libhierax.la
+tests_system_faults_LDFLAGS = $(in_tree)

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Rounds of drawn faults: kill, stop, exit, abort, two at once, in hx_init, hx_comm_split and hx_finalize, a wrong call, a child left behind.
+# What is looked at: no success with wrong data, no wait beyond the limit, every dead rank named, no living one called dead, nothing left.
+# usage: faults.sh [ROUNDS [FIRST_SEED]]: that many rounds, from that seed on. `faults SEED` plays one of them alone.
+. "$(dirname "$0")/common.sh"
+
+rounds=${1:-24} first=${2:-0} # 24: each kind of fault once
+[ "$(nproc)" -gt 8 ] && side=$(nproc) || side=8 # most of them wait
+
+# Faults that Hierax does not endure yet, as words of the text that `faults --tell` prints. The campaign by hand plays them all the same.
+open=(
+    in_init_root      # who is in hx_init when rank 0 dies is told that the store has closed, not who has died
+    'wrong_op, 8'     # last_arriver, which 8 ranks on few cores have, does not compare what the ranks call
+    child_            # between nodes the process left behind hides the rank's death until HX_TIMEOUT
+    'tcp;ofi_rxm'     # a receive that breaks off, or a send that is taken back, fails communicators without the dead rank
+)
+is_open() {
+    local word
+    for word in "${open[@]}"; do
+        grep -qF -- "$word" <<<"$1" && return 0
+    done
+    return 1
+}
+
+sockets() { grep -o '@hierax-.*' /proc/net/unix | sort -u; }
+files() { find /dev/shm /tmp -maxdepth 1 -iname '*hierax*' 2>/dev/null | sort; }
+files >"$tmp/files"
+sockets >"$tmp/sockets"
+
+play() { timeout -s KILL 150 "$here/faults" "$1" >"$tmp/$1" 2> >(grep -v '^libfabric' >"$tmp/$1.err") || echo "$1" >>"$tmp/failed"; }
+
+: >"$tmp/failed"
+for ((seed = first; seed < first + rounds; seed++)); do
+    if [ $# = 0 ] && is_open "$("$here/faults" --tell "$seed")"; then
+        echo "left out: $("$here/faults" --tell "$seed")"
+        continue
+    fi
+    play "$seed" &
+    while [ "$(jobs -rp | wc -l)" -ge "$side" ]; do wait -n; done
+done
+wait
+while read -r seed; do
+    fail "seed $seed"
+    cat "$tmp/$seed" >&2
+    grep -v 'error: ' "$tmp/$seed.err" | head -n 40 >&2
+done <"$tmp/failed"
+cat "$tmp"/[0-9]* | grep '^ok' | sort -t' ' -k3n
+for ((i = 0; i < 100; i++)); do # other jobs may be ending
+    [ -n "$(comm -13 "$tmp/files" <(files))$(comm -13 "$tmp/sockets" <(sockets))" ] || break
+    sleep 0.1
+done
+[ $i -lt 100 ] || fail "left: $(comm -13 "$tmp/files" <(files)) $(comm -13 "$tmp/sockets" <(sockets))"
+finish

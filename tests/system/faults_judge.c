@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a round has shown, against what Hierax promises: see faults.h. */
+#include "faults.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct round *round_;
+static const struct record *records;
+static int failures;
+
+static __attribute__((format(printf, 1, 2))) void fail(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    if (failures++ == 0) {
+        faults_tell(round_, text, sizeof(text));
+        printf("FAIL %s\n", text);
+    }
+    va_start(args, format);
+    printf("    ");
+    vprintf(format, args);
+    printf("\n");
+    va_end(args);
+}
+
+static const struct victim *victim_of(int rank)
+{
+    for (int i = 0; i < round_->nvictims; i++)
+        if (round_->victims[i].rank == rank)
+            return &round_->victims[i];
+    return NULL;
+}
+
+/* When it died; < 0: it lives. */
+static double death_of(int rank)
+{
+    return faults_is_deadly(round_) && victim_of(rank) && records[rank].struck ? records[rank].died_at : -1;
+}
+
+static const char *step_name(int step, char text[32])
+{
+    if (step == INIT || step == FINALIZE)
+        return step == INIT ? "hx_init" : "hx_finalize";
+    if (step >= 100)
+        snprintf(text, 32, "creation of comm %d", step - 100);
+    else if (step >= FINAL)
+        snprintf(text, 32, "last call on comm %d", step - FINAL);
+    else
+        snprintf(text, 32, "step %d, hx_%s%s", step, round_->steps[step].wait_at < 0 ? "" : "i", faults_what(round_->steps[step].what));
+    return text;
+}
+
+/* Of what numbers in the detail of a call on comm, by this rank, are of. */
+static const struct group *numbers_of(int rank, const struct event *e)
+{
+    int comm = e->step == 103 ? 0 : e->step >= 100 ? round_->comms[e->comm].parent : e->comm;
+
+    return faults_group(round_, comm < 0 ? 0 : comm, rank);
+}
+
+/* Every "rank N has died" of the detail names one that has. Returns how many are named. */
+static int deaths_named(int rank, const struct event *e)
+{
+    const struct group *group = numbers_of(rank, e);
+    char step[32];
+    int named = 0, at, end;
+
+    for (const char *text = e->detail; (text = strstr(text, "rank ")); text += 5) {
+        int of_job, who;
+        if (sscanf(text, "rank %d%n", &at, &end) != 1)
+            continue;
+        of_job = strncmp(text + end, " of the job", 11) == 0;
+        if (strncmp(text + end + (of_job ? 11 : 0), " has died", 9))
+            continue;
+        who = of_job || !group || at >= group->n ? at : group->ranks[at];
+        named++;
+        if (who < 0 || who >= round_->size || death_of(who) < 0 || e->to < records[who].struck_at)
+            fail("rank %d, %s: calls rank %d dead, which lives: %s", rank, step_name(e->step, step), who, e->detail);
+    }
+    return named;
+}
+
+/* Is one of the comm's ranks dead, or the maker of the wrong call? */
+static int has_victim(const struct group *group)
+{
+    for (int i = 0; group && i < group->n; i++)
+        if (victim_of(group->ranks[i]) && (!faults_is_deadly(round_) || death_of(group->ranks[i]) >= 0))
+            return 1;
+    return 0;
+}
+
+static const struct group *group_of(int rank, const struct event *e)
+{
+    return faults_group(round_, e->comm < 0 ? 0 : e->step >= 100 && e->step != 103 ? round_->comms[e->comm].parent : e->comm, rank);
+}
+
+/* Ranks of a communicator may wait for one that has waited its whole limit elsewhere. */
+static int any_waited_long(void)
+{
+    for (int r = 0; r < round_->size; r++)
+        for (int i = 0; i < records[r].nevents; i++)
+            if (records[r].events[i].to - records[r].events[i].from > LIMIT_S / 2)
+                return 1;
+    return 0;
+}
+
+static void status_judge(int rank, const struct event *e)
+{
+    enum how how = round_->kind->how;
+    const struct group *group = group_of(rank, e);
+    int touched = has_victim(group), ok;
+    char step[32];
+
+    if (e->status == HX_SUCCESS)
+        return;
+    if (!touched && how == CALLS_WRONG && e->status == HX_ERR_TIMEOUT && any_waited_long())
+        return;
+    if (!touched && how == STOPS_LONG && e->status == HX_ERR_TIMEOUT)
+        return;
+    if (how == STOPS_AND_DIES && round_->victims[0].stop_s > LIMIT_S && e->status == HX_ERR_TIMEOUT)
+        return;
+    ok = touched && (faults_is_deadly(round_) ? e->status == HX_ERR_PEER_DEAD
+                     : how == CALLS_WRONG     ? e->status == HX_ERR_MISMATCH || e->status == HX_ERR_TIMEOUT
+                                              : how == STOPS_LONG && e->status == HX_ERR_TIMEOUT);
+    if (!ok)
+        fail("rank %d, %s, comm %d%s: %s after %.1f s: %s", rank, step_name(e->step, step), e->comm, touched ? "" : " without the victim",
+             hx_strerror((hx_status_t)e->status), e->to - e->from, e->detail);
+    else if (e->status == HX_ERR_PEER_DEAD && !strstr(e->detail, "has died"))
+        fail("rank %d, %s: names no dead rank: %s", rank, step_name(e->step, step), e->detail);
+}
+
+static void events_judge(int rank)
+{
+    const struct record *r = &records[rank];
+    char step[32];
+
+    for (const struct event *e = r->events; e < r->events + r->nevents; e++) {
+        double limit = LIMIT_S + MARGIN_S + (victim_of(rank) ? r->stopped_s : 0);
+        if (e->is_wrong)
+            fail("rank %d, %s, comm %d: HX_SUCCESS with wrong data", rank, step_name(e->step, step), e->comm);
+        if (e->to - e->from > limit)
+            fail("rank %d, %s, comm %d: took %.1f s, status %d: %s", rank, step_name(e->step, step), e->comm, e->to - e->from, e->status,
+                 e->detail);
+        deaths_named(rank, e);
+        if (!victim_of(rank))
+            status_judge(rank, e);
+    }
+    if (r->ended_by_itself)
+        fail("rank %d has ended by itself in %s, wait status %x", rank, step_name(r->doing, step), (unsigned)r->ended_by_itself);
+    if (!r->done && death_of(rank) < 0)
+        fail("rank %d hangs in %s since %.1f s", rank, step_name(r->doing, step), faults_now() - r->doing_since);
+}
+
+/* Each survivor knows of each communicator that it has failed. */
+static void knowledge_judge(int rank)
+{
+    const struct record *r = &records[rank];
+    enum where where = round_->kind->where;
+
+    if (victim_of(rank) || where == IN_FINALIZE || where == IN_INIT || round_->kind->how == NOTHING || round_->kind->how == STOPS_BRIEFLY ||
+        round_->kind->how == STOPS_LONG)
+        return;
+    for (int comm = 0; comm < COMMS; comm++) {
+        const struct group *group = faults_group(round_, comm, rank);
+        int succeeded = 0;
+        if (!group || !has_victim(group) ||
+            (round_->kind->how == CALLS_WRONG && comm != round_->steps[round_->victims[0].step].comm))
+            continue;
+        for (const struct event *e = r->events; e < r->events + r->nevents; e++)
+            succeeded |= e->step == FINAL + comm && e->status == HX_SUCCESS;
+        if (succeeded)
+            fail("rank %d: comm %d lives on with a rank that %s", rank, comm,
+                 round_->kind->how == CALLS_WRONG ? "has made another call" : "is dead");
+    }
+}
+
+/* In hx_init: who got no world is told why. */
+static void init_judge(int rank)
+{
+    const struct record *r = &records[rank];
+    char name[24];
+
+    snprintf(name, sizeof(name), "rank %d ", round_->victims[0].rank);
+    if (round_->kind->where != IN_INIT || victim_of(rank) || r->nevents == 0 || r->events[0].status == HX_SUCCESS)
+        return;
+    if ((r->events[0].status != HX_ERR_PEER_DEAD && r->events[0].status != HX_ERR_TIMEOUT) || !strstr(r->events[0].detail, name))
+        fail("rank %d, hx_init: status %d after %.1f s does not name the dead: %s", rank, r->events[0].status,
+             r->events[0].to - r->events[0].from, r->events[0].detail);
+}
+
+static void events_print(void)
+{
+    for (int rank = 0; rank < round_->size; rank++)
+        for (const struct event *e = records[rank].events; e < records[rank].events + records[rank].nevents; e++) {
+            char step[32];
+            if (e->status != HX_SUCCESS || e->is_wrong)
+                printf("        rank %d, comm %d, %s: %d%s, %.2f s..%.2f s: %s\n", rank, e->comm, step_name(e->step, step), e->status,
+                       e->is_wrong ? " WRONG" : "", e->from - records[0].events[0].from, e->to - records[0].events[0].from, e->detail);
+        }
+}
+
+int faults_judge(const struct round *round, const struct record *all)
+{
+    round_ = round;
+    records = all;
+    failures = 0;
+    for (int rank = 0; rank < round->size; rank++) {
+        events_judge(rank);
+        knowledge_judge(rank);
+        init_judge(rank);
+    }
+    if (failures)
+        events_print();
+    return failures;
+}
