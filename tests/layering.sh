@@ -55,8 +55,9 @@ check_includes() { # file
     done
 }
 
-# Code without comments and strings, with line numbers lost.
-bare_code() { "$cc" -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g'; }
+# Code without comments and strings, with line numbers lost. CC may be several words, as "ccache gcc" is.
+# shellcheck disable=SC2086
+bare_code() { $cc -fpreprocessed -dD -E -P -x c "$1" 2>/dev/null | sed 's/"\([^"\\]\|\\.\)*"/""/g'; }
 
 check_calls() { # file
     code=$(bare_code "$1")
