@@ -147,7 +147,7 @@ static void death_heard(const struct hx_world *world, int rank)
 
     if (rank < 0 || rank >= world->size)
         return;
-    if (shared->table[rank].node == shared->table[world->rank].node && shared->doorbells[shared->me].pid_space != 0)
+    if (shared->table[rank].node == shared->table[world->rank].node)
         return; /* of its own ranks a node knows better: this one's endpoint may have closed */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
         hx_watch_tell(world->shared, rank);

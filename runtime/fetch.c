@@ -150,7 +150,7 @@ static int offered;
 /* Of whom: processes of several namespaces may have the same pid, and the same address. */
 static uint64_t number_of(const struct hx_doorbell *whose, int place)
 {
-    return (whose->number ^ (uint64_t)atomic_load_explicit(&whose->pid, memory_order_relaxed) << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
+    return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
 }
 
 void hx_fetch_offer(struct hx_shared *shared)
@@ -177,11 +177,10 @@ void hx_fetch_try(struct hx_shared *shared)
         const struct hx_doorbell *theirs = &shared->doorbells[i];
         uint64_t got;
         struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
-        int pid = atomic_load_explicit(&theirs->pid, memory_order_relaxed);
-        int refused = process_vm_readv(pid, &to, 1, &from, 1, 0) != sizeof(got);
+        int refused = process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
         if (!refused && got == number_of(theirs, i))
             continue;
-        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], pid,
+        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
                 refused ? strerror(errno) : "here that is another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;

@@ -57,12 +57,18 @@ static inline struct hx_flag *hx_flag_of(_Atomic uint64_t *epoch)
 
 enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 
+enum hx_life {
+    HX_LIFE_UNKNOWN, /* not started yet, or its death cannot be seen */
+    HX_LIFE_HERE,    /* the end of its process is a death */
+    HX_LIFE_LEFT     /* it has left the job in order */
+};
+
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
-    _Atomic int32_t pid;                               /* 0: it has left the job */
+    _Atomic uint32_t life;                             /* enum hx_life */
+    int32_t pid;                                       /* in its own pid namespace */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
-    uint64_t pid_space;                                /* inode of the namespace in which it has that pid; 0: not known */
     uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
 };
 

@@ -1,70 +1,75 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who has died: see watch.h. */
+/*
+ * Who has died: see watch.h.
+ *
+ * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file, and whoever waits asks whether it still does
+ * (F_GETLK). The kernel gives up a process's record locks when it ends, however it ends. They need no descriptor beside the segment's, no
+ * /proc and no pid that both sides know, so ranks may be in pid namespaces of their own. A child does not inherit them, whether it comes
+ * from fork, vfork, clone or posix_spawn. They also end when the process executes another program, since the segment's descriptor is
+ * closed then.
+ *
+ * They also end when the process closes any descriptor of this file. So Hierax keeps one for as long as it runs and makes no second one;
+ * a program that closes descriptors which are not its own is called dead. What is not seen: a rank whose descriptor table another process
+ * shares (clone with CLONE_FILES) and outlives.
+ */
 #include "watch.h"
 #include "comm.h"
+#include "log.h"
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
+#include <fcntl.h>
+#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define LOOK_NS 50000000
-#define LOOK_RANKS 16 /* three system calls each */
+#define LOOK_RANKS 16 /* a system call each */
+
+static struct flock lock_of(int row)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+}
 
 void hx_watch_enter(struct hx_shared *shared)
 {
-    struct hx_doorbell *mine = &shared->doorbells[shared->me];
-    struct stat space;
+    struct flock lock = lock_of(shared->me);
 
-    mine->pid_space = stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
-    atomic_store_explicit(&mine->pid, getpid(), memory_order_relaxed); /* placed publishes both */
+    if (fcntl(shared->memory, F_SETLK, &lock) == 0) /* placed publishes it */
+        atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_HERE, memory_order_relaxed);
+    else
+        hx_warn("the death of this rank will not be seen on its node: cannot lock a byte of the shared segment: %s", strerror(errno));
     shared->watched = shared->me;
 }
 
 void hx_watch_leave(struct hx_shared *shared)
 {
-    atomic_store_explicit(&shared->doorbells[shared->me].pid, 0, memory_order_relaxed);
+    /* relaxed: whoever finds the lock gone, by a system call that comes after the one which ended it, finds this too */
+    atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_LEFT, memory_order_relaxed);
 }
 
-/* Descriptors are not kept: nodes have many ranks, and the program needs its own. Until a dead process's pid is used anew its end can be
- * seen; an end that is not seen ends the wait by HX_TIMEOUT. Where pidfd_open is not allowed, or no descriptor is left, it has ended when its
- * parent has waited for it. */
-static int has_ended(const struct hx_doorbell *whose)
+static int has_ended(const struct hx_shared *shared, int row)
 {
-    struct pollfd process = {.events = POLLIN};
-    int pid = atomic_load_explicit(&whose->pid, memory_order_relaxed), ended;
+    const struct hx_doorbell *whose = &shared->doorbells[row];
+    struct flock lock = lock_of(row);
 
-    if (pid == 0)
+    if (atomic_load_explicit(&whose->life, memory_order_relaxed) != HX_LIFE_HERE || fcntl(shared->memory, F_GETLK, &lock) < 0 ||
+        lock.l_type != F_UNLCK)
         return 0;
-    process.fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (process.fd >= 0) {
-        ended = poll(&process, 1, 0) > 0;
-        close(process.fd);
-    } else {
-        ended = kill(pid, 0) < 0 && errno == ESRCH;
-    }
-    /* look again: it may have left, and then ended. The system calls order the two looks, as its end comes after what it wrote */
-    return ended && atomic_load_explicit(&whose->pid, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&whose->life, memory_order_relaxed) == HX_LIFE_HERE; /* it may have left meanwhile, and then ended */
 }
 
 void hx_watch_look(struct hx_shared *shared)
 {
-    const struct hx_doorbell *mine = &shared->doorbells[shared->me];
     struct timespec t;
     uint64_t now;
 
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    if (mine->pid_space == 0 || now - shared->watched_at < LOOK_NS)
+    if (now - shared->watched_at < LOOK_NS)
         return;
     shared->watched_at = now;
     for (int i = 0; i < LOOK_RANKS && i < shared->n; i++) {
         int row = shared->watched = (shared->watched + 1) % shared->n;
-        const struct hx_doorbell *whose = &shared->doorbells[row];
         int known = atomic_load_explicit(&shared->table[shared->ranks[row]].dead, memory_order_relaxed);
-        if (row != shared->me && !known && whose->pid_space == mine->pid_space && has_ended(whose))
+        if (row != shared->me && !known && has_ended(shared, row))
             hx_watch_tell(shared, shared->ranks[row]);
     }
 }

@@ -6,6 +6,9 @@
  *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
+ *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them, who print what they get. They
+ *                         leave a child behind that sleeps for a minute, made as CHILD says: fork, exec, spawn, system, clone; WHEN: before
+ *                         hx_init, after it, or late, when messages have passed. They print its pid
  *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
@@ -31,10 +34,12 @@
 #include "runtime/comm.h"
 #include <inttypes.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +191,70 @@ static void play_dies(int dying, const char *how)
     printf("rank %d finalize status %d\n", rank, status);
     fflush(stdout);
     sleep(2); /* its end would be another death */
+}
+
+/* A child that sleeps for a minute. */
+static void child_leave(const char *how)
+{
+    char *const command[] = {"sleep", "60", NULL};
+    pid_t child = -1;
+
+    if (!strcmp(how, "system")) {
+        if (system("sleep 60 >&2 & echo child $!") != 0)
+            exit(3);
+        return;
+    }
+    if (!strcmp(how, "spawn")) {
+        if (posix_spawnp(&child, command[0], NULL, NULL, command, environ) != 0)
+            exit(3);
+    } else {
+        child = strcmp(how, "clone") ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+    }
+    if (child < 0)
+        exit(3);
+    if (child == 0) {
+        if (!strcmp(how, "exec"))
+            execvp(command[0], command);
+        sleep(60);
+        _exit(0);
+    }
+    printf("child %d\n", (int)child);
+    fflush(stdout);
+}
+
+static int play_vanish(const char *ranks, const char *how, const char *when)
+{
+    const char *number = getenv("HX_RANK");
+    char list[256], mine[32];
+    hx_status_t status;
+    double start;
+    int vanishes;
+
+    snprintf(list, sizeof(list), ",%s,", ranks);
+    snprintf(mine, sizeof(mine), ",%s,", number ? number : "");
+    vanishes = strstr(list, mine) != NULL;
+    if (vanishes && !strcmp(when, "before"))
+        child_leave(how);
+    check(hx_init(&world), "hx_init");
+    rank = hx_rank(world);
+    size = hx_size(world);
+    if (vanishes && !strcmp(when, "after"))
+        child_leave(how);
+    for (int i = 0; i < 10; i++)
+        check(sum(i % 2 ? 30000 : 1), "allreduce");
+    usleep(500000);
+    if (vanishes && !strcmp(when, "late"))
+        child_leave(how);
+    if (vanishes) {
+        raise(SIGKILL);
+        _exit(1); /* it was the first process of a pid namespace, which no signal of its own ends */
+    }
+    start = now();
+    status = sum(1);
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    fflush(stdout);
+    sleep(2); /* its end would be another death */
+    return 0;
 }
 
 /* One dies, one learns of it and ends, and then the last asks. */
@@ -665,6 +734,8 @@ int main(int argc, char **argv)
 
     if (!strcmp(mode, "init"))
         return play_init();
+    if (!strcmp(mode, "vanish") && argc > 2)
+        return play_vanish(argv[2], argc > 4 ? argv[3] : "", argc > 4 ? argv[4] : "");
     check(hx_init(&world), "hx_init");
     rank = hx_rank(world);
     size = hx_size(world);

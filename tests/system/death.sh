@@ -98,7 +98,6 @@ for how in blocks waits tests; do
     dies 4 2 0 $how
 done
 dies 2 1 0 blocks
-[ ${#refuse[@]} = 0 ] || dies 3 1 2 blocks "${refuse[@]}" NO_PIDFD=1
 dies 20 1 3 blocks
 dies 6 6 2 tests HX_ALLREDUCE=ring # of which two wait for the dead, the others for each other
 dies 4 4 3 blocks HX_ALLREDUCE=ring "HX_PROVIDER=tcp;ofi_rxm"

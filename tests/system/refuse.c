@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE; the rank in DIE ends where it lets the
- * others of its node read its memory; with PAUSE set, who begins to listen does nothing else for a second; with NO_PIDFD set, there is no
- * pidfd_open. */
-#include <dlfcn.h>
+ * others of its node read its memory; with PAUSE set, who begins to listen does nothing else for a second. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -35,22 +33,6 @@ int prctl(int option, ...)
         values[i] = va_arg(list, unsigned long);
     va_end(list);
     return (int)syscall(SYS_prctl, option, values[0], values[1], values[2], values[3]);
-}
-
-long syscall(long number, ...)
-{
-    long (*real)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), values[6];
-    va_list list;
-
-    if (number == SYS_pidfd_open && getenv("NO_PIDFD")) {
-        errno = EPERM;
-        return -1;
-    }
-    va_start(list, number);
-    for (int i = 0; i < 6; i++)
-        values[i] = va_arg(list, long);
-    va_end(list);
-    return real(number, values[0], values[1], values[2], values[3], values[4], values[5]);
 }
 
 int listen(int fd, int backlog)
