@@ -78,6 +78,7 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
         int rc = fi_getname(&net->rails[i].ep->fid, name, &name_bytes);
         if (rc != 0)
             return hx_fail(HX_ERR_TRANSPORT, "fi_getname: %s", fi_strerror(-rc));
+        net->rails[i].spot = hx_spot_of(name, name_bytes);
         padded = (name_bytes + 7) & ~(size_t)7;
         if (end - at < (ptrdiff_t)(sizeof(struct rail_blob) + padded))
             break;
@@ -87,6 +88,7 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
         memcpy(rail->name, name, name_bytes);
         at += sizeof(*rail) + padded;
     }
+    hx_sockets_guard(net); /* their listeners */
     if (blob->nrails == 0)
         return hx_fail(HX_ERR_INTERNAL, "a network address does not fit into %zu bytes", *bytes);
     net->nrails_told = blob->nrails;
@@ -235,6 +237,7 @@ static hx_status_t path_add(struct hx_edge *edge, struct hx_rail *rail, const st
     struct hx_path *path = &edge->paths[edge->npaths++];
 
     path->rail = rail;
+    path->spot = hx_spot_of(to->name, to->name_bytes);
     if (fi_av_insert(rail->av, to->name, 1, &path->addr, 0, NULL) != 1)
         return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
                        rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);

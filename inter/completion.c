@@ -47,8 +47,10 @@ static void send_done(struct hx_net *net, struct hx_chunk *chunk)
 {
     size_t bytes;
     struct hx_rail *rail = chunk->path->rail;
-    struct hx_net_op *op = chunk_end(net, chunk, &bytes);
+    struct hx_net_op *op;
 
+    hx_edge_meet(net, chunk->edge);
+    op = chunk_end(net, chunk, &bytes);
     rail->sends_in_flight--;
     if (op != NULL) /* else it was cancelled */
         hx_message_advance(net, op, bytes);
@@ -71,6 +73,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 {
     unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
 
+    hx_edge_meet(net, edge);
     net->count.chunks_received++;
     if (hx_op_pays_credits(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
         struct hx_flow *flow = hx_flow_of(edge, op->flow);
@@ -424,6 +427,8 @@ int hx_progress(struct hx_net *net)
         return -(int)net->broken;
     if (net->active != NULL)
         hx_edges_retry(net);
+    if (net->unguarded)
+        hx_sockets_guard(net);
     net->idle = handled != 0 ? 0 : net->idle + 1;
     if (net->idle >= IDLE_ROUNDS) {
         net->idle = 0;

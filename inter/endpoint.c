@@ -262,6 +262,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     net->nranks = nranks;
     net->seat = seat->index;
     net->wait_fd = -1;
+    net->guard_ns = HX_GUARD_NS_MIN;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
     status = net->edges != NULL ? hx_negotiate(env, seat, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
@@ -451,5 +452,6 @@ const struct hx_net_ops hx_net_fabric = {
     .nic = net_nic,
     .chunk_bytes = net_chunk_bytes,
     .profile = hx_address_profile,
+    .leave_child = hx_sockets_leave,
     .close = net_close,
 };

@@ -132,6 +132,7 @@ struct hx_rail {
     size_t sends_in_flight;
     uint64_t next_key;
     uint64_t reads; /* of the completion queue, plus 1 */
+    uint64_t spot; /* of its own address: hx_spot_of */
     int wait_fd;
     int no_trywait; /* wait_fd is not the queue's own descriptor: see endpoint.c */
     int unread;     /* posted since the queue was last read: a completion may be there without a wake-up */
@@ -146,6 +147,7 @@ enum hx_post { HX_POST_SEND, HX_POST_RECV, HX_POSTS }; /* a write is a send */
 struct hx_path { /* over one rail */
     struct hx_rail *rail;
     fi_addr_t addr;
+    uint64_t spot; /* of the peer's address: hx_spot_of */
     uint64_t refused_at[HX_POSTS]; /* rail->reads when the provider last said to try again later */
     int peeking;                   /* a look for early messages is under way */
 };
@@ -177,6 +179,7 @@ struct hx_edge {
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
+    uint8_t met;                 /* a message has passed, so there are connections */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
     uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
     uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
@@ -217,6 +220,8 @@ struct hx_net {
     size_t recvs_in_flight; /* of messages */
     unsigned rounds, idle; /* progress calls; and those since the last completion */
     int seeks_early;       /* see early.c */
+    int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
+    uint64_t guarded_at, guard_ns; /* when it has last done so; how long before it does so again */
     int wait_fd;
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
@@ -256,6 +261,19 @@ int hx_nic_is_named(const struct fi_info *info, const char *names); /* by HX_NIC
 void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic); /* its name and PCI address */
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
 void hx_nic_choice_free(struct hx_nic_choice *choice);
+
+/* sockets.c: what children must not hold. */
+uint64_t hx_spot_of(const void *name, size_t bytes); /* stands for an IP address and port, of a sockaddr; 0: it holds none */
+void hx_sockets_guard(struct hx_net *net);           /* where that is due */
+void hx_sockets_leave(const struct hx_net *net);     /* in a child: only functions that are safe there */
+#define HX_GUARD_NS_MIN UINT64_C(10000000) /* a search takes a tenth of a millisecond */
+static inline void hx_edge_meet(struct hx_net *net, struct hx_edge *edge)
+{
+    if (edge->met)
+        return;
+    edge->met = net->unguarded = 1;
+    net->guard_ns = HX_GUARD_NS_MIN;
+}
 
 /* negotiate.c: the best provider for env, and its interfaces. *out is released, whatever the status, with
  * hx_nic_choice_free. */

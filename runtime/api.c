@@ -14,8 +14,12 @@ static const char *ended; /* why there is no world any more; NULL: there may be 
 /* In a child made by fork: it shares sockets and doorbell with its parent, whose calls it would disturb. */
 static void forget_world(void)
 {
-    if (hx_world)
-        ended = "works in the process that called hx_init only, not in its child made by fork";
+    if (!hx_world)
+        return;
+    if (hx_world->net)
+        hx_registry.net->leave_child(hx_world->net);
+    hx_boot_leave_child(hx_world->boot);
+    ended = "works in the process that called hx_init only, not in its child made by fork";
     hx_world = NULL;
 }
 

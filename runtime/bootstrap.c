@@ -282,6 +282,12 @@ void hx_boot_close(struct hx_boot *boot, int finalize)
         boot->ops->close(boot, finalize);
 }
 
+void hx_boot_leave_child(const struct hx_boot *boot)
+{
+    if (boot->ops->leave_child)
+        boot->ops->leave_child(boot);
+}
+
 double hx_boot_now(void)
 {
     struct timespec now;

@@ -37,5 +37,7 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
 void hx_boot_abort(struct hx_boot *boot, const char *why);
 /* Close; finalize != 0: an orderly end (PMI finalize), else only release. */
 void hx_boot_close(struct hx_boot *boot, int finalize);
+/* In a child made by fork: close what would keep others from seeing the end of its parent. Calls only what is safe there. */
+void hx_boot_leave_child(const struct hx_boot *boot);
 
 #endif

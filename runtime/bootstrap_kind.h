@@ -18,6 +18,7 @@ struct hx_boot_ops {
     hx_status_t (*get)(struct hx_boot *, int owner, const char *key, void **value, size_t *bytes);
     void (*abort_job)(struct hx_boot *, const char *why); /* tell the launcher that the job has failed */
     void (*close)(struct hx_boot *, int finalize); /* frees boot too */
+    void (*leave_child)(const struct hx_boot *);   /* or NULL */
 };
 
 /* The head of every kind's own struct. */

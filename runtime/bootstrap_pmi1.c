@@ -218,7 +218,7 @@ static void pmi1_close(struct hx_boot *boot, int finalize)
     free(pmi1);
 }
 
-static const struct hx_boot_ops pmi1_ops = {"pmi1", 1, pmi1_put, pmi1_fence, pmi1_get, pmi1_abort, pmi1_close};
+static const struct hx_boot_ops pmi1_ops = {"pmi1", 1, pmi1_put, pmi1_fence, pmi1_get, pmi1_abort, pmi1_close, NULL};
 
 static hx_status_t handshake(struct pmi1 *pmi1)
 {

@@ -210,7 +210,7 @@ static void pmix_close(struct hx_boot *boot, int finalize)
     free(pmix);
 }
 
-static const struct hx_boot_ops pmix_ops = {"pmix", 0, pmix_put, pmix_fence, pmix_get, pmix_abort, pmix_close};
+static const struct hx_boot_ops pmix_ops = {"pmix", 0, pmix_put, pmix_fence, pmix_get, pmix_abort, pmix_close, NULL};
 
 static hx_status_t pmix_start(struct pmix *pmix)
 {

@@ -5,6 +5,7 @@
 #include "bootstrap_store.h"
 #include "error.h"
 #include "log.h"
+#include "sockets.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -239,7 +240,25 @@ static void tcp_close(struct hx_boot *boot, int finalize)
     free(tcp);
 }
 
-static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close};
+/* The listener, or the connection of a rank. */
+static int is_of_store(const void *ctx, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
+{
+    (void)peer;
+    return hx_socket_port(local) == *(const uint16_t *)ctx;
+}
+
+static void tcp_leave_child(const struct hx_boot *boot)
+{
+    const struct tcp *tcp = (const struct tcp *)boot;
+    const uint16_t port = htons((uint16_t)atoi(tcp->root.port));
+
+    if (tcp->fd >= 0)
+        close(tcp->fd);
+    if (tcp->serve)
+        hx_sockets_visit(is_of_store, &port, hx_socket_close);
+}
+
+static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close, tcp_leave_child};
 
 /* While nobody listens at an address of this machine, the kernel may give the port to the very socket that asks for it: then it is
  * connected, to itself. */

@@ -60,7 +60,7 @@ static void user_close(struct hx_boot *boot, int finalize)
     free(boot);
 }
 
-static const struct hx_boot_ops user_ops = {"user", 1, user_put, user_fence, user_get, user_abort, user_close};
+static const struct hx_boot_ops user_ops = {"user", 1, user_put, user_fence, user_get, user_abort, user_close, NULL};
 
 hx_status_t hx_boot_user_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot)
 {

@@ -171,6 +171,10 @@ struct hx_net_ops {
     /* Largest message chunk, for the planner. */
     size_t (*chunk_bytes)(const struct hx_net *net);
 
+    /* In a child made by fork, which shares descriptors with this process: close those that would keep its peers from seeing its death.
+     * Calls only what is safe there. */
+    void (*leave_child)(const struct hx_net *net);
+
     /* orderly != 0: drain what was sent first (bounded time). Returns 1 if the end of what is under way is not to be
      * had, since a peer that lives takes nothing: then the memory that was added stays, as memory_remove tells. */
     int (*close)(struct hx_net *net, int orderly);

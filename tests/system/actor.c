@@ -240,9 +240,8 @@ static int play_vanish(const char *ranks, const char *how, const char *when)
     size = hx_size(world);
     if (vanishes && !strcmp(when, "after"))
         child_leave(how);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 50; i++, usleep(10000))
         check(sum(i % 2 ? 30000 : 1), "allreduce");
-    usleep(500000);
     if (vanishes && !strcmp(when, "late"))
         child_leave(how);
     if (vanishes) {

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 
 unshare --pid --fork true 2>"$tmp/why" || skip "no pid namespaces here: $(cat "$tmp/why")"
-port=$((30000 + $$ % 10000))
+port=$((20000 + $$ % 10000))
 cases=()
 
 # dies N RANKS PROC: RANKS (a list with commas) are killed while the others wait for them. PROC: proc, each has a /proc of its own; none

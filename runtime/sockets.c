@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets over IP among the descriptors of this process: see sockets.h. */
+#include "sockets.h"
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+/* So many numbers without an open descriptor: there is none beyond. The kernel gives out the lowest number that is free. */
+#define GAP 1024
+
+static int is_ip(const struct sockaddr_storage *name)
+{
+    return name->ss_family == AF_INET || name->ss_family == AF_INET6;
+}
+
+void hx_sockets_visit(hx_socket_is_t *is, const void *ctx, void (*visit)(int fd))
+{
+    for (int fd = 0, end = GAP; fd < end; fd++) {
+        struct sockaddr_storage local, peer;
+        socklen_t bytes = sizeof(local);
+        if (fcntl(fd, F_GETFD) < 0)
+            continue;
+        end = fd + GAP;
+        if (getsockname(fd, (struct sockaddr *)&local, &bytes) != 0 || !is_ip(&local))
+            continue;
+        bytes = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0)
+            peer.ss_family = AF_UNSPEC;
+        if (is(ctx, &local, &peer))
+            visit(fd);
+    }
+}
+
+void hx_socket_close(int fd)
+{
+    close(fd);
+}
+
+void hx_socket_guard(int fd)
+{
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+uint16_t hx_socket_port(const struct sockaddr_storage *name)
+{
+    if (name->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)name)->sin_port;
+    return name->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)name)->sin6_port : 0;
+}
