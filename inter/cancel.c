@@ -87,9 +87,10 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
 
 int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
 {
-    if (theirs == op->signature || theirs == 0 || op->signature == 0)
+    if (theirs == op->signature || op->signature == 0)
         return 0;
-    op->theirs = theirs;
+    if ((op->theirs = theirs) == 0)
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent a message that does not say of which call it is", op->peer);
     hx_message_fail(net, op, HX_ERR_MISMATCH);
     return 1;
 }

@@ -117,7 +117,7 @@ static void write_arrived(struct hx_net *net, uint64_t number)
         hx_warn("%s reports a write that nobody was invited to (number %llu)", net->info->fabric_attr->prov_name,
                 (unsigned long long)number);
     } else if (chunk->op != NULL) {
-        recv_done(net, chunk, chunk->bytes, 0); /* the invitation has told */
+        recv_done(net, chunk, chunk->bytes, chunk->op->signature); /* the writer has compared it with the invitation's */
     } else { /* cancelled */
         chunk_end(net, chunk, &bytes);
     }

@@ -373,7 +373,7 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
 /* cancel.c */
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
-/* Has the peer another call in mind, by its signature (0: it tells none)? Then the message has failed. */
+/* Has the peer another call in mind, by its signature (0: it tells none, which is no call)? Then the message has failed. */
 int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
 int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);

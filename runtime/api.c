@@ -67,7 +67,7 @@ hx_status_t hx_finalize(void)
 
     if (!world)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", ended ? ended : "is not started");
-    struct hx_call barrier = hx_call_barrier("hx_finalize", world->comms);
+    struct hx_call barrier = hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->failed)

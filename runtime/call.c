@@ -316,7 +316,7 @@ static hx_status_t call_proceed(const struct hx_call *call)
     hx_status_t status;
 
     if (is_ahead(call)) {
-        struct hx_call barrier = hx_call_barrier(call->name, call->comm);
+        struct hx_call barrier = hx_call_barrier(call->name, HX_FOR_ORDER, call->comm);
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
     }

@@ -61,13 +61,13 @@ hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request
 /* The same, for a thread that comes from outside. */
 hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 
-static inline struct hx_call hx_call_barrier(const char *name, struct hx_comm *comm)
+static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose purpose, struct hx_comm *comm)
 {
     void *token = comm ? &comm->engine.token : NULL;
 
     return (struct hx_call){.name = name,
                             .comm = comm,
-                            .kind = hx_kind_barrier(),
+                            .kind = hx_kind_barrier(purpose),
                             .in = token,
                             .out = token,
                             .needed = {name, name}};

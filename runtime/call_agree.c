@@ -39,7 +39,7 @@ hx_status_t hx_call_agree(const struct hx_call *call)
     if (!all)
         return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory for what %d ranks call", call->name, comm->size));
     snprintf(mine.name, sizeof(mine.name), "%s", call->name);
-    gather.kind = hx_kind_of(HX_COLL_ALLGATHER, HX_BYTE, HX_SUM, 0, sizeof(mine));
+    gather.kind = hx_kind_for(HX_FOR_CHECK, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_BYTE, HX_SUM, 0, sizeof(mine)));
     if ((status = hx_engine_await(&comm->engine)) == HX_SUCCESS && (status = hx_call_run(&gather)) == HX_SUCCESS)
         status = compare(call, all);
     free(all);

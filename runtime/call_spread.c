@@ -72,10 +72,14 @@ struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_ca
 {
     struct hx_call counts = {.name = call->name, .comm = call->comm, .in = &call->said_count, .out = spread->counts};
 
-    counts.kind = hx_kind_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1);
+    uint64_t about = hx_about_rooted(call->kind.dtype, call->kind.root);
+
     if (call->kind.coll == HX_COLL_SCATTER) {
-        counts.kind = hx_kind_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->kind.root, (uint64_t)call->comm->size);
+        counts.kind = hx_kind_for(HX_FOR_SCATTERV, about,
+                                  hx_kind_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->kind.root, (uint64_t)call->comm->size));
         counts.in = counts.out;
+    } else {
+        counts.kind = hx_kind_for(HX_FOR_GATHERV, about, hx_kind_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1));
     }
     return counts;
 }

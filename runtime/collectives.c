@@ -285,7 +285,7 @@ SEEN_THROUGH struct hx_call exscan_call(const char *name, const void *in, void *
 
 SEEN_THROUGH struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 {
-    return hx_call_barrier(name, comm);
+    return hx_call_barrier(name, HX_FOR_CALL, comm);
 }
 
 /* ---- public functions ---------------------------------------------------------------------------------------- */

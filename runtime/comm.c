@@ -235,7 +235,7 @@ hx_status_t hx_comm_replan(struct hx_comm *comm)
 
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
-    struct hx_call barrier = hx_call_barrier("hx_comm_free", comm);
+    struct hx_call barrier = hx_call_barrier("hx_comm_free", HX_FOR_FREE, comm);
     hx_status_t status = open_check(comm, "hx_comm_free");
 
     if (status != HX_SUCCESS)

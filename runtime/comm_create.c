@@ -122,6 +122,7 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
 
 struct parent {
     const char *name;
+    enum hx_purpose purpose;
     struct hx_comm *comm;
 };
 
@@ -130,7 +131,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
     const struct parent *parent = ctx;
     struct hx_call call = {.name = parent->name,
                            .comm = parent->comm,
-                           .kind = {HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count},
+                           .kind = hx_kind_for(parent->purpose, 0, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
                            .in = words,
                            .out = words,
                            .needed = {words, words}};
@@ -173,9 +174,9 @@ static int members_find(const struct hx_comm *parent, const struct place *places
     return n;
 }
 
-static hx_status_t comm_split(const char *name, struct hx_comm *parent, int color, int key, hx_comm_t **out)
+static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct hx_comm *parent, int color, int key, hx_comm_t **out)
 {
-    struct parent ctx = {name, parent};
+    struct parent ctx = {name, purpose, parent};
     struct agreement agreement = {name, parent_agree, &ctx, (uint32_t)parent->contexts[0]};
     size_t size = (size_t)parent->size;
     struct place mine = {color, key}, *places = malloc(size * sizeof(*places));
@@ -183,7 +184,7 @@ static hx_status_t comm_split(const char *name, struct hx_comm *parent, int colo
     int *ranks = malloc(size * sizeof(*ranks));
     struct hx_call call = {.name = name,
                            .comm = parent,
-                           .kind = {HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2},
+                           .kind = hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2)),
                            .in = &mine,
                            .out = places,
                            .needed = {&mine, places}};
@@ -218,7 +219,7 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
         return hx_comm_fail(comm,
                             hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED",
                                     color));
-    return comm_split("hx_comm_split", comm, color, key, out);
+    return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
 }
 
 hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
@@ -236,7 +237,7 @@ static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
         return status;
     if (!out)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
-    return comm_split("hx_comm_dup", comm, 0, comm->rank, out);
+    return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->rank, out);
 }
 
 hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
@@ -250,6 +251,7 @@ struct group {
     struct hx_world *world;
     const int *ranks; /* of the job */
     int n, me;
+    uint64_t about; /* parent and members, which all must say alike */
 };
 
 /* The communicator in whose context groups agree. It is a rank's own affair when it makes it: nobody else has to. */
@@ -296,7 +298,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 {
     const struct group *group = ctx;
     struct hx_engine *engine = &group->world->groups->engine;
-    struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count);
+    struct hx_kind kind = hx_kind_for(HX_FOR_GROUP, group->about, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
     struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
     struct hx_bound *bound = NULL;
     hx_status_t status;
@@ -369,6 +371,7 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     for (int i = 0; i < n; i++) /* FNV-1a */
         agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
     status = group_check(comm, ranks, n, members, &group.me);
+    group.about = status == HX_SUCCESS ? hx_about_group(comm->contexts[0], members, n) : 0;
     if (status == HX_SUCCESS)
         status = groups_open(comm->world);
     if (status == HX_SUCCESS)

@@ -37,6 +37,7 @@ struct hx_transfer {
     int more_capacity;
     int far;                  /* 1 + the rank with which the network connects it; 0: it goes through a ring, or is empty */
     struct hx_transfer *next; /* in its ring's queue */
+    uint64_t stamp;           /* ring: of the call; of pairs, which count their messages, without its number */
     int segment;              /* ring: the segment reached, and how far */
     size_t within;
 };
@@ -113,6 +114,8 @@ struct hx_kind {
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
     int windows;    /* its buffers are taken to be memory of hx_alloc */
+    enum hx_purpose purpose;
+    uint64_t about; /* what else ranks must say alike, if it is made for another function; see signature.h */
     struct hx_blocks blocks;
 };
 
@@ -121,9 +124,16 @@ static inline struct hx_kind hx_kind_of(enum hx_coll coll, hx_dtype_t dtype, hx_
     return (struct hx_kind){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
 }
 
-static inline struct hx_kind hx_kind_barrier(void)
+static inline struct hx_kind hx_kind_for(enum hx_purpose purpose, uint64_t about, struct hx_kind kind)
 {
-    return hx_kind_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1); /* a token */
+    kind.purpose = purpose;
+    kind.about = about;
+    return kind;
+}
+
+static inline struct hx_kind hx_kind_barrier(enum hx_purpose purpose)
+{
+    return hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
 }
 
 /* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
@@ -147,7 +157,7 @@ struct hx_bound {
     struct hx_sizes sizes;
     struct hx_traffic traffic; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
-    int writes_slot;
+    int writes_node; /* slots or flags, which others read */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int walks; /* one slice, stage after stage: run_inline */
     int quick; /* it does, and that is all there is to a call */
@@ -240,7 +250,8 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kin
 {
     return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
                       (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
-                      (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows)) &&
+                      (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows) |
+                      (bound->kind.purpose ^ kind.purpose) | (bound->kind.about ^ kind.about)) &&
            (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
 }
 

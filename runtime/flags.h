@@ -16,12 +16,16 @@ static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx
     return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
 }
 
-/* Has this member raised it in a call unlike this? Then run->status is HX_ERR_MISMATCH. */
+/* Has whoever raised this member's flag done so in a call unlike this? Then run->status is HX_ERR_MISMATCH. It was in this very call: who
+ * raises a flag in the next but one waits until all of its node have left this (slots_user in run.c). */
 static inline int hx_flag_is_unlike(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
 {
     uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
 
-    return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_differs(run, run->stamp, bs->stage->members[member], stamp);
+    if (__builtin_expect(stamp == run->stamp, 1))
+        return 0;
+    hx_stamp_refuse(run, bs->stage->members[member], stamp);
+    return 1;
 }
 
 /* Have members [cursor, end) of an AWAIT all reached the epoch? 0 also when run->status has become an error. */
@@ -75,9 +79,9 @@ static inline void hx_flag_publish(const struct hx_run *run, const struct hx_ins
 }
 
 /* Raise the own flag, then look at all. Stores and loads in one order of all (sequentially consistent): who stored last finds all flags
- * raised, others may as well, and one of these moves `elected` from an earlier epoch to this (tests/model/election.pml). */
-static __attribute__((noinline)) int hx_is_elected(const struct hx_run *run, const struct hx_instance *instance,
-                                                          const struct hx_bound_step *step)
+ * raised, others may as well, and one of these moves `elected` from an earlier epoch to this, unless somebody has raised his flag in another
+ * call (tests/model/election.pml). Then run->status is HX_ERR_MISMATCH. */
+static __attribute__((noinline)) int hx_is_elected(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;
     uint64_t epoch = run->epoch + instance->slice + 1, before;
@@ -88,6 +92,9 @@ static __attribute__((noinline)) int hx_is_elected(const struct hx_run *run, con
     atomic_store_explicit(mine, epoch, memory_order_seq_cst);
     for (uint32_t i = 0; i < step->n; i++)
         if (atomic_load_explicit(hx_flag_epoch(run, bs->controls[step->peer + i], step), memory_order_seq_cst) < epoch)
+            return 0;
+    for (uint32_t i = 0; i < step->n; i++)
+        if (hx_flag_is_unlike(run, bs, step->peer + i, hx_flag_epoch(run, bs->controls[step->peer + i], step)))
             return 0;
     before = atomic_load_explicit(elected, memory_order_relaxed);
     return before < epoch && atomic_compare_exchange_strong_explicit(elected, &before, epoch, memory_order_relaxed, memory_order_relaxed);

@@ -101,7 +101,7 @@ _Static_assert(sizeof(struct hx_passed) == 4096, "one page each, as node.c place
 
 struct hx_ring_entry {
     _Alignas(64) _Atomic uint64_t full; /* number of the chunk that stands here, counted from 1 */
-    uint64_t stamp;                     /* of the sender's call; 0: not to be compared */
+    uint64_t stamp;                     /* of the sender's call */
     uint64_t left;                      /* bytes of the message, from this chunk on */
     _Alignas(32) unsigned char data[];  /* node->ring_chunk_bytes */
 };

@@ -90,7 +90,7 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
         return coll_unknown(comm, collective);
     *info = (hx_plan_info_t){0};
     if (kind.coll == HX_COLL_BARRIER)
-        kind = hx_kind_barrier();
+        kind = hx_kind_barrier(HX_FOR_CALL);
     if (!hx_coll_reduces(kind.coll))
         kind.op = HX_SUM;
     if (!hx_coll_is_rooted(kind.coll))

@@ -39,7 +39,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     engine->part = HX_PART_CALL;
     if (!hx_kind_awaits_all(&kind) && hx_engine_is_far_ahead(engine)) {
         engine->part = HX_PART_BARRIER;
-        kind = hx_kind_barrier();
+        kind = hx_kind_barrier(HX_FOR_ORDER);
     } else if (first->call.spreads && !first->spread.done) {
         struct hx_call counts = hx_spread_call(&first->spread, &first->call);
         engine->part = HX_PART_COUNTS;

@@ -152,7 +152,7 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
     for (; step < end; step++) {
         if (step_issue(run, step->instance, step))
             continue;
-        if (step->op == HX_OP_ELECT) {
+        if (step->op == HX_OP_ELECT && run->status == HX_SUCCESS) {
             step += step->handle;
             continue;
         }
@@ -191,7 +191,7 @@ static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, 
         const struct hx_bound_step *step = step_at_pc(run, instance, &storage);
         if (step_issue(run, instance, step))
             continue;
-        if (step->op != HX_OP_ELECT)
+        if (step->op != HX_OP_ELECT || run->status != HX_SUCCESS)
             break;
         instance->pc += step->handle;
     }
@@ -275,7 +275,7 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* A member of this node that has not left the call before the last, whose slots are now written anew; -1: all have. */
+/* A member of this node that has not left the call before the last, whose slots and flags are now written anew; -1: all have. */
 static int slots_user(const struct hx_engine *engine)
 {
     const struct hx_node *node = &engine->node;
@@ -349,7 +349,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
     atomic_store_explicit(&engine->mine->entered, run->stamp, memory_order_relaxed);
-    return !engine->ahead || !bound->writes_slot || slots_user(engine) < 0;
+    return !engine->ahead || !bound->writes_node || slots_user(engine) < 0;
 }
 
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)

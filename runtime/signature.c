@@ -20,20 +20,40 @@ static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
     return hash;
 }
 
+static int32_t dtype_code(hx_dtype_t dtype)
+{
+    return hx_dtype_name(dtype) ? (int32_t)dtype : -(int32_t)hx_dtype_bytes(dtype);
+}
+
+uint64_t hx_about_rooted(hx_dtype_t dtype, int root)
+{
+    return (uint64_t)(uint32_t)dtype_code(dtype) << 32 | (uint32_t)root;
+}
+
+#define GROUP_HASH_BITS 40
+
+uint64_t hx_about_group(int parent_context, const int *members, int n)
+{
+    uint64_t all = hash(members, (size_t)n * sizeof(*members)) ^ hash(&parent_context, sizeof(parent_context));
+
+    return (uint64_t)n << GROUP_HASH_BITS | ((all >> GROUP_HASH_BITS ^ all) & ((UINT64_C(1) << GROUP_HASH_BITS) - 1));
+}
+
 struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own)
 {
     const size_t *counts = of_its_own ? NULL : kind->blocks.counts;
 
     return (struct hx_signature){
-        .coll = (int32_t)kind->coll,
-        .dtype = hx_dtype_name(kind->dtype) ? (int32_t)kind->dtype : -(int32_t)hx_dtype_bytes(kind->dtype),
+        .coll = (int16_t)kind->coll,
+        .purpose = (int16_t)kind->purpose,
+        .dtype = dtype_code(kind->dtype),
         .op = !hx_coll_reduces(kind->coll)       ? NO_OP
               : hx_op_name(kind->op)             ? (int32_t)kind->op
               : hx_user_op(kind->op).commutative ? OWN_OP
                                                  : OWN_ORDERED_OP,
         .root = kind->root,
         .count = of_its_own ? 0 : kind->count,
-        .counts_hash = counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
+        .about = kind->purpose != HX_FOR_CALL ? kind->about : counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
     };
 }
 
@@ -46,6 +66,34 @@ uint32_t hx_signature_bits(const struct hx_signature *signature)
     return bits ? bits : 1;
 }
 
+static const char *dtype_tell(int32_t code, char text[32])
+{
+    if (code < 0)
+        snprintf(text, 32, "elements of %d bytes", -code);
+    else
+        snprintf(text, 32, "%s", hx_dtype_name((hx_dtype_t)code));
+    return text;
+}
+
+/* That which is a part of another public function. */
+static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
+{
+    static const char *const functions[] = {
+#define HX_PURPOSE(name, function) function,
+#include "purpose.def"
+#undef HX_PURPOSE
+    };
+    const char *function = functions[s->purpose];
+    char dtype[32];
+
+    if (s->purpose == HX_FOR_GATHERV || s->purpose == HX_FOR_SCATTERV)
+        snprintf(text, capacity, "%s of %s, root %d", function, dtype_tell((int32_t)(s->about >> 32), dtype), (int)(int32_t)s->about);
+    else if (s->purpose == HX_FOR_GROUP)
+        snprintf(text, capacity, "%s of %d ranks, list %08x", function, (int)(s->about >> GROUP_HASH_BITS), (unsigned)s->about);
+    else
+        snprintf(text, capacity, "%s", function);
+}
+
 void hx_signature_tell(const struct hx_signature *s, const char *name, char *text, size_t capacity)
 {
     enum hx_coll coll = (enum hx_coll)s->coll;
@@ -55,12 +103,13 @@ void hx_signature_tell(const struct hx_signature *s, const char *name, char *tex
                      : s->op == OWN_ORDERED_OP ? ", an operation of its own that is not commutative"
                                                : hx_op_name((hx_op_t)s->op);
 
-    if (s->dtype < 0)
-        snprintf(dtype, sizeof(dtype), "elements of %d bytes", -s->dtype);
-    else
-        snprintf(dtype, sizeof(dtype), "%s", hx_dtype_name((hx_dtype_t)s->dtype));
-    if (s->counts_hash)
-        snprintf(counts, sizeof(counts), ", counts %08x", (unsigned)(s->counts_hash >> 32));
+    if (s->purpose != HX_FOR_CALL) {
+        part_tell(s, text, capacity);
+        return;
+    }
+    dtype_tell(s->dtype, dtype);
+    if (s->about)
+        snprintf(counts, sizeof(counts), ", counts %08x", (unsigned)(s->about >> 32));
     if (hx_coll_is_rooted(coll))
         snprintf(root, sizeof(root), ", root %d", s->root);
     if (coll == HX_COLL_BARRIER)
@@ -105,25 +154,55 @@ int hx_stamps_are_unlike(const struct hx_engine *engine, uint64_t mine, uint64_t
     return theirs >> HX_SLICE_BITS == call && theirs != mine && call > engine->first_call && !engine->pairs;
 }
 
+static unsigned long long number_of(const struct hx_engine *engine, uint64_t stamp)
+{
+    return (stamp >> HX_SLICE_BITS) - engine->first_call;
+}
+
 void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity)
 {
     char here[HX_CALL_TEXT_BYTES];
 
     hx_stamp_tell(engine->mine, mine, here, sizeof(here));
-    snprintf(text, capacity, "ranks make different calls: call %llu of rank %d is %s; of rank %d, %s",
-             (unsigned long long)((mine >> HX_SLICE_BITS) - engine->first_call), engine->comm->rank, here, rank, there);
+    if (engine->pairs) /* their calls have no numbers in common */
+        snprintf(text, capacity, "ranks make different calls: rank %d of the job makes %s; rank %d, %s", engine->comm->rank, here, rank,
+                 there);
+    else
+        snprintf(text, capacity, "ranks make different calls: call %llu of rank %d is %s; of rank %d, %s", number_of(engine, mine),
+                 engine->comm->rank, here, rank, there);
+}
+
+void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity)
+{
+    char there[HX_CALL_TEXT_BYTES];
+
+    if (theirs >> HX_SLICE_BITS != mine >> HX_SLICE_BITS) {
+        snprintf(text, capacity, "ranks make different calls: rank %d is in call %llu, and gets what rank %d made in call %llu",
+                 engine->comm->rank, number_of(engine, mine), rank, number_of(engine, theirs));
+        return;
+    }
+    hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
+    hx_unlike_tell(engine, mine, rank, there, text, capacity);
+}
+
+static void run_refuse(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
+{
+    char text[3 * HX_CALL_TEXT_BYTES];
+
+    hx_stamps_tell(run->engine, mine, rank, theirs, text, sizeof(text));
+    run->status = hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
+    hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
 }
 
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
 {
-    struct hx_engine *engine = run->engine;
-    char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
-
-    if (!hx_stamps_are_unlike(engine, mine, theirs))
+    if (!hx_stamps_are_unlike(run->engine, mine, theirs))
         return 0;
-    hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
-    hx_unlike_tell(engine, mine, rank, there, text, sizeof(text));
-    run->status = hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
-    hx_detail_keep(engine->comm->why); /* another thread may end the call */
+    run_refuse(run, mine, rank, theirs);
     return 1;
+}
+
+void hx_stamp_refuse(struct hx_run *run, int rank, uint64_t theirs)
+{
+    run_refuse(run, run->stamp, rank, theirs);
 }

@@ -35,27 +35,15 @@ static void segments_move(struct hx_engine *engine, struct hx_transfer *t, unsig
     }
 }
 
-/* Of the call under way; where pairs count their messages there is none. */
-static uint64_t stamp_of(const struct hx_engine *engine, const struct hx_transfer *t)
-{
-    return t->net.signature ? engine->call << HX_SLICE_BITS | t->net.signature : 0;
-}
-
 /* The sender has another call in mind, or another length: the transfer has failed. */
 static __attribute__((noinline)) void transfer_differs(const struct hx_engine *engine, const struct hx_ring_entry *entry,
                                                        struct hx_transfer *t, int from)
 {
-    uint64_t mine = stamp_of(engine, t);
     int sender = engine->node.ranks[from];
-    char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
+    char text[3 * HX_CALL_TEXT_BYTES];
 
-    if (hx_stamps_are_unlike(engine, mine, entry->stamp)) {
-        hx_stamp_tell(hx_node_control(&engine->node, from), entry->stamp, there, sizeof(there));
-        hx_unlike_tell(engine, mine, sender, there, text, sizeof(text));
-    } else if (mine != entry->stamp) {
-        snprintf(text, sizeof(text), "ranks make different calls: rank %d is in call %llu, and gets a message that rank %d sent in call %llu",
-                 engine->comm->rank, (unsigned long long)(engine->call - engine->first_call), sender,
-                 (unsigned long long)((entry->stamp >> HX_SLICE_BITS) - engine->first_call));
+    if (entry->stamp != t->stamp) {
+        hx_stamps_tell(engine, t->stamp, sender, entry->stamp, text, sizeof(text));
     } else {
         snprintf(text, sizeof(text), "rank %d sent %llu bytes where rank %d expects %zu", sender,
                  (unsigned long long)(entry->left + t->net.completed_bytes), engine->comm->rank, t->net.total_bytes);
@@ -81,7 +69,7 @@ static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct h
             /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
             if (q->number - atomic_load_explicit(&ring->taken, memory_order_acquire) >= HX_RING_ENTRIES)
                 break;
-            entry->stamp = stamp_of(engine, t);
+            entry->stamp = t->stamp;
             entry->left = left;
             segments_move(engine, t, entry->data, n, 1);
             atomic_store_explicit(&entry->full, ++q->number, memory_order_release);
@@ -89,7 +77,7 @@ static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct h
             /* acquire pairs with the sender's release of full: the chunk is there */
             if (atomic_load_explicit(&entry->full, memory_order_acquire) != q->number + 1)
                 break;
-            if (entry->stamp != stamp_of(engine, t) || entry->left != left) {
+            if (entry->stamp != t->stamp || entry->left != left) {
                 transfer_differs(engine, entry, t, q->peer);
                 break;
             }
@@ -245,7 +233,8 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->context, number, stage, instance->slice, step->tag);
     t->net.flow = hx_flow_number(engine->context, stage, instance->slice);
-    t->net.signature = pair ? 0 : (uint32_t)run->bound->signature_bits;
+    t->net.signature = hx_signature_mix(run->bound->signature_bits, number);
+    t->stamp = pair ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
         ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
@@ -259,9 +248,10 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
 {
     const struct hx_engine *engine = run->engine;
     char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
+    uint64_t bits = t->net.theirs ^ t->net.signature ^ run->bound->signature_bits; /* both are mixed with one number, if it is one call */
 
     if (t->net.theirs) {
-        hx_stamp_tell(engine->mine, run->epoch | t->net.theirs, there, sizeof(there)); /* likely it is one that this rank makes too */
+        hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely it is one that this rank makes too */
         hx_unlike_tell(engine, run->stamp, t->far - 1, there, text, sizeof(text));
         hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
         hx_detail_keep(engine->comm->why);

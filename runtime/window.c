@@ -121,8 +121,8 @@ void hx_windows_close(struct hx_world *world)
 static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
 {
     int32_t lacks = mine == HX_SUCCESS ? comm->size : comm->rank, lowest = lacks;
-    struct hx_call agree = {.name = "hx_alloc", .comm = comm, .kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1),
-                            .in = &lacks, .out = &lowest, .needed = {&lacks, &lowest}};
+    struct hx_call agree = {.name = "hx_alloc", .comm = comm, .in = &lacks, .out = &lowest, .needed = {&lacks, &lowest},
+                            .kind = hx_kind_for(HX_FOR_ALLOC, 0, hx_kind_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1))};
     hx_status_t status = hx_call_do(&agree, HX_BLOCKING, NULL);
 
     if (status != HX_SUCCESS || lowest == comm->size)
