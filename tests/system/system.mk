@@ -71,3 +71,8 @@ noinst_PROGRAMS += tests/system/faults
 tests_system_faults_SOURCES = tests/system/faults.c tests/system/faults.h tests/system/faults_draw.c tests/system/faults_judge.c tests/system/faults_rank.c
 tests_system_faults_LDADD = libhierax.la
 tests_system_faults_LDFLAGS = $(in_tree)
+
+noinst_PROGRAMS += tests/system/unlike
+tests_system_unlike_SOURCES = tests/system/unlike.c
+tests_system_unlike_LDADD = libhierax_internal.la
+dist_tests_list += tests/system/unlike.sh
