@@ -5,20 +5,12 @@
  * then the endpoints are closed.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include <stdio.h>
-#include <time.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- one message */
 
@@ -97,7 +89,7 @@ int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t thei
 
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
-    double give_up = seconds_now() + CANCEL_SECONDS;
+    double give_up = hx_deadline(CANCEL_SECONDS);
 
     if (net->broken || op->done != 0)
         return;
@@ -108,7 +100,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
     while (op->done == 0 && !net->broken) {
         hx_progress(net);
-        if (op->done == 0 && seconds_now() > give_up) {
+        if (op->done == 0 && hx_deadline_passed(give_up)) {
             hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
             hx_net_break(net, HX_ERR_TRANSPORT);
@@ -191,11 +183,11 @@ static int users_of(struct hx_net *net, const struct hx_registration *first, siz
 
 int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n)
 {
-    double give_up = seconds_now() + CANCEL_SECONDS;
+    double give_up = hx_deadline(CANCEL_SECONDS);
 
     while (!net->broken && users_of(net, first, n) > 0) {
         hx_progress(net);
-        if (seconds_now() > give_up)
+        if (hx_deadline_passed(give_up))
             return 0;
     }
     return !net->broken || hx_endpoints_close(net);

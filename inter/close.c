@@ -5,11 +5,13 @@
  * looks again or the process ends, and all that it uses stays.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/log.h"
 #include <signal.h>
 #include <time.h>
 
-#define CLOSE_NS 2000000000
+#define CLOSE_SECONDS 2.0
+#define CLOSE_STEP_NS 100000000
 
 static void *endpoints_close(void *arg)
 {
@@ -47,12 +49,17 @@ static int closer_ends(struct hx_net *net, long ns)
 
 int hx_endpoints_close(struct hx_net *net)
 {
+    const double deadline = hx_deadline(CLOSE_SECONDS);
     int first = net->closing == HX_OPEN;
 
     if (first)
         closer_start(net);
-    if (net->closing == HX_CLOSING && closer_ends(net, first ? CLOSE_NS : 0))
-        net->closing = HX_CLOSED;
+    while (net->closing == HX_CLOSING) {
+        if (closer_ends(net, first ? CLOSE_STEP_NS : 0))
+            net->closing = HX_CLOSED;
+        else if (!first || hx_deadline_passed(deadline))
+            break;
+    }
     if (first && net->closing == HX_CLOSING)
         hx_warn("an endpoint of %s does not close, since a peer does not take what is under way to it",
                 net->info->fabric_attr->prov_name);

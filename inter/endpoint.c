@@ -5,6 +5,7 @@
  * errors), addresses in a table.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
 #include <poll.h>
@@ -23,14 +24,6 @@
 #define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* short messages have no credits: no chunk number twice in one */
 
 struct hx_fabric_test hx_fabric_test;
-
-static double seconds_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static hx_status_t failed(const struct hx_rail *rail, const char *call, int rc)
 {
@@ -350,11 +343,11 @@ int hx_any_edge_is_lost(const struct hx_net *net)
 
 static void drain(struct hx_net *net)
 {
-    double start = seconds_now(), idle = start, limit = start + (hx_any_edge_is_lost(net) ? GONE_SECONDS : DRAIN_SECONDS);
+    double limit = hx_deadline(hx_any_edge_is_lost(net) ? GONE_SECONDS : DRAIN_SECONDS), idle = hx_deadline(LINGER_SECONDS);
 
-    while (!net->broken && seconds_now() < (sends_left(net) ? limit : idle + LINGER_SECONDS))
+    while (!net->broken && !hx_deadline_passed(sends_left(net) ? limit : idle))
         if (hx_progress(net) > 0)
-            idle = seconds_now();
+            idle = hx_deadline(LINGER_SECONDS);
         else
             nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* they may share our cores */
 }

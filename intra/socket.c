@@ -123,7 +123,7 @@ ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfd
     ssize_t got;
 
     *nfds = 0;
-    if (hx_boot_wait_fd(s, POLLIN, hx_boot_deadline(timeout)) <= 0) {
+    if (hx_boot_wait_fd(s, POLLIN, hx_deadline(timeout)) <= 0) {
         errno = ETIMEDOUT;
         return -1;
     }

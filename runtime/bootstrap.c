@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define KEY_MAX_BYTES 40 /* leaves room for "hx.", the fence and the piece in HX_BOOT_KEY_BYTES */
 #define VALUE_MAX_BYTES ((size_t)1 << 30)
@@ -288,32 +287,18 @@ void hx_boot_leave_child(const struct hx_boot *boot)
         boot->ops->leave_child(boot);
 }
 
-double hx_boot_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-double hx_boot_deadline(double timeout)
-{
-    return timeout > 0 ? hx_boot_now() + timeout : 0;
-}
-
 int hx_boot_wait_fd(int fd, short events, double deadline)
 {
     struct pollfd poll_fd = {.fd = fd, .events = events};
 
     for (;;) {
-        const double left = deadline > 0 ? deadline - hx_boot_now() : 3600;
-        const int ready = poll(&poll_fd, 1, left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1);
+        const int ready = poll(&poll_fd, 1, hx_deadline_ms(deadline));
 
         if (ready > 0)
             return 1;
         if (ready < 0 && errno != EINTR)
             return -1;
-        if (deadline > 0 && hx_boot_now() >= deadline)
+        if (hx_deadline_passed(deadline))
             return 0;
     }
 }

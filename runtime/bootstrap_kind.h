@@ -3,6 +3,7 @@
 #ifndef HX_BOOTSTRAP_KIND_H
 #define HX_BOOTSTRAP_KIND_H
 #include "bootstrap.h"
+#include "clock.h"
 
 /* Keys here are unique in the job (bootstrap.c puts the fence number in front), at most HX_BOOT_KEY_BYTES long with
  * the NUL, without white space and '='. Where ops->text is set, values are hexadecimal text and value[bytes] is NUL.
@@ -40,9 +41,7 @@ int hx_boot_tcp_present(const struct hx_env *env);
 int hx_boot_pmix_present(const struct hx_env *env);
 int hx_boot_pmi1_present(const struct hx_env *env);
 
-double hx_boot_now(void);                /* seconds, monotonic */
-double hx_boot_deadline(double timeout); /* a moment to give to hx_boot_wait_fd; 0 stays 0: never */
-/* Wait for poll events on fd: 1 there, 0 the deadline has passed, -1 see errno. */
+/* Wait for poll events on fd: 1 there, 0 the deadline (clock.h) has passed, -1 see errno. */
 int hx_boot_wait_fd(int fd, short events, double deadline);
 
 #endif

@@ -77,7 +77,7 @@ static hx_status_t lost(const struct pmi1 *pmi1, const char *command)
 /* Read one line into pmi1->line, without its newline. Nothing is ever sent unasked, so nothing can follow it. */
 static hx_status_t read_line(struct pmi1 *pmi1, const char *command)
 {
-    const double deadline = hx_boot_deadline(pmi1->boot.timeout);
+    const double deadline = hx_deadline(pmi1->boot.timeout);
     size_t used = 0;
 
     for (;;) {
@@ -141,7 +141,7 @@ static hx_status_t ask(struct pmi1 *pmi1, const char *command, const char *expec
         const ssize_t n = tell(pmi1->fd, command + sent, length - sent);
 
         if (n < 0 && errno == EAGAIN)
-            hx_boot_wait_fd(pmi1->fd, POLLOUT, hx_boot_deadline(pmi1->boot.timeout));
+            hx_boot_wait_fd(pmi1->fd, POLLOUT, hx_deadline(pmi1->boot.timeout));
         else if (n < 0 && errno != EINTR)
             return lost(pmi1, command);
         sent += n > 0 ? (size_t)n : 0;

@@ -130,20 +130,20 @@ static void fence_done(pmix_status_t status, void *argument)
 
 static int wait_fenced(struct pmix *pmix)
 {
-    struct timespec until;
-    int rc;
+    const double deadline = hx_deadline(pmix->boot.timeout);
 
-    clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait has no other clock in glibc before 2.30 */
-    until.tv_sec += (time_t)pmix->boot.timeout;
-    until.tv_nsec += (long)((pmix->boot.timeout - (double)(time_t)pmix->boot.timeout) * 1e9);
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
+    for (;;) {
+        struct timespec until;
+
+        clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait has no other clock in glibc before 2.30 */
+        until.tv_nsec += 1000000l * hx_deadline_ms(deadline); /* less than a second */
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (sem_timedwait(&pmix->fenced, &until) == 0)
+            return 0;
+        if (hx_deadline_passed(deadline))
+            return -1;
     }
-    do
-        rc = pmix->boot.timeout > 0 ? sem_timedwait(&pmix->fenced, &until) : sem_wait(&pmix->fenced);
-    while (rc < 0 && errno == EINTR);
-    return rc;
 }
 
 static hx_status_t pmix_fence(struct hx_boot *boot)

@@ -49,10 +49,10 @@ hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
     *root = (struct hx_root){.addresses = NULL};
     memcpy(root->host, host, host_bytes);
     memcpy(root->port, port, strlen(port));
-    const double deadline = hx_boot_deadline(RESOLVE_SECONDS);
+    const double deadline = hx_deadline(RESOLVE_SECONDS);
     const struct timespec pause = {.tv_nsec = 200000000};
     int rc;
-    while ((rc = getaddrinfo(root->host, root->port, &hints, &root->addresses)) == EAI_AGAIN && hx_boot_now() < deadline)
+    while ((rc = getaddrinfo(root->host, root->port, &hints, &root->addresses)) == EAI_AGAIN && !hx_deadline_passed(deadline))
         nanosleep(&pause, NULL);
     if (rc != 0)
         return hx_fail(HX_ERR_BOOTSTRAP, "HX_ROOT=%s: host %s cannot be resolved: %s", text, root->host,
@@ -144,8 +144,8 @@ static void *serve_main(void *argument)
         hx_store_serve(serve->store);
         if (order != SERVE_RUN) {
             const double wait_ms = order == SERVE_UNTIL_ALL_LEFT ? LEAVE_WAIT_MS : TELL_WAIT_MS;
-            until = until > 0 ? until : hx_boot_now() + 1e-3 * wait_ms;
-            if (hx_store_finished(serve->store) || hx_boot_now() >= until)
+            until = until > 0 ? until : hx_deadline(1e-3 * wait_ms);
+            if (hx_store_finished(serve->store) || hx_deadline_passed(until))
                 return NULL;
         }
         poll(fds, order == SERVE_RUN ? 2 : 1, order == SERVE_RUN ? -1 : 100);

@@ -121,7 +121,7 @@ static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void
                                   htonl((uint32_t)bytes)};
     struct iovec parts[] = {{&head, sizeof head}, {(void *)key, key_bytes}, {(void *)value, bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
-    const double deadline = hx_boot_deadline(tcp->boot.timeout);
+    const double deadline = hx_deadline(tcp->boot.timeout);
 
     for (size_t left = sizeof head + key_bytes + bytes; left > 0;) {
         errno = 0;
@@ -153,7 +153,7 @@ static hx_status_t give_up_fence(struct tcp *tcp, struct answer *answer)
 
     snprintf(seconds, sizeof seconds, "%g", tcp->boot.timeout);
     const hx_status_t status = send_request(tcp, HX_STORE_LATE, NULL, 0, seconds, strlen(seconds));
-    return status ? status : receive_answer(tcp, answer, hx_boot_deadline(LATE_SECONDS));
+    return status ? status : receive_answer(tcp, answer, hx_deadline(LATE_SECONDS));
 }
 
 /* Send a request and wait for its answer; an answer that is an error becomes ours. The caller frees answer->value. */
@@ -166,7 +166,7 @@ static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key
                        tcp->root.port);
     hx_status_t status = send_request(tcp, op, key, key_bytes, value, bytes);
     if (!status)
-        status = receive_answer(tcp, answer, hx_boot_deadline(tcp->boot.timeout));
+        status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
         status = give_up_fence(tcp, answer);
     if (status == HX_ERR_TIMEOUT) {
@@ -302,7 +302,7 @@ static hx_status_t connect_root(struct tcp *tcp)
     const int waits = tcp->boot.rank != 0;
     const double timeout = tcp->boot.timeout > 0 ? tcp->boot.timeout : waits ? HUGE_VAL : CONNECT_SECONDS;
     const double limit = !waits && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
-    const double start = hx_boot_now(), deadline = start + limit, told = start + REFUSED_SECONDS;
+    const double start = hx_clock_awake(), deadline = start + limit, told = start + REFUSED_SECONDS;
     const double late = waits || limit < REFUSED_SECONDS ? deadline : told;
     const double attempt = tcp->root.addresses->ai_next ? ATTEMPT_SECONDS : CONNECT_SECONDS;
     int silent = 1;
@@ -313,7 +313,7 @@ static hx_status_t connect_root(struct tcp *tcp)
         int error = 0;
 
         for (const struct addrinfo *address = tcp->root.addresses; address; address = address->ai_next) {
-            tcp->fd = connect_once(address, fmin(hx_boot_now() + attempt, deadline));
+            tcp->fd = connect_once(address, fmin(hx_clock_awake() + attempt, deadline));
             if (tcp->fd >= 0) {
                 setsockopt(tcp->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
                 setsockopt(tcp->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -321,13 +321,13 @@ static hx_status_t connect_root(struct tcp *tcp)
             }
             error = errno;
         }
-        if (hx_boot_now() >= (error == ETIMEDOUT ? deadline : late))
+        if (hx_clock_awake() >= (error == ETIMEDOUT ? deadline : late))
             return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", tcp->root.host, tcp->root.port,
-                           hx_boot_now() - start, strerror(error), tcp->root.unserved ? "; rank 0 cannot listen there itself: " : "",
+                           hx_clock_awake() - start, strerror(error), tcp->root.unserved ? "; rank 0 cannot listen there itself: " : "",
                            tcp->root.unserved ? strerror(tcp->root.unserved) : "");
-        if (silent && hx_boot_now() >= told)
+        if (silent && hx_clock_awake() >= told)
             hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", tcp->root.host, tcp->root.port, strerror(error));
-        silent = silent && hx_boot_now() < told;
+        silent = silent && hx_clock_awake() < told;
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 200000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
     }

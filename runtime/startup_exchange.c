@@ -24,13 +24,13 @@ static hx_status_t nap(const struct hx_world *world, double deadline, int from)
     dead = from >= 0 ? hx_watch_dead(shared, &from, 1) : hx_watch_dead(shared, shared->ranks, shared->n);
     if (dead >= 0)
         return hx_fail(HX_ERR_PEER_DEAD, "start-up: rank %d has died", from >= 0 ? from : shared->ranks[dead]);
-    return deadline > 0 && hx_boot_now() >= deadline ? HX_ERR_TIMEOUT : HX_SUCCESS;
+    return hx_deadline_passed(deadline) ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 
 /* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
 static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
 {
-    double deadline = hx_boot_deadline(world->env->timeout);
+    double deadline = hx_deadline(world->env->timeout);
     hx_status_t status = HX_SUCCESS;
 
     /* release pairs with the acquire below */
@@ -213,7 +213,7 @@ static hx_status_t networks_agree(const struct hx_world *world)
 static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = world->shared->header;
-    double deadline = hx_boot_deadline(world->env->timeout);
+    double deadline = hx_deadline(world->env->timeout);
     hx_status_t status = HX_SUCCESS;
     int leader = world->shared->ranks[0], state;
 

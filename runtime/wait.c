@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting: spin, yield, block. See wait.h for the protocol. */
 #include "wait.h"
+#include "clock.h"
 #include "probe.h"
 #include <errno.h>
 #include <limits.h>
@@ -28,20 +29,12 @@
 #define SPIN_CLOCK 4096         /* looks of a long spin between looks at the clock */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
 #define NAP_NS 1000000          /* where nobody rings */
-#define UNSEEN_NS 1000000000    /* the most that counts of a time in which nobody looked */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t now_ns(void)
 {
-    return clock_ns(CLOCK_MONOTONIC);
+    return hx_clock_ns(CLOCK_MONOTONIC);
 }
 
 static int mate_of(const struct hx_shared *shared)
@@ -319,10 +312,8 @@ hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
 hx_status_t hx_wait_check(const struct hx_wait *wait)
 {
     struct hx_patience *patience = wait->patience;
-    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE), gone = patience->last ? now - patience->last : 0;
 
-    patience->last = now;
-    patience->waited += gone < UNSEEN_NS ? gone : UNSEEN_NS;
+    patience->waited += hx_clock_counted(&patience->last, hx_clock_ns(CLOCK_MONOTONIC_COARSE));
     if (wait->slow && patience->waited - patience->told >= SLEEP_STEP_NS) {
         patience->told = patience->waited;
         wait->slow(wait->ctx); /* which may see signs, and renew it */

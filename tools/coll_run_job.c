@@ -3,6 +3,7 @@
  * behind. One thread, one poll loop over signals (signalfd), the store and the ranks' output. */
 #include "coll_run.h"
 #include "runtime/bootstrap_store.h"
+#include "runtime/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,14 +45,6 @@ struct job {
     char secret[2 * SECRET_BYTES + 1];
     struct cores cores; /* count 0: do not bind */
 };
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- setting up */
 
@@ -246,7 +239,7 @@ static void end_job(struct job *job, int signal_number, int status)
     job->ending = 1;
     signal_all(job, signal_number);
     if (job->kill_at == 0)
-        job->kill_at = now() + job->options->kill_after;
+        job->kill_at = hx_clock_awake() + job->options->kill_after;
 }
 
 static void report_failure(struct job *job, const siginfo_t *info, int rank)
@@ -354,11 +347,11 @@ static void handle_store(struct job *job)
 
 static void handle_time(struct job *job)
 {
-    if (job->end_at > 0 && !job->ending && now() >= job->end_at) {
+    if (job->end_at > 0 && !job->ending && hx_clock_awake() >= job->end_at) {
         say("the job has run for %g s (--timeout): ending it", job->options->timeout);
         end_job(job, SIGTERM, EXIT_TIMEOUT);
     }
-    if (job->kill_at > 0 && now() >= job->kill_at) {
+    if (job->kill_at > 0 && hx_clock_awake() >= job->kill_at) {
         if (job->running > 0)
             say("%d ranks still run %g s later: killing them", job->running, job->options->kill_after);
         signal_all(job, SIGKILL);
@@ -375,8 +368,7 @@ static int poll_milliseconds(const struct job *job)
         until = job->end_at;
     if (job->kill_at > 0 && job->kill_at < until)
         until = job->kill_at;
-    const double left = until - now();
-    return left <= 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1;
+    return until < 1e300 ? hx_deadline_ms(until) : -1;
 }
 
 static int watch_job(struct job *job)
@@ -391,7 +383,7 @@ static int watch_job(struct job *job)
     while (job->running > 0 || (output_goes_on(&job->output) && !job->given_up)) {
         if (job->running == 0 && !ended++) { /* what the ranks have said is passed on, but no signal and no time-out waits for that */
             output_end(&job->output);
-            job->kill_at = job->ending ? now() + job->options->kill_after : 0;
+            job->kill_at = job->ending ? hx_clock_awake() + job->options->kill_after : 0;
         }
         fds[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = hx_store_fd(job->store), .events = POLLIN};
@@ -418,7 +410,7 @@ static int run(struct job *job)
         return 1;
     }
     if (job->options->timeout > 0)
-        job->end_at = now() + job->options->timeout;
+        job->end_at = hx_clock_awake() + job->options->timeout;
     for (int i = 0; i < job->options->ranks && !job->ending; i++)
         if (start_rank(job, i) < 0) {
             say("cannot start rank %d: %m", i);
