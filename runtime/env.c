@@ -8,9 +8,13 @@
 #include "log.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
+
+#define SECRET_HIDDEN "*" /* what stands in the environment in its place */
 
 enum { NAME_BYTES = 64 }; /* no setting's name is longer */
 
@@ -89,6 +93,44 @@ static int is_first_rank(void)
 
 /* ---- load */
 
+/* Of the environment as hx_env_load found it; it is the process's, for as long as it runs. */
+static char *secret_kept;
+static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* In place: setenv and unsetenv would move what other threads read. A program may have put a constant there (putenv), and there the kernel
+ * refuses to write, where a store of ours would end the process. */
+static void secret_erase(char *value)
+{
+    const size_t bytes = strlen(value);
+
+    if (bytes && getrandom(value, 1, 0) == 1)
+        memset(value, SECRET_HIDDEN[0], bytes);
+}
+
+int hx_secret_is_hidden(const char *secret)
+{
+    return secret[0] && strspn(secret, SECRET_HIDDEN) == strlen(secret);
+}
+
+/* HX_SECRET of the environment, which is hidden there from now on; what is hidden already is what was found before. To free; text itself
+ * where there is no memory. */
+static char *secret_take(char *text)
+{
+    char *copy = NULL;
+
+    if (!text || !*text)
+        return text;
+    pthread_mutex_lock(&secret_lock);
+    if (!hx_secret_is_hidden(text) && (copy = strdup(text))) {
+        secret_erase(text);
+        free(secret_kept);
+        secret_kept = copy;
+    }
+    copy = secret_kept ? strdup(secret_kept) : NULL;
+    pthread_mutex_unlock(&secret_lock);
+    return copy ? copy : text;
+}
+
 /* Who says nothing gets the site's table, if there is one; whose word is "none", none. */
 static const char *table_settle(const char *text, enum hx_env_source *source)
 {
@@ -107,7 +149,8 @@ hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
 
     memset(env, 0, sizeof *env);
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
-        const char *text = getenv(hx_env_rows[idx].name);
+        char *found = getenv(hx_env_rows[idx].name), *taken = idx == HX_ENV_IDX_secret ? secret_take(found) : found;
+        const char *text = taken;
         enum hx_env_source source = HX_SOURCE_ENVIRONMENT;
         for (int i = 0; overrides && overrides[i]; i++)
             if (row_find(overrides[i], &value) == &hx_env_rows[idx]) {
@@ -121,6 +164,8 @@ hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
             failed = status;
             hx_env_value_set(env, &hx_env_rows[idx], NULL, HX_SOURCE_DEFAULT);
         }
+        if (taken != found)
+            free(taken);
     }
     hx_log_threshold = (enum hx_log_level)env->log;
     for (int i = 0; overrides && overrides[i]; i++) {

@@ -9,6 +9,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/env.h"
@@ -314,6 +315,45 @@ static void test_list(void **state)
     free(markdown);
 }
 
+/* The secret stays with this process: neither its children nor who looks at its environment see it. */
+static void test_secret_is_hidden(void **state)
+{
+    static const char constant[] = "HX_SECRET=of a constant";
+    struct hx_env env;
+    char line[64] = "";
+
+    (void)state;
+    setenv("HX_SECRET", "word", 1);
+    for (int turn = 0; turn < 2; turn++) { /* hidden by then, and known nevertheless */
+        assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+        assert_string_equal(env.secret, "word");
+        assert_string_equal(getenv("HX_SECRET"), "****");
+        assert_true(hx_secret_is_hidden(getenv("HX_SECRET")));
+        hx_env_release(&env);
+    }
+    FILE *child = popen("echo \"$HX_SECRET\"", "r");
+    assert_non_null(fgets(line, sizeof line, child));
+    pclose(child);
+    assert_string_equal(line, "****\n");
+
+    setenv("HX_SECRET", "another", 1);
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_string_equal(env.secret, "another");
+    hx_env_release(&env);
+
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE); /* nothing may write to a constant */
+    char *text = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(text, constant, sizeof constant);
+    mprotect(text, page, PROT_READ);
+    putenv(text);
+    assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
+    assert_string_equal(env.secret, "of a constant");
+    assert_string_equal(getenv("HX_SECRET"), "of a constant");
+    hx_env_release(&env);
+    unsetenv("HX_SECRET");
+    munmap(text, page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup(test_unpack_broken, clean_environment),
         cmocka_unit_test_setup(test_seconds_text, clean_environment),
         cmocka_unit_test_setup(test_list, clean_environment),
+        cmocka_unit_test_setup(test_secret_is_hidden, clean_environment),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
