@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += runtime/bootstrap.c runtime/bootstrap.h runtime/bootstrap_kind.h runtime/bootstrap_pmi1.c \
+hx_sources += runtime/bootstrap.c runtime/bootstrap_channel.c runtime/bootstrap_channel.h runtime/bootstrap.h runtime/bootstrap_kind.h runtime/bootstrap_pmi1.c \
     runtime/bootstrap_pmix.c runtime/bootstrap_serve.c runtime/bootstrap_serve.h runtime/bootstrap_single.c \
     runtime/bootstrap_store.c runtime/bootstrap_store.h runtime/bootstrap_store_wire.c runtime/bootstrap_store_wire.h \
     runtime/bootstrap_tcp.c runtime/bootstrap_user.c runtime/sockets.c runtime/sockets.h runtime/keyvalue.c runtime/keyvalue.h

@@ -102,8 +102,8 @@ static int bind_to_all(int port)
 }
 
 /* A socket that listens where root is, or -1 and errno where that is not this machine or the port is taken. It listens once and for good: who
- * had connected to a socket that is closed again would be reset. */
-static int listen_on_root(const struct hx_root *root)
+ * had connected to a socket that is closed again would be reset. of_here: only for processes of this machine. */
+static int listen_on_root(const struct hx_root *root, int of_here)
 {
     int error = EADDRNOTAVAIL;
 
@@ -114,7 +114,7 @@ static int listen_on_root(const struct hx_root *root)
             error = errno; /* not an address of this machine, or not allowed here */
             continue;
         }
-        if (fd >= 0 && !is_numeric(root)) {
+        if (fd >= 0 && !of_here && !is_numeric(root)) {
             close(fd);
             fd = bind_to_all(atoi(root->port));
             if (fd < 0) /* the port is taken at another address */
@@ -154,7 +154,7 @@ static void *serve_main(void *argument)
 
 hx_status_t hx_serve_start(struct hx_root *root, int size, const char *secret, struct hx_serve **serve)
 {
-    const int listen_fd = listen_on_root(root);
+    const int listen_fd = listen_on_root(root, !*secret);
     sigset_t all, before;
 
     *serve = NULL;
@@ -167,7 +167,7 @@ hx_status_t hx_serve_start(struct hx_root *root, int size, const char *secret, s
     new->wake_fd = eventfd(0, EFD_CLOEXEC);
     if (new->wake_fd < 0)
         goto free_new;
-    if (hx_store_open(listen_fd, size, secret, &new->store) < 0)
+    if (hx_store_open(listen_fd, size, secret, 0, &new->store) < 0)
         goto close_wake;
     sigfillset(&all); /* the program's signals are not for this thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -179,8 +179,10 @@ hx_status_t hx_serve_start(struct hx_root *root, int size, const char *secret, s
         free(new);
         return hx_fail(HX_ERR_NOMEM, "cannot start the store's thread: %s", strerror(rc));
     }
-    hx_info("serving the store at %s:%s for %d ranks%s", root->host, root->port, size,
-            *secret ? "" : "; HX_SECRET is not set: any process that reaches the port can join");
+    hx_info("serving the store at %s:%s for %d ranks", root->host, root->port, size);
+    if (!*secret)
+        hx_warn("HX_SECRET is not set: any process of this machine can join the job at HX_ROOT=%s:%s, and ranks on other machines are refused; "
+                "set it to the same text for all ranks", root->host, root->port);
     *serve = new;
     return HX_SUCCESS;
 

@@ -9,23 +9,34 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define MISSING_MAX 16 /* ranges of ranks named in a text */
+#define ACCEPTS_MAX 64       /* connections between two looks at those that there are */
+#define STRANGER_SECONDS 5.0 /* for the proof */
+#define STRANGERS_MORE 64    /* at once, than there are ranks */
+#define STRANGERS_LEAST 16   /* at once, however few descriptors this process may have */
 
 struct hx_store {
     int listen_fd, epoll_fd;
     int size, fenced, left, connected; /* ranks: in all, at the fence, gone by BYE, ever accepted */
+    int joined;                        /* likewise: connected now */
+    int strangers, strangers_max;      /* connections that have yet to prove that they are of the job */
+    int timer_fd;                      /* while there are strangers it ticks, so that they are looked at */
+    uint32_t server;
     char *secret;
     struct hx_store_client *clients;
     struct hx_store_client **by_rank; /* NULL before HELLO and after the end */
-    unsigned char *came;              /* by rank: 1 from HELLO on, or if it has ended without */
+    unsigned char *came;              /* by rank: 1 from JOIN on, or if it has ended without */
     struct hx_keyvalue values;
     char failure[HX_STORE_TEXT_BYTES]; /* "" while all is well */
     hx_status_t failure_status;
@@ -60,32 +71,46 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct hx_store *stor
     store->fenced = 0;
 }
 
-/* Equal in time that depends on the lengths only. */
-static int same_secret(const char *secret, const char *offered, size_t offered_bytes)
-{
-    const size_t bytes = strlen(secret);
-    volatile unsigned char difference = bytes != offered_bytes;
-
-    for (size_t i = 0; i < offered_bytes && i < bytes; i++)
-        difference |= (unsigned char)(secret[i] ^ offered[i]);
-    return difference == 0;
-}
-
+/* A stranger says who it wants to be; what it is asked to prove is fresh. */
 static void serve_hello(struct hx_store *store, struct hx_store_client *client)
 {
-    uint32_t numbers[2];
+    struct hx_store_greeting *greeting = &client->greeting;
+    unsigned char answer[sizeof greeting->server + HX_STORE_NONCE_BYTES];
 
-    if (client->head.op != HX_STORE_HELLO || client->head.value_bytes != sizeof numbers) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP, "the store expects a greeting first");
+    if (client->head.op != HX_STORE_HELLO || client->head.value_bytes != 2 * sizeof(uint32_t) + HX_STORE_NONCE_BYTES) {
+        hx_store_client_refuse(client, "the store expects a greeting first");
         return;
     }
-    memcpy(numbers, client->body + client->head.key_bytes, sizeof numbers);
-    const uint32_t rank = ntohl(numbers[0]), size = ntohl(numbers[1]);
-    if (!same_secret(store->secret, client->body, client->head.key_bytes)) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP,
-                               "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
+    if (client->foreign) {
+        hx_store_client_refuse(client, "the store has no HX_SECRET, so it refuses ranks on other machines than its own: set HX_SECRET to the "
+                                       "same text for all ranks");
         return;
     }
+    greeting->version = htonl(HX_STORE_VERSION);
+    memcpy(&greeting->rank, client->body, sizeof greeting->rank);
+    memcpy(&greeting->size, client->body + sizeof greeting->rank, sizeof greeting->size);
+    memcpy(greeting->client_nonce, client->body + 2 * sizeof(uint32_t), HX_STORE_NONCE_BYTES);
+    greeting->server = htonl(store->server);
+    if (hx_store_nonce(greeting->store_nonce) < 0) {
+        client->dead = 1;
+        return;
+    }
+    hx_store_channel_open(&client->channel, store->secret, greeting);
+    client->greeted = 1;
+    memcpy(answer, &greeting->server, sizeof greeting->server);
+    memcpy(answer + sizeof greeting->server, greeting->store_nonce, HX_STORE_NONCE_BYTES);
+    hx_store_client_answer(client, HX_STORE_HELLO, HX_SUCCESS, answer, sizeof answer);
+}
+
+static void serve_join(struct hx_store *store, struct hx_store_client *client)
+{
+    const uint32_t rank = ntohl(client->greeting.rank), size = ntohl(client->greeting.size);
+
+    if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->channel, client->body, client->head.value_bytes)) {
+        hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
+        return;
+    }
+    client->sealed = 1;
     /* one of the job's ranks: without it the job cannot go on */
     if (size != (uint32_t)store->size)
         fail_job(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d ranks",
@@ -100,13 +125,15 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
                  rank);
     if (*store->failure) {
         client->closing = 1;
-        answer_failure(store, client, HX_STORE_HELLO);
+        answer_failure(store, client, HX_STORE_JOIN);
     } else {
         client->rank = (int)rank;
+        store->strangers--;
         store->by_rank[rank] = client;
         store->came[rank] = 1;
         store->connected++;
-        hx_store_client_answer(client, HX_STORE_HELLO, HX_SUCCESS, NULL, 0);
+        store->joined++;
+        hx_store_client_answer(client, HX_STORE_JOIN, HX_SUCCESS, NULL, 0);
     }
 }
 
@@ -214,13 +241,14 @@ static void serve_request(struct hx_store *store, struct hx_store_client *client
 {
     const enum hx_store_op op = client->head.op;
 
-    if (client->rank < 0)
+    if (client->rank < 0 && client->greeted)
+        serve_join(store, client);
+    else if (client->rank < 0)
         serve_hello(store, client);
     else if (op == HX_STORE_LATE && !client->fenced)
         return; /* crossed the fence's answer */
     else if (client->left || client->fenced ? op != HX_STORE_LATE && op != HX_STORE_ABORT : op == HX_STORE_HELLO)
-        hx_store_client_refuse(client, HX_ERR_INTERNAL, "request %d of rank %d is out of turn", (int)op,
-                               client->rank);
+        hx_store_client_refuse(client, "request %d of rank %d is out of turn", (int)op, client->rank);
     else if (op == HX_STORE_BYE)
         serve_bye(store, client);
     else if (op == HX_STORE_ABORT)
@@ -236,30 +264,63 @@ static void serve_request(struct hx_store *store, struct hx_store_client *client
     else if (op == HX_STORE_LATE)
         serve_late(store, client);
     else
-        hx_store_client_refuse(client, HX_ERR_INTERNAL, "rank %d sent unknown request %d", client->rank, (int)op);
+        hx_store_client_refuse(client, "rank %d sent unknown request %d", client->rank, (int)op);
 }
 
-static void accept_clients(struct hx_store *store)
-{
-    for (;;) {
-        const int fd = accept4(store->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+/* ---- strangers ----------------------------------------------------------------------------------------------------
+ * Any process that reaches the port can connect. A rank proves within milliseconds that it is one, so a stranger gets STRANGER_SECONDS;
+ * and when there are too many, or no descriptor is left, the oldest makes room, of those first that have said nothing. A rank that had to
+ * make room connects again. */
 
-        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
-            continue;
-        if (fd < 0) {
-            if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-                fail_job(store, HX_ERR_NOMEM, "the store cannot accept more than %d ranks: %s (see ulimit -n)",
-                         store->connected, strerror(errno));
-                epoll_ctl(store->epoll_fd, EPOLL_CTL_DEL, store->listen_fd, NULL); /* it would be ready for ever */
-            }
-            return;
-        }
-        struct hx_store_client *client = hx_store_client_open(fd, store->epoll_fd);
-        if (client) {
-            client->next = store->clients;
-            store->clients = client;
-        }
-    }
+static void strangers_watch(const struct hx_store *store)
+{
+    const struct itimerspec tick = {.it_interval.tv_nsec = HX_LOOK_MS * 1000000, .it_value.tv_nsec = HX_LOOK_MS * 1000000}, never = {.it_value.tv_nsec = 0};
+
+    timerfd_settime(store->timer_fd, 0, store->strangers > 0 ? &tick : &never, NULL);
+}
+
+static void strangers_expire(struct hx_store *store)
+{
+    uint64_t ticks;
+
+    if (read(store->timer_fd, &ticks, sizeof ticks) < 0)
+        return;
+    for (struct hx_store_client *client = store->clients; client; client = client->next)
+        client->dead |= client->rank < 0 && hx_deadline_passed(client->deadline);
+    strangers_watch(store);
+}
+
+/* Does the connection come from this machine? Its two ends then have one address, or are both of the loopback's. */
+static int is_of_here(int fd)
+{
+    union {
+        struct sockaddr_storage any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } ends[2];
+    socklen_t bytes[2] = {sizeof ends[0], sizeof ends[1]};
+
+    if (getsockname(fd, (struct sockaddr *)&ends[0], &bytes[0]) < 0 || getpeername(fd, (struct sockaddr *)&ends[1], &bytes[1]) < 0)
+        return 0;
+    if (ends[1].any.ss_family == AF_INET)
+        return ntohl(ends[1].v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET || ends[0].v4.sin_addr.s_addr == ends[1].v4.sin_addr.s_addr;
+    const struct in6_addr *peer = &ends[1].v6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(peer) || (IN6_IS_ADDR_V4MAPPED(peer) && peer->s6_addr[12] == IN_LOOPBACKNET) ||
+           IN6_ARE_ADDR_EQUAL(&ends[0].v6.sin6_addr, peer);
+}
+
+static void stranger_enter(struct hx_store *store, int fd)
+{
+    struct hx_store_client *client = hx_store_client_open(fd, store->epoll_fd);
+
+    if (!client)
+        return;
+    client->foreign = !*store->secret && !is_of_here(fd);
+    client->deadline = hx_deadline(STRANGER_SECONDS);
+    client->next = store->clients;
+    store->clients = client;
+    if (store->strangers++ == 0)
+        strangers_watch(store);
 }
 
 /* Release dead clients; 1 when there was one, for failing the job on its account may have killed others. */
@@ -277,9 +338,11 @@ static int sweep_clients(struct hx_store *store)
         }
         *link = client->next;
         swept = 1;
+        store->strangers -= client->rank < 0;
         if (client->rank >= 0) {
             store->fenced -= client->fenced;
             store->by_rank[client->rank] = NULL;
+            store->joined--;
             if (!client->left && !*store->failure)
                 store->dead_rank = client->rank;
             if (!client->left)
@@ -291,16 +354,59 @@ static int sweep_clients(struct hx_store *store)
     return swept;
 }
 
+/* One stranger fewer, if there is one. */
+static int stranger_evict(struct hx_store *store)
+{
+    struct hx_store_client *oldest = NULL;
+
+    for (struct hx_store_client *client = store->clients; client; client = client->next) /* the newest first */
+        if (client->rank < 0 && (!oldest || client->greeted <= oldest->greeted))
+            oldest = client;
+    if (!oldest)
+        return 0;
+    oldest->dead = 1;
+    sweep_clients(store);
+    return 1;
+}
+
+/* A few at a time, so that those who have spoken are heard before others make them leave. */
+static void accept_clients(struct hx_store *store)
+{
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        const int fd = accept4(store->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), error = errno;
+
+        if (fd >= 0) {
+            if (store->strangers >= store->strangers_max)
+                stranger_evict(store);
+            stranger_enter(store, fd);
+        } else if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) {
+            if (stranger_evict(store))
+                continue;
+            fail_job(store, HX_ERR_NOMEM, "the store cannot accept more than %d ranks: %s (see ulimit -n)",
+                     store->connected, strerror(error));
+            epoll_ctl(store->epoll_fd, EPOLL_CTL_DEL, store->listen_fd, NULL); /* it would be ready for ever */
+            return;
+        } else if (error != EINTR && error != ECONNABORTED) {
+            return;
+        }
+    }
+}
+
 void hx_store_serve(struct hx_store *store)
 {
     struct epoll_event events[64];
     const int ready = epoll_wait(store->epoll_fd, events, 64, 0);
+    int knocked = 0;
 
     for (int i = 0; i < ready; i++) {
         struct hx_store_client *client = events[i].data.ptr;
 
         if (!client) {
-            accept_clients(store);
+            knocked = 1;
+            continue;
+        }
+        if (events[i].data.ptr == store) {
+            strangers_expire(store);
             continue;
         }
         if (events[i].events & EPOLLOUT)
@@ -312,6 +418,8 @@ void hx_store_serve(struct hx_store *store)
     }
     while (sweep_clients(store))
         ;
+    if (knocked) /* last: who has to make room is in no event above */
+        accept_clients(store);
 }
 
 void hx_store_ended(struct hx_store *store, int rank)
@@ -322,19 +430,38 @@ void hx_store_ended(struct hx_store *store, int rank)
     leave(store, rank);
 }
 
-int hx_store_open(int listen_fd, int size, const char *secret, struct hx_store **store)
+/* So many at once at most: all ranks may come together, but this process needs descriptors for other things. */
+static int strangers_most(int size)
 {
-    struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the listening socket */
+    struct rlimit files;
+    const rlim_t wanted = (rlim_t)size + STRANGERS_MORE;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur / 4 >= wanted)
+        return (int)wanted;
+    return files.rlim_cur / 4 > STRANGERS_LEAST ? (int)(files.rlim_cur / 4) : STRANGERS_LEAST;
+}
+
+int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, struct hx_store **store)
+{
+    struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the listening socket; the store: its timer */
     struct hx_store *new = calloc(1, sizeof *new);
 
     if (!new)
         return -1;
-    *new = (struct hx_store){.listen_fd = listen_fd, .size = size, .aborted_rank = -1, .dead_rank = -1};
+    *new = (struct hx_store){.listen_fd = listen_fd,
+                             .size = size,
+                             .server = server,
+                             .strangers_max = strangers_most(size),
+                             .aborted_rank = -1,
+                             .dead_rank = -1};
+    struct epoll_event tick = {.events = EPOLLIN, .data.ptr = new};
     new->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    new->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     new->secret = strdup(secret);
     new->by_rank = calloc((size_t)size, sizeof *new->by_rank);
     new->came = calloc((size_t)size, 1);
-    if (new->epoll_fd < 0 || !new->secret || !new->by_rank || !new->came ||
+    if (new->epoll_fd < 0 || new->timer_fd < 0 || !new->secret || !new->by_rank || !new->came ||
+        epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, new->timer_fd, &tick) < 0 ||
         epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0) {
         new->listen_fd = -1;
         hx_store_close(new);
@@ -351,7 +478,7 @@ int hx_store_fd(const struct hx_store *store)
 
 int hx_store_finished(const struct hx_store *store)
 {
-    return store->connected > 0 && !store->clients && (store->left == store->size || *store->failure);
+    return store->connected > 0 && store->joined == 0 && (store->left == store->size || *store->failure);
 }
 
 const char *hx_store_failure(const struct hx_store *store, int *aborted_rank, int *dead_rank)
@@ -367,11 +494,15 @@ void hx_store_close(struct hx_store *store)
         struct hx_store_client *client = store->clients;
 
         store->clients = client->next;
+        if (client->rank >= 0 && !client->left && *store->failure) /* so that it does not take the end for a death */
+            answer_failure(store, client, HX_STORE_ABORT);
         hx_store_client_close(client);
     }
     hx_keyvalue_clear(&store->values);
     if (store->epoll_fd >= 0)
         close(store->epoll_fd);
+    if (store->timer_fd >= 0)
+        close(store->timer_fd);
     if (store->listen_fd >= 0)
         close(store->listen_fd);
     free(store->by_rank);

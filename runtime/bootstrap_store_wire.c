@@ -4,10 +4,7 @@
 #include "bootstrap_store_wire.h"
 #include "hierax.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,18 +26,13 @@ static void watch(struct hx_store_client *client, int operation)
 
 struct hx_store_client *hx_store_client_open(int fd, int epoll_fd)
 {
-    const int on = 1, idle = 10, interval = 5, probes = 3; /* a host that vanishes is missed after 25 s */
     struct hx_store_client *client = calloc(1, sizeof *client);
 
     if (!client) {
         close(fd);
         return NULL;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    hx_store_socket_tune(fd);
     client->fd = fd;
     client->epoll_fd = epoll_fd;
     client->rank = -1;
@@ -79,9 +71,9 @@ void hx_store_client_flush(struct hx_store_client *client)
 void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op, uint32_t status, const void *value,
                             size_t bytes)
 {
-    const struct hx_store_frame head = {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(op), htonl(status), 0,
-                                        htonl((uint32_t)bytes)};
-    const size_t needed = client->out_bytes + sizeof head + bytes;
+    const struct hx_store_frame in_order = {HX_STORE_MAGIC | HX_STORE_VERSION, op, status, 0, (uint32_t)bytes};
+    const struct hx_store_frame head = hx_store_frame_swap(&in_order);
+    const size_t needed = client->out_bytes + sizeof head + bytes + (client->sealed ? HX_STORE_SEAL_BYTES : 0);
 
     if (needed > client->out_capacity) {
         char *bigger = realloc(client->out, needed);
@@ -96,11 +88,13 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
     memcpy(client->out + client->out_bytes, &head, sizeof head);
     if (bytes)
         memcpy(client->out + client->out_bytes + sizeof head, value, bytes);
+    if (client->sealed)
+        hx_store_seal(&client->channel.from_store, &head, client->out + client->out_bytes + sizeof head, bytes);
     client->out_bytes = needed;
     hx_store_client_flush(client);
 }
 
-void hx_store_client_refuse(struct hx_store_client *client, uint32_t status, const char *format, ...)
+void hx_store_client_refuse(struct hx_store_client *client, const char *format, ...)
 {
     char text[HX_STORE_TEXT_BYTES];
     va_list args;
@@ -109,40 +103,51 @@ void hx_store_client_refuse(struct hx_store_client *client, uint32_t status, con
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     client->closing = 1;
-    hx_store_client_answer(client, client->head.op, status, text, strlen(text));
+    hx_store_client_answer(client, client->sealed ? client->head.op : HX_STORE_REFUSE, HX_ERR_BOOTSTRAP, text, strlen(text));
+}
+
+static size_t body_bytes(const struct hx_store_client *client)
+{
+    return (size_t)client->head.key_bytes + client->head.value_bytes + (client->sealed ? HX_STORE_SEAL_BYTES : 0);
 }
 
 /* The header has come: check it and make room for the body. */
 static int accept_head(struct hx_store_client *client)
 {
     struct hx_store_frame *head = &client->head;
+    const uint32_t key_max_bytes = client->rank < 0 ? 0 : HX_STORE_KEY_MAX_BYTES;
     const uint32_t value_max_bytes = client->rank < 0 ? STRANGER_VALUE_MAX_BYTES : HX_STORE_VALUE_MAX_BYTES;
 
-    *head = (struct hx_store_frame){ntohl(head->magic), ntohl(head->op), ntohl(head->status), ntohl(head->key_bytes),
-                                    ntohl(head->value_bytes)};
+    *head = hx_store_frame_swap(head);
     if ((head->magic & 0xffff0000u) != HX_STORE_MAGIC) {
         client->dead = 1; /* no client of ours */
         return 0;
     }
     if ((head->magic & 0xffffu) != HX_STORE_VERSION) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP, "the store speaks protocol version %u, this process %u",
+        hx_store_client_refuse(client, "the store speaks protocol version %u, this process %u",
                                HX_STORE_VERSION, head->magic & 0xffffu);
         return 0;
     }
-    if (head->key_bytes > HX_STORE_KEY_MAX_BYTES || head->value_bytes > value_max_bytes) {
-        hx_store_client_refuse(client, HX_ERR_BOOTSTRAP,
+    if (head->key_bytes > key_max_bytes || head->value_bytes > value_max_bytes) {
+        hx_store_client_refuse(client,
                                "the store refuses a request with %u bytes of key and %u of value", head->key_bytes,
                                head->value_bytes);
         return 0;
     }
-    client->body = malloc((size_t)head->key_bytes + head->value_bytes + 1);
+    client->body = malloc(body_bytes(client) + 1);
     client->dead |= !client->body;
     return client->body != NULL;
 }
 
-static size_t request_bytes(const struct hx_store_client *client)
+/* All has come. A frame that its rank has not sealed ends the connection, and so the job. */
+static int accept_body(struct hx_store_client *client)
 {
-    return sizeof client->head + client->head.key_bytes + client->head.value_bytes;
+    const struct hx_store_frame head = hx_store_frame_swap(&client->head);
+
+    if (client->sealed &&
+        hx_store_unseal(&client->channel.from_client, &head, client->body, body_bytes(client) - HX_STORE_SEAL_BYTES) < 0)
+        client->dead = 1;
+    return !client->dead;
 }
 
 int hx_store_client_read(struct hx_store_client *client)
@@ -151,7 +156,7 @@ int hx_store_client_read(struct hx_store_client *client)
 
     while (!client->dead && !client->closing) {
         const int in_head = client->got_bytes < head_bytes;
-        const size_t missing = (in_head ? head_bytes : request_bytes(client)) - client->got_bytes;
+        const size_t missing = (in_head ? head_bytes : head_bytes + body_bytes(client)) - client->got_bytes;
         char *to =
             in_head ? (char *)&client->head + client->got_bytes : client->body + (client->got_bytes - head_bytes);
         const ssize_t n = recv(client->fd, to, missing, MSG_DONTWAIT);
@@ -167,8 +172,8 @@ int hx_store_client_read(struct hx_store_client *client)
         client->got_bytes += (size_t)n;
         if (in_head && client->got_bytes == head_bytes && !accept_head(client))
             return 0;
-        if (client->got_bytes >= head_bytes && client->got_bytes == request_bytes(client))
-            return 1;
+        if (client->got_bytes >= head_bytes && client->got_bytes == head_bytes + body_bytes(client))
+            return accept_body(client);
     }
     return 0;
 }

@@ -2,14 +2,20 @@
 /* One client's connection to the store's server: whole requests in, answers out, never blocking. */
 #ifndef HX_BOOTSTRAP_STORE_WIRE_H
 #define HX_BOOTSTRAP_STORE_WIRE_H
-#include "bootstrap_store.h"
+#include "bootstrap_channel.h"
+#include "clock.h"
 
 #define HX_STORE_TEXT_BYTES 512
 
 struct hx_store_client {
     struct hx_store_client *next;
     int fd, epoll_fd;
-    int rank;                   /* -1: no HELLO accepted yet */
+    int rank;                   /* -1: a stranger, whose proof is not accepted yet */
+    int greeted, sealed;        /* HELLO is answered; the proof was right, so all is sealed */
+    int foreign;                /* of another machine */
+    double deadline;            /* for the proof */
+    struct hx_store_greeting greeting;
+    struct hx_store_channel channel;
     int fenced, left;           /* waits at the fence; has said BYE */
     int closing, dead;          /* close when all is sent; close now */
     struct hx_store_frame head; /* in host order once complete */
@@ -32,7 +38,7 @@ void hx_store_client_flush(struct hx_store_client *client);
 void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op, uint32_t status, const void *value,
                             size_t bytes);
 /* Answer the request with a text and hang up. */
-void hx_store_client_refuse(struct hx_store_client *client, uint32_t status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void hx_store_client_refuse(struct hx_store_client *client, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Client of the TCP store (bootstrap_store.h has the protocol): one blocking connection, one request at a time. */
+#include "bootstrap_channel.h"
 #include "bootstrap_kind.h"
 #include "bootstrap_serve.h"
-#include "bootstrap_store.h"
 #include "error.h"
 #include "log.h"
 #include "sockets.h"
@@ -12,12 +12,10 @@
 #include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,11 +23,19 @@
 #define CONNECT_SECONDS 60.0 /* how long it may take to answer at all */
 #define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
+#define GREET_SECONDS 10.0   /* for a store that hangs up before it knows us: too many strangers may have been at its door */
+#define GONE_SECONDS 2.0     /* a rank's store that has answered and then refuses for so long has ended */
+#define CLEAR_MAX_BYTES 4096 /* what is not sealed is short */
 
 struct tcp {
     struct hx_boot boot;
     int fd;
-    int broken; /* the connection is out of step: no further requests */
+    int broken;  /* the connection is out of step: no further requests */
+    int hung_up; /* it broke before the store knew this rank */
+    enum { STRANGER, PROVING, JOINED } state;
+    uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or not known yet */
+    struct hx_store_greeting greeting;
+    struct hx_store_channel channel;
     struct hx_root root;
     struct hx_serve *serve; /* rank 0, where no launcher serves */
 };
@@ -57,14 +63,21 @@ int hx_boot_tcp_present(const struct hx_env *env)
     return -1;
 }
 
-/* errno as the call left it, 0 for end of file. */
+/* errno as the call left it, 0 for end of file. A rank that serves leaves last, unless it dies; where the job fails the store says so. */
 static hx_status_t lost(struct tcp *tcp, const char *doing)
 {
-    const int error = errno;
+    const char *why = errno ? strerror(errno) : "closed by the store (has its process ended?)";
 
     tcp->broken = 1;
+    if (tcp->state != JOINED) {
+        tcp->hung_up = 1;
+        return HX_ERR_BOOTSTRAP; /* without a text: see meet_store */
+    }
+    if (tcp->server != HX_STORE_LAUNCHER)
+        return hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
+                       tcp->server, tcp->root.host, tcp->root.port, doing, why);
     return hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s broke while %s: %s", tcp->root.host,
-                   tcp->root.port, doing, error ? strerror(error) : "closed by the store (has its process ended?)");
+                   tcp->root.port, doing, why);
 }
 
 /* HX_SUCCESS, HX_ERR_TIMEOUT without a text, or an error. */
@@ -86,25 +99,39 @@ static hx_status_t receive(struct tcp *tcp, void *to, size_t bytes, double deadl
     return HX_SUCCESS;
 }
 
+/* Anybody may have sent what is not sealed: nothing but the answer to HELLO and a refusal can be that. */
+static int is_sealed(const struct tcp *tcp, const struct hx_store_frame *head)
+{
+    return tcp->state == JOINED || (tcp->state == PROVING && head->op != HX_STORE_REFUSE);
+}
+
 static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double deadline)
 {
-    struct hx_store_frame head;
-    hx_status_t status = receive(tcp, &head, sizeof head, deadline);
+    struct hx_store_frame wire;
+    hx_status_t status = receive(tcp, &wire, sizeof wire, deadline);
 
     if (status)
         return status;
-    const uint32_t magic = ntohl(head.magic), bytes = ntohl(head.value_bytes);
-    if ((magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > HX_STORE_VALUE_MAX_BYTES) {
+    const struct hx_store_frame head = hx_store_frame_swap(&wire);
+    const int sealed = is_sealed(tcp, &head);
+    const size_t bytes = head.value_bytes;
+    if ((head.magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > (sealed ? HX_STORE_VALUE_MAX_BYTES : CLEAR_MAX_BYTES) ||
+        (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE)) {
         tcp->broken = 1;
         return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host,
                        tcp->root.port);
     }
-    *answer = (struct answer){ntohl(head.op), ntohl(head.status), bytes, malloc((size_t)bytes + 1)};
+    *answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
     if (!answer->value) {
         tcp->broken = 1;
-        return hx_fail(HX_ERR_NOMEM, "no memory for %u bytes from the store", bytes);
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes);
     }
-    status = receive(tcp, answer->value, bytes, deadline);
+    status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
+    if (!status && sealed && hx_store_unseal(&tcp->channel.from_store, &wire, answer->value, bytes) < 0) {
+        tcp->broken = 1;
+        status = hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s does not know HX_SECRET, or somebody has changed what it sent",
+                         tcp->root.host, tcp->root.port);
+    }
     if (status) {
         free(answer->value);
         answer->value = NULL;
@@ -114,36 +141,46 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     return HX_SUCCESS;
 }
 
-static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes,
-                                const void *value, size_t bytes)
+static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t count)
 {
-    struct hx_store_frame head = {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(op), 0, htonl((uint32_t)key_bytes),
-                                  htonl((uint32_t)bytes)};
-    struct iovec parts[] = {{&head, sizeof head}, {(void *)key, key_bytes}, {(void *)value, bytes}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
     const double deadline = hx_deadline(tcp->boot.timeout);
 
-    for (size_t left = sizeof head + key_bytes + bytes; left > 0;) {
+    for (size_t sent = 0; sent < count;) {
         errno = 0;
-        ssize_t n = hx_boot_wait_fd(tcp->fd, POLLOUT, deadline) > 0
-                        ? sendmsg(tcp->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT)
-                        : -1;
+        const ssize_t n = hx_boot_wait_fd(tcp->fd, POLLOUT, deadline) > 0
+                              ? send(tcp->fd, bytes + sent, count - sent, MSG_NOSIGNAL | MSG_DONTWAIT)
+                              : -1;
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n < 0) {
             errno = errno ? errno : ETIMEDOUT;
             return lost(tcp, "writing");
         }
-        left -= (size_t)n;
-        for (int i = 0; i < 3; i++) { /* drop what was sent */
-            const size_t part = (size_t)n < parts[i].iov_len ? (size_t)n : parts[i].iov_len;
-
-            parts[i].iov_base = (char *)parts[i].iov_base + part;
-            parts[i].iov_len -= part;
-            n -= (ssize_t)part;
-        }
+        sent += (size_t)n;
     }
     return HX_SUCCESS;
+}
+
+static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes,
+                                const void *value, size_t bytes)
+{
+    const struct hx_store_frame in_order = {HX_STORE_MAGIC | HX_STORE_VERSION, op, 0, (uint32_t)key_bytes, (uint32_t)bytes};
+    const struct hx_store_frame head = hx_store_frame_swap(&in_order);
+    const size_t body = key_bytes + bytes;
+    unsigned char *whole = malloc(sizeof head + body + HX_STORE_SEAL_BYTES);
+
+    if (!whole)
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes to the store", body);
+    memcpy(whole, &head, sizeof head);
+    if (key_bytes)
+        memcpy(whole + sizeof head, key, key_bytes);
+    if (bytes)
+        memcpy(whole + sizeof head + key_bytes, value, bytes);
+    if (tcp->state == JOINED)
+        hx_store_seal(&tcp->channel.from_client, &head, whole + sizeof head, body);
+    const hx_status_t status = send_all(tcp, whole, sizeof head + body + (tcp->state == JOINED ? HX_STORE_SEAL_BYTES : 0));
+    free(whole);
+    return status;
 }
 
 /* The fence was not reached in time: give up, and be told for whom it waits. The answer may be success after all. */
@@ -156,17 +193,13 @@ static hx_status_t give_up_fence(struct tcp *tcp, struct answer *answer)
     return status ? status : receive_answer(tcp, answer, hx_deadline(LATE_SECONDS));
 }
 
-/* Send a request and wait for its answer; an answer that is an error becomes ours. The caller frees answer->value. */
-static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes, const void *value,
-                           size_t bytes, struct answer *answer)
+/* Wait for the answer to op; one that is an error becomes ours. The caller frees answer->value. */
+static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct answer *answer)
 {
+    hx_status_t status;
+
     *answer = (struct answer){.value = NULL};
-    if (tcp->broken)
-        return hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s has failed before", tcp->root.host,
-                       tcp->root.port);
-    hx_status_t status = send_request(tcp, op, key, key_bytes, value, bytes);
-    if (!status)
-        status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
+    status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
         status = give_up_fence(tcp, answer);
     if (status == HX_ERR_TIMEOUT) {
@@ -176,12 +209,30 @@ static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key
     }
     if (status)
         return status;
-    if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT) {
+    if (answer->op == HX_STORE_REFUSE) {
+        tcp->broken = 1;
+        for (char *c = answer->value; *c; c++) /* anybody may have sent it */
+            *c = (unsigned char)*c < ' ' ? ' ' : *c;
+        status = hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value);
+    } else if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT) {
         status = hx_fail((hx_status_t)answer->status, "%s", answer->value);
+    }
+    if (status) {
         free(answer->value);
         answer->value = NULL;
     }
     return status;
+}
+
+static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes, const void *value,
+                           size_t bytes, struct answer *answer)
+{
+    *answer = (struct answer){.value = NULL};
+    if (tcp->broken)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s has failed before", tcp->root.host,
+                       tcp->root.port);
+    const hx_status_t status = send_request(tcp, op, key, key_bytes, value, bytes);
+    return status ? status : receive_reply(tcp, op, answer);
 }
 
 static hx_status_t tcp_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
@@ -295,8 +346,20 @@ static int connect_once(const struct addrinfo *address, double deadline)
     return -1;
 }
 
-/* The store may start after us, so a refusal is not final at once. It is rank 0's, which may be late: the others wait until HX_TIMEOUT. Rank 0
- * itself asks where it cannot listen, for there a launcher serves, and has done so since before its ranks were there. */
+/* "no store answers": error is the last one, of whatever address. */
+static hx_status_t unanswered(const struct tcp *tcp, double start, int error)
+{
+    const char *who = tcp->root.unserved   ? "; rank 0 cannot listen there itself: "
+                      : tcp->boot.rank > 0 ? "; rank 0 serves it, unless a launcher does: it has not started, or has ended"
+                                           : "";
+
+    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", tcp->root.host, tcp->root.port,
+                   hx_clock_awake() - start, strerror(error), who, tcp->root.unserved ? strerror(tcp->root.unserved) : "");
+}
+
+/* The store may start after us, so a refusal is not final at once. It is rank 0's, which may be late: the others wait until HX_TIMEOUT, for
+ * nobody can tell a process that is late from one that has ended, unless it has answered before. Rank 0 itself asks where it cannot listen,
+ * for there a launcher serves, and has done so since before its ranks were there. */
 static hx_status_t connect_root(struct tcp *tcp)
 {
     const int waits = tcp->boot.rank != 0;
@@ -307,7 +370,6 @@ static hx_status_t connect_root(struct tcp *tcp)
     const double attempt = tcp->root.addresses->ai_next ? ATTEMPT_SECONDS : CONNECT_SECONDS;
     int silent = 1;
     struct timespec pause = {.tv_nsec = 10000000};
-    const int on = 1;
 
     for (;;) {
         int error = 0;
@@ -315,29 +377,91 @@ static hx_status_t connect_root(struct tcp *tcp)
         for (const struct addrinfo *address = tcp->root.addresses; address; address = address->ai_next) {
             tcp->fd = connect_once(address, fmin(hx_clock_awake() + attempt, deadline));
             if (tcp->fd >= 0) {
-                setsockopt(tcp->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-                setsockopt(tcp->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+                hx_store_socket_tune(tcp->fd);
                 return HX_SUCCESS;
             }
             error = errno;
         }
-        if (hx_clock_awake() >= (error == ETIMEDOUT ? deadline : late))
-            return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", tcp->root.host, tcp->root.port,
-                           hx_clock_awake() - start, strerror(error), tcp->root.unserved ? "; rank 0 cannot listen there itself: " : "",
-                           tcp->root.unserved ? strerror(tcp->root.unserved) : "");
-        if (silent && hx_clock_awake() >= told)
+        const double now = hx_clock_awake();
+        if (tcp->server != HX_STORE_LAUNCHER && error != ETIMEDOUT && now >= start + GONE_SECONDS)
+            return hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, which answers no more: %s",
+                           tcp->server, tcp->root.host, tcp->root.port, strerror(error));
+        if (now >= (error == ETIMEDOUT ? deadline : late))
+            return unanswered(tcp, start, error);
+        if (silent && now >= told)
             hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", tcp->root.host, tcp->root.port, strerror(error));
-        silent = silent && hx_clock_awake() < told;
+        silent = silent && now < told;
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 200000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
+    }
+}
+
+/* Both sides prove that they know the secret. */
+static hx_status_t greet(struct tcp *tcp, const char *secret)
+{
+    struct hx_store_greeting *greeting = &tcp->greeting;
+    unsigned char hello[2 * sizeof(uint32_t) + HX_STORE_NONCE_BYTES];
+    const size_t answer_bytes = sizeof greeting->server + HX_STORE_NONCE_BYTES;
+    struct answer answer;
+    hx_status_t status;
+
+    *greeting = (struct hx_store_greeting){
+        .version = htonl(HX_STORE_VERSION), .rank = htonl((uint32_t)tcp->boot.rank), .size = htonl((uint32_t)tcp->boot.size)};
+    if (hx_store_nonce(greeting->client_nonce) < 0)
+        return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes: %s", strerror(errno));
+    memcpy(hello, &greeting->rank, sizeof greeting->rank);
+    memcpy(hello + sizeof greeting->rank, &greeting->size, sizeof greeting->size);
+    memcpy(hello + 2 * sizeof(uint32_t), greeting->client_nonce, HX_STORE_NONCE_BYTES);
+    if ((status = request(tcp, HX_STORE_HELLO, NULL, 0, hello, sizeof hello, &answer)) != HX_SUCCESS)
+        return status;
+    const int is_whole = answer.op == HX_STORE_HELLO && answer.bytes == answer_bytes;
+    if (is_whole) {
+        memcpy(&greeting->server, answer.value, sizeof greeting->server);
+        memcpy(greeting->store_nonce, answer.value + sizeof greeting->server, HX_STORE_NONCE_BYTES);
+    }
+    free(answer.value);
+    if (!is_whole)
+        return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host, tcp->root.port);
+    tcp->server = ntohl(greeting->server);
+    hx_store_channel_open(&tcp->channel, secret, greeting);
+    if ((status = send_request(tcp, HX_STORE_JOIN, NULL, 0, tcp->channel.proof, sizeof tcp->channel.proof)) != HX_SUCCESS)
+        return status;
+    tcp->state = PROVING;
+    status = receive_reply(tcp, HX_STORE_JOIN, &answer);
+    free(answer.value);
+    tcp->state = status ? tcp->state : JOINED;
+    return status;
+}
+
+/* Connect, and greet the store. Where it hangs up meanwhile, because strangers crowd its door or because it has just ended, ask again. */
+static hx_status_t meet_store(struct tcp *tcp, const char *secret)
+{
+    const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
+    const struct timespec pause = {.tv_nsec = 20000000};
+    hx_status_t status;
+
+    for (;;) {
+        if ((status = connect_root(tcp)) != HX_SUCCESS)
+            return status;
+        tcp->boot.timeout = timeout > 0 && timeout < CONNECT_SECONDS ? timeout : CONNECT_SECONDS;
+        status = greet(tcp, secret);
+        tcp->boot.timeout = timeout;
+        if (!tcp->hung_up)
+            return status;
+        if (hx_deadline_passed(deadline))
+            return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s hangs up at once: it is not a Hierax store, or strangers crowd it",
+                           tcp->root.host, tcp->root.port);
+        close(tcp->fd);
+        tcp->fd = -1;
+        tcp->hung_up = tcp->broken = 0;
+        tcp->state = STRANGER;
+        nanosleep(&pause, NULL);
     }
 }
 
 hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
 {
     const char *secret = env->secret ? env->secret : "";
-    const uint32_t numbers[] = {htonl((uint32_t)env->rank), htonl((uint32_t)env->size)};
-    struct answer answer;
     struct tcp *tcp = calloc(1, sizeof *tcp);
 
     if (!tcp)
@@ -348,23 +472,17 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
                                  .piece_bytes = SIZE_MAX,
                                  .timeout = env->timeout};
     tcp->fd = -1;
+    tcp->server = HX_STORE_LAUNCHER;
     hx_status_t status = HX_SUCCESS;
-    if (strlen(secret) > HX_STORE_KEY_MAX_BYTES)
-        status = hx_fail(HX_ERR_ENV, "HX_SECRET has %zu bytes, more than %u", strlen(secret), HX_STORE_KEY_MAX_BYTES);
+    if (hx_secret_is_hidden(secret))
+        status = hx_fail(HX_ERR_ENV, "HX_SECRET was read and hidden by a rank, which has started this process with its environment: a rank's "
+                                     "child is not of the job; for a job of its own set HX_ROOT, HX_RANK, HX_SIZE and HX_SECRET anew");
     if (!status)
         status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)
         status = hx_serve_start(&tcp->root, (int)env->size, secret, &tcp->serve);
     if (!status)
-        status = connect_root(tcp);
-    if (!status) {
-        const double timeout = tcp->boot.timeout;
-
-        tcp->boot.timeout = timeout > 0 && timeout < CONNECT_SECONDS ? timeout : CONNECT_SECONDS;
-        status = request(tcp, HX_STORE_HELLO, secret, strlen(secret), numbers, sizeof numbers, &answer);
-        free(answer.value);
-        tcp->boot.timeout = timeout;
-    }
+        status = meet_store(tcp, secret);
     if (status) {
         tcp_close(&tcp->boot, 0);
         return status;

@@ -98,7 +98,7 @@ static int open_store(struct job *job)
         getsockname(fd, (struct sockaddr *)&address, &bytes) < 0)
         return -1;
     job->port = ntohs(address.sin_port);
-    return hx_store_open(fd, job->options->ranks, job->secret, &job->store);
+    return hx_store_open(fd, job->options->ranks, job->secret, HX_STORE_LAUNCHER, &job->store);
 }
 
 /* 0, or -1 when --bind core cannot be had. */

@@ -39,7 +39,7 @@ static int listen_somewhere(void)
     return fd;
 }
 
-static void start_store(int size)
+static void start_store_of(int size, uint32_t server)
 {
     const int fd = listen_somewhere();
 
@@ -48,7 +48,7 @@ static void start_store(int size)
         struct hx_store *store;
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (hx_store_open(fd, size, SECRET, &store) < 0)
+        if (hx_store_open(fd, size, SECRET, server, &store) < 0)
             _exit(1);
         for (struct pollfd ready = {.fd = hx_store_fd(store), .events = POLLIN};;) {
             poll(&ready, 1, -1);
@@ -56,6 +56,11 @@ static void start_store(int size)
         }
     }
     close(fd);
+}
+
+static void start_store(int size)
+{
+    start_store_of(size, HX_STORE_LAUNCHER);
 }
 
 static void stop_store(void)
@@ -462,7 +467,7 @@ static void tcp_survives_garbage(void **state)
     assert_true(poke(early_put, sizeof early_put, reply, sizeof reply - 1) > 20);
     assert_non_null(strstr(reply + 20, "greeting"));
     assert_true(poke(version_9, sizeof version_9, reply, sizeof reply - 1) > 20);
-    assert_non_null(strstr(reply + 20, "protocol version 1, this process 9"));
+    assert_non_null(strstr(reply + 20, "protocol version 2, this process 9"));
     poke("HX", 2, reply, sizeof reply - 1); /* hangs up in mid-header */
     assert_true(run_clients(0, 1, 1, 20, values_and_contract));
     stop_store();
@@ -482,6 +487,217 @@ static void tcp_gives_up_on_silence(void **state)
     assert_detail(root);
     assert_detail("refused");
     assert_true(hx_clock_awake() - start < 15);
+}
+
+/* ---- strangers at the store's port, and at ours */
+
+static int connect_raw(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_port = htons((uint16_t)atoi(strchr(root, ':') + 1));
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+/* Has the other end closed it, within so many seconds? */
+static int is_closed(int fd, double seconds)
+{
+    char byte;
+
+    return hx_boot_wait_fd(fd, POLLIN, hx_deadline(seconds)) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) <= 0;
+}
+
+static int files_of(pid_t pid)
+{
+    char path[64];
+    int count = 0;
+
+    for (int fd = 0; fd < 1000; fd++) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)pid, fd);
+        count += access(path, F_OK) == 0;
+    }
+    return count;
+}
+
+/* Many connections that say nothing, or half of a greeting: the oldest leave for others, and all of them after a while. Ranks get in. */
+static void tcp_bounds_strangers(void **state)
+{
+    enum { STRANGERS = 300, SIZE = 2 };
+    const uint32_t half = htonl(HX_STORE_MAGIC | HX_STORE_VERSION);
+    int fds[STRANGERS], before;
+
+    (void)state;
+    start_store(SIZE);
+    close(connect_raw());
+    before = files_of(getpid());
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = connect_raw();
+        if (i % 2)
+            assert_int_equal(send(fds[i], &half, sizeof half, MSG_NOSIGNAL), sizeof half);
+    }
+    const double start = hx_clock_awake();
+    assert_true(run_clients(0, SIZE, SIZE, 20, exchange_all));
+    assert_true(hx_clock_awake() - start < 4); /* sooner than strangers leave by themselves */
+    assert_true(is_closed(fds[0], 2));
+    assert_true(files_of(store_pid) <= before + 2 * SIZE + 64 + 8);
+    assert_true(is_closed(fds[STRANGERS - 1], 8)); /* their time is over */
+    for (int i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    stop_store();
+}
+
+#define TOLD "a value that nobody else is to read"
+
+static int tell(struct hx_boot *boot)
+{
+    void *value;
+    size_t bytes;
+
+    if (hx_boot_put(boot, "told", TOLD, sizeof TOLD) || hx_boot_fence(boot) || hx_boot_get(boot, "told", &value, &bytes))
+        return 1;
+    free(value);
+    return 0;
+}
+
+static void assert_hides(const char *bytes, size_t count)
+{
+    assert_null(memmem(bytes, count, SECRET, strlen(SECRET)));
+    assert_null(memmem(bytes, count, TOLD, strlen(TOLD)));
+}
+
+/* Who has recorded all that a rank and its store have said to each other can say it again, but does not get in. */
+static void tcp_recording_opens_nothing(void **state)
+{
+    char recorded[4096], store_root[sizeof root], said[4096];
+    size_t count = 0, heard = 0;
+    ssize_t n = 1;
+
+    (void)state;
+    start_store(1);
+    memcpy(store_root, root, sizeof root);
+    const int listen_fd = listen_somewhere();
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(!run_clients(0, 1, 1, 10, tell)); /* rank 0 cannot listen there, so it takes this for its launcher's */
+    assert_int_equal(hx_boot_wait_fd(listen_fd, POLLIN, hx_deadline(10)), 1);
+    const int client = accept(listen_fd, NULL, NULL);
+    memcpy(root, store_root, sizeof root);
+    const int store = connect_raw();
+    struct pollfd ends[] = {{.fd = client, .events = POLLIN}, {.fd = store, .events = POLLIN}};
+    while (n > 0 && poll(ends, 2, 10000) > 0) {
+        if (ends[0].revents) {
+            n = recv(client, recorded + count, sizeof recorded - count, 0);
+            count += n > 0 ? (size_t)n : 0;
+            if (n > 0)
+                assert_int_equal(send(store, recorded + count - n, (size_t)n, MSG_NOSIGNAL), n);
+        }
+        if (n > 0 && ends[1].revents) {
+            n = recv(store, said + heard, sizeof said - heard, 0);
+            heard += n > 0 ? (size_t)n : 0;
+            if (n > 0)
+                assert_int_equal(send(client, said + heard - n, (size_t)n, MSG_NOSIGNAL), n);
+        }
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(client);
+    close(store);
+    close(listen_fd);
+    assert_true(count > 100 && heard > 100);
+    assert_hides(recorded, count);
+    assert_hides(said, heard);
+    stop_store();
+
+    start_store(1); /* of the same secret: none of its ranks has come */
+    memset(said, 0, sizeof said);
+    assert_true(poke(recorded, count, said, sizeof said - 1) > 0);
+    assert_non_null(memmem(said, sizeof said, "wrong HX_SECRET", 15));
+    assert_true(run_clients(0, 1, 1, 20, values_and_contract)); /* rank 0 is still to come */
+    stop_store();
+}
+
+/* A process that has taken the port: it answers as a store does but for what it cannot know. It learns nothing that helps it. */
+static void tcp_unmasks_a_false_store(void **state)
+{
+    const uint32_t refusal[] = {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(HX_STORE_REFUSE), 0, 0, htonl(4), 0x1b1b1b1b};
+    static const char *const texts[] = {"does not know HX_SECRET", "is not a Hierax store", "    "};
+    struct hx_boot *boot;
+
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        const int listen_fd = listen_somewhere();
+        const pid_t pid = fork();
+        if (pid == 0) {
+            unsigned char got[1024] = {0}, answer[20 + 36] = {0}, welcome[20 + HX_STORE_SEAL_BYTES] = {0};
+            const struct hx_store_frame heads[] = {
+                {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(HX_STORE_HELLO), 0, 0, htonl(36)},
+                {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(kind == 0 ? HX_STORE_JOIN : HX_STORE_FENCE), 0, 0, 0}};
+            ssize_t n, count;
+
+            alarm(20);
+            while (poll(&(struct pollfd){.fd = listen_fd, .events = POLLIN}, 1, 10000) < 1)
+                ;
+            const int fd = accept(listen_fd, NULL, NULL);
+            memcpy(answer, &heads[0], sizeof heads[0]);
+            memcpy(welcome, &heads[1], sizeof heads[1]);
+            count = recv(fd, got, sizeof got, 0);
+            if (kind == 0)
+                send(fd, answer, sizeof answer, MSG_NOSIGNAL);
+            else if (kind == 1)
+                send(fd, welcome, sizeof welcome, MSG_NOSIGNAL); /* of what is to be sealed, in clear */
+            else
+                send(fd, refusal, sizeof refusal, MSG_NOSIGNAL);
+            if (kind == 0) {
+                n = recv(fd, got + count, sizeof got - (size_t)count, 0);
+                count += n > 0 ? n : 0;
+                send(fd, welcome, sizeof welcome, MSG_NOSIGNAL);
+            }
+            while ((n = recv(fd, got + count, sizeof got - (size_t)count, 0)) > 0)
+                count += n;
+            _exit(memmem(got, (size_t)count, SECRET, strlen(SECRET)) != NULL);
+        }
+        close(listen_fd);
+        assert_int_equal(open_as(1, 2, SECRET, 10, &boot), HX_ERR_BOOTSTRAP);
+        assert_detail(texts[kind]); /* escape sequences are not passed on */
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* Rank 0 serves, and is killed: ranks at the fence say so at once. One that comes later cannot know whether it is only late. */
+static void tcp_names_a_dead_server(void **state)
+{
+    struct hx_boot *boot;
+    double start;
+
+    (void)state;
+    start_store_of(3, 0);
+    assert_int_equal(open_as(1, 3, SECRET, 60, &boot), HX_SUCCESS);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        usleep(300000);
+        _exit(kill(store_pid, SIGKILL));
+    }
+    start = hx_clock_awake();
+    assert_int_equal(hx_boot_fence(boot), HX_ERR_PEER_DEAD);
+    assert_detail("rank 0 has died");
+    assert_true(hx_clock_awake() - start < 5);
+    hx_boot_close(boot, 0);
+    waitpid(pid, NULL, 0);
+    waitpid(store_pid, NULL, 0);
+    assert_int_equal(open_as(1, 3, SECRET, 1, &boot), HX_ERR_BOOTSTRAP);
+    assert_detail("rank 0 serves it, unless a launcher does: it has not started, or has ended");
+
+    start_store_of(3, HX_STORE_LAUNCHER);
+    assert_int_equal(open_as(1, 3, SECRET, 60, &boot), HX_SUCCESS);
+    stop_store();
+    assert_int_equal(hx_boot_fence(boot), HX_ERR_BOOTSTRAP);
+    assert_detail("closed by the store");
+    hx_boot_close(boot, 0);
 }
 
 /* ---- the environment */
@@ -628,6 +844,10 @@ int main(void)
         cmocka_unit_test(tcp_names_leaver_and_aborter),
         cmocka_unit_test(tcp_survives_garbage),
         cmocka_unit_test(tcp_gives_up_on_silence),
+        cmocka_unit_test(tcp_bounds_strangers),
+        cmocka_unit_test(tcp_recording_opens_nothing),
+        cmocka_unit_test(tcp_unmasks_a_false_store),
+        cmocka_unit_test(tcp_names_a_dead_server),
         cmocka_unit_test(half_set_environments_are_errors),
         cmocka_unit_test(launcher_variables_are_checked),
         cmocka_unit_test(kinds_match_choices),
