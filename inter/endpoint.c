@@ -408,6 +408,11 @@ static const char *net_describe(const struct hx_net *net)
     return net->text;
 }
 
+static int net_has_met(const struct hx_net *net, int peer)
+{
+    return net->edges[peer] != NULL && net->edges[peer]->met;
+}
+
 static const char *net_why(const struct hx_net *net)
 {
     return net->why;
@@ -437,6 +442,7 @@ const struct hx_net_ops hx_net_fabric = {
     .cancel = hx_message_cancel,
     .ask = hx_late_ask,
     .tell = hx_word_tell,
+    .has_met = net_has_met,
     .listen = hx_words_listen,
     .memory_add = hx_region_add,
     .memory_remove = hx_region_remove,

@@ -6,6 +6,7 @@
 #include "probe.h"
 #include "startup.h"
 #include "trace.h"
+#include "watch.h"
 #include <string.h>
 
 struct hx_world *hx_world;
@@ -81,6 +82,7 @@ hx_status_t hx_finalize(void)
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;
+    hx_watch_finish(world->shared);
     if (world->env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
@@ -88,6 +90,7 @@ hx_status_t hx_finalize(void)
     if (status == HX_ERR_MISMATCH && !world->comms->failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(hx_trace);
+        hx_watch_go_on(world->shared);
         return status;
     }
     hx_progress_thread_end(world);

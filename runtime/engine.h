@@ -214,6 +214,7 @@ struct hx_engine {
     unsigned net_looks;
     struct hx_patience patience; /* with the call under way */
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
+    int awaits_finished;     /* where pairs count: 1 + the rank in hx_finalize that it waited for then, or 0 */
     uint64_t *pairs;         /* [ranks][2] messages received from and sent to each, which take the place of call in their ids; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */

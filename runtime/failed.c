@@ -122,6 +122,15 @@ void hx_failed_tell(const struct hx_world *world, int peer)
     }
 }
 
+void hx_failed_finish(const struct hx_world *world)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    for (int rank = 0; world->net && rank < world->size; rank++)
+        if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->net, rank))
+            hx_registry.net->tell(world->net, rank, &(struct hx_word){.kind = HX_WORD_FINISHED});
+}
+
 /* peer waits in this context. */
 static void past_tell(const struct hx_world *world, int peer, int context)
 {
@@ -195,6 +204,21 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_w
     hx_failed_note(engine->comm, &failure);
 }
 
+/* peer waits in a call that this rank has not entered and, being in hx_finalize, never will. (Calls of that very kind are no sign of it:
+ * this one is about to enter the next of them.) */
+static void finish_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    const struct hx_engine *engine = word->call ? engine_of(world, word->context, peer) : NULL;
+    struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
+
+    if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->shared, world->shared->me) ||
+        atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= word->call)
+        return;
+    failure.rank = engine->comm->rank;
+    snprintf(failure.text, sizeof(failure.text), "rank %d " HX_HAS_FINISHED, failure.rank);
+    failure_tell(world, peer, engine->comm->contexts[0], &failure);
+}
+
 void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
 {
     const struct hx_world *world = arg;
@@ -204,11 +228,13 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
         call_heard(world, peer, word);
         hx_failed_tell(world, peer);
         past_tell(world, peer, word->context);
+        finish_tell(world, peer, word);
         break;
     case HX_WORD_DEAD:
         for (int i = 0; i < word->ndead; i++)
             death_heard(world, word->dead[i]);
         break;
     case HX_WORD_FAILED: failure_heard(world, peer, word); break;
+    case HX_WORD_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
     }
 }

@@ -9,12 +9,17 @@
  *
  * What has failed and is freed is told on: others may have it still, and wait.
  *
+ * A rank that is in hx_finalize, or has been, enters no other call. Ranks of its node that wait for it see it (watch.h), others ask it. When it
+ * leaves before all have called hx_finalize it tells those with which it has had messages; these find its endpoint gone, and then know why.
+ *
  * Who asks also tells its call, which is compared with those that the other has entered and left last: between nodes, calls that differ in
  * such a way that no message comes are found so; those whose messages meet, by the signatures that these bring along.
  */
 #ifndef HX_FAILED_H
 #define HX_FAILED_H
 #include "engine.h"
+
+#define HX_HAS_FINISHED "has finished (hx_finalize)"
 
 /* The first failure is the one that counts. Its rank is one of the communicator. */
 void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure);
@@ -30,6 +35,9 @@ void hx_failed_forget(struct hx_world *world); /* at the end */
 
 /* Tell peer, a rank of the job on another node, all that it may want to know. */
 void hx_failed_tell(const struct hx_world *world, int peer);
+
+/* This rank leaves, and others may wait for it. */
+void hx_failed_finish(const struct hx_world *world);
 
 /* What to ask when the run waits for a rank of another node. */
 struct hx_word hx_failed_question(const struct hx_run *run);

@@ -54,9 +54,10 @@ typedef enum hx_status {
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
     HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT, in which nothing of the call moved; the detail names the ranks that have not
                            * arrived. hx_test too returns it, if called at least once a second meanwhile */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died; the detail names it. It is found within tenths of a second on the same node
-                           * and within seconds on another; a node that vanishes without a word, as by loss of power, within a quarter
-                           * of a minute where its absence can be told from slowness, else this is HX_ERR_TIMEOUT */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or has called hx_finalize and comes to no other call; the detail names it
+                           * and says which. A death is found within tenths of a second on the same node and within seconds on another; a node
+                           * that vanishes without a word, as by loss of power, within a quarter of a minute where its absence can be told from
+                           * slowness, else this is HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
     HX_ERR_MISMATCH = 10  /* ranks make different calls, or one with different arguments. They find it where one needs what another has for
                            * the call, or when one has waited for the other: for tenths of a second on the same node, a second on others (not
@@ -167,7 +168,8 @@ HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
  * that is not 0 .. size-1. */
 HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
-/* Stop Hierax and release everything, the world communicator included. Blocking, collective. Errors: HX_ERR_STATE where requests are
+/* Stop Hierax and release everything, the world communicator included. Blocking, collective: it ends when all ranks have called it. A
+ * rank that makes another call instead, and waits in it for this one, gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH. Errors: HX_ERR_STATE where requests are
  * left, and HX_ERR_MISMATCH by HX_CHECK: nothing has been stopped then. After others, those of hx_allreduce, everything is released all the same. */
 HX_PUBLIC hx_status_t hx_finalize(void);
 

@@ -60,7 +60,8 @@ enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 enum hx_life {
     HX_LIFE_UNKNOWN, /* not started yet, or its death cannot be seen */
     HX_LIFE_HERE,    /* the end of its process is a death */
-    HX_LIFE_LEFT     /* it has left the job in order */
+    HX_LIFE_LEAVING, /* the same, but it is in hx_finalize: it enters no other call */
+    HX_LIFE_LEFT     /* it has left the job by hx_finalize: the end of its process is no death */
 };
 
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
@@ -136,10 +137,11 @@ struct hx_node_header {
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
 };
 
-struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up; but for dead */
+struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up; but for dead and finished */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     _Atomic uint16_t dead;          /* not 0: somebody of this node has found it dead; who was found earlier has a lower number */
+    _Atomic uint16_t finished;      /* 1: it has told a rank of this node that it leaves, by hx_finalize */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };

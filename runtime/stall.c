@@ -106,12 +106,23 @@ static int dead_member(const struct hx_run *run)
     return member < 0 ? -1 : stage->members[member];
 }
 
+/* A rank, as dead_member or finished_member found it, comes to no call. */
+static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_finished)
+{
+    const struct hx_engine *engine = run->engine;
+    const char *why = has_finished ? HX_HAS_FINISHED : "has died";
+
+    if (engine->pairs)
+        return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job %s", run->name, rank, why);
+    return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d %s", run->name, (unsigned long long)(engine->call - engine->first_call), rank, why);
+}
+
 /* Nobody can end a call in which a rank has died: it may be one that others wait for before this one can go on. */
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_world *world = engine->world;
-    int far = world->net ? far_awaited(run) : -1, dead;
+    int far = world->net ? far_awaited(run) : -1, dead, job_rank;
 
     hx_watch_look(world->shared);
     if (far >= 0) {
@@ -121,10 +132,38 @@ static hx_status_t death(const struct hx_run *run)
     }
     if ((dead = dead_member(run)) < 0)
         return HX_SUCCESS;
-    if (engine->pairs)
-        return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job has died", run->name, dead);
-    return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d has died", run->name,
-                   (unsigned long long)(engine->call - engine->first_call), dead);
+    job_rank = engine->pairs ? dead : engine->comm->ranks[dead];
+    return absence_fail(run, dead, atomic_load_explicit(&world->shared->table[job_rank].finished, memory_order_relaxed));
+}
+
+static int has_not_entered(const struct hx_run *run, int i)
+{
+    const struct hx_control *control = hx_node_control(&run->engine->node, i);
+
+    return atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call;
+}
+
+/* A rank of this node that is in hx_finalize, or has been, as a rank of the communicator, without which the call cannot end; or -1. It has
+ * not entered this call and never will. Where pairs count, only whom this one waits for tells: its last message may come between two
+ * looks. */
+static int finished_member(const struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+    const struct hx_node *node = &engine->node;
+    const int before = engine->awaits_finished, awaited = engine->pairs ? hx_stall_awaited(run) : -1;
+
+    engine->awaits_finished = 0;
+    if (hx_watch_has_finished(node->shared, node->shared->me)) /* this call is a part of hx_finalize, which the other will come to */
+        return -1;
+    for (int i = 0; i < node->n; i++) {
+        if (!hx_watch_has_finished(node->shared, node->rows[i]))
+            continue;
+        if (engine->pairs && node->ranks[i] == awaited)
+            engine->awaits_finished = 1 + awaited;
+        else if (!engine->pairs && has_not_entered(run, i))
+            return node->ranks[i];
+    }
+    return engine->awaits_finished == before ? before - 1 : -1;
 }
 
 /* The ranks of this node that have not entered the call, and those elsewhere for whose messages it waits. */
@@ -137,7 +176,7 @@ static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
     for (int i = 0; i < node->n; i++) {
         struct hx_control *control = hx_node_control(node, i);
         int remote = i == node->me ? remote_awaited(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
-        if (atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call)
+        if (has_not_entered(run, i))
             text_rank(&t, node->ranks[i]);
         else if (remote >= 0)
             text_rank(&u, remote);
@@ -166,7 +205,10 @@ static hx_status_t reason(const struct hx_run *run)
     struct hx_comm *comm = run->engine->comm;
     const struct hx_failure *failure = hx_failed_look(comm, HX_ERR_PEER_DEAD);
     hx_status_t status = failure ? HX_SUCCESS : death(run);
+    int finished;
 
+    if (!failure && status == HX_SUCCESS)
+        status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, 1);
     if (!failure && status == HX_SUCCESS)
         failure = hx_failed_look(comm, HX_SUCCESS);
     return failure ? hx_stall_elsewhere(run, failure) : status;

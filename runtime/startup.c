@@ -209,7 +209,11 @@ void hx_world_close(struct hx_world *world, int orderly)
     struct hx_comm *comm;
     int stays;
 
-    if (world->shared && orderly)
+    const int finishes = world->shared && hx_watch_has_finished(world->shared, world->shared->me);
+
+    if (finishes && !orderly)
+        hx_failed_finish(world);
+    if (finishes || (world->shared && orderly))
         hx_watch_leave(world->shared);
     /* where one communicator has failed others go on */
     stays = world->net && hx_registry.net->close(world->net, world->comms != NULL);

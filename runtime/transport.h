@@ -78,7 +78,8 @@ struct hx_net_seat {
 enum hx_word_kind {
     HX_WORD_ASKS,  /* what it is that the peer knows: its call, which waits for the peer, is this one */
     HX_WORD_DEAD,  /* these ranks of the job have died */
-    HX_WORD_FAILED /* a communicator has failed */
+    HX_WORD_FAILED, /* a communicator has failed */
+    HX_WORD_FINISHED /* the sender has called hx_finalize and leaves, though others may wait for it */
 };
 #define HX_WORD_RANKS 96
 
@@ -147,6 +148,8 @@ struct hx_net_ops {
     int (*ask)(struct hx_net *net, int peer, const struct hx_word *word);
     /* Tell peer. Never blocks; where it cannot be sent at once, it is later heard (as below) as if the peer had asked. */
     void (*tell)(struct hx_net *net, int peer, const struct hx_word *word);
+    /* Have messages passed between this peer and us? */
+    int (*has_met)(const struct hx_net *net, int peer);
     /* Have what others tell and ask handled, from within progress. */
     void (*listen)(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 

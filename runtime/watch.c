@@ -39,21 +39,51 @@ void hx_watch_enter(struct hx_shared *shared)
     shared->watched = shared->me;
 }
 
+static uint32_t life_of(const struct hx_shared *shared, int row)
+{
+    return atomic_load_explicit(&shared->doorbells[row].life, memory_order_acquire);
+}
+
+static void life_set(struct hx_shared *shared, enum hx_life life)
+{
+    struct hx_doorbell *mine = &shared->doorbells[shared->me];
+
+    if (atomic_load_explicit(&mine->life, memory_order_relaxed) != HX_LIFE_UNKNOWN)
+        atomic_store_explicit(&mine->life, life, memory_order_release); /* pairs with the acquire in life_of */
+}
+
+void hx_watch_finish(struct hx_shared *shared)
+{
+    life_set(shared, HX_LIFE_LEAVING);
+}
+
+void hx_watch_go_on(struct hx_shared *shared)
+{
+    life_set(shared, HX_LIFE_HERE);
+}
+
 void hx_watch_leave(struct hx_shared *shared)
 {
-    /* relaxed: whoever finds the lock gone, by a system call that comes after the one which ended it, finds this too */
-    atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_LEFT, memory_order_relaxed);
+    life_set(shared, HX_LIFE_LEFT);
+}
+
+int hx_watch_has_finished(const struct hx_shared *shared, int row)
+{
+    return life_of(shared, row) >= HX_LIFE_LEAVING;
+}
+
+static int is_watched(const struct hx_shared *shared, int row)
+{
+    return life_of(shared, row) == HX_LIFE_HERE || life_of(shared, row) == HX_LIFE_LEAVING;
 }
 
 static int has_ended(const struct hx_shared *shared, int row)
 {
-    const struct hx_doorbell *whose = &shared->doorbells[row];
     struct flock lock = lock_of(row);
 
-    if (atomic_load_explicit(&whose->life, memory_order_relaxed) != HX_LIFE_HERE || fcntl(shared->memory, F_GETLK, &lock) < 0 ||
-        lock.l_type != F_UNLCK)
+    if (!is_watched(shared, row) || fcntl(shared->memory, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK)
         return 0;
-    return atomic_load_explicit(&whose->life, memory_order_relaxed) == HX_LIFE_HERE; /* it may have left meanwhile, and then ended */
+    return is_watched(shared, row); /* it may have left meanwhile, and then ended: that came before the end of its lock */
 }
 
 void hx_watch_look(struct hx_shared *shared)

@@ -11,8 +11,13 @@
 
 /* At start-up, before the ranks of the node have met: from now on the end of this process is a death. */
 void hx_watch_enter(struct hx_shared *shared);
-/* From now on it is not. */
+/* This rank is in hx_finalize: it will enter no call that others may wait for it in; or it goes on after all. */
+void hx_watch_finish(struct hx_shared *shared);
+void hx_watch_go_on(struct hx_shared *shared);
+/* It leaves the job: from now on its end is no death. */
 void hx_watch_leave(struct hx_shared *shared);
+/* Has the rank in this row begun to finish? What it has entered before can be seen then. */
+int hx_watch_has_finished(const struct hx_shared *shared, int row);
 
 /* Look whether processes of this node have ended; at most twenty times a second, and at a few of them each time. By one thread at a
  * time. */

@@ -9,6 +9,8 @@
  *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them, who print what they get. They
  *                         leave a child behind that sleeps for a minute, made as CHILD says: fork, exec, spawn, system, clone; WHEN: before
  *                         hx_init, after it, or late, when messages have passed. They print its pid
+ *   finishes RANK [LATE]  RANK calls hx_finalize while the others wait for it in a communicator of all, to which they come LATE seconds late;
+ *                         they print what they get, and all print what hx_finalize says
  *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
@@ -191,6 +193,25 @@ static void play_dies(int dying, const char *how)
     printf("rank %d finalize status %d\n", rank, status);
     fflush(stdout);
     sleep(2); /* its end would be another death */
+}
+
+static void play_finishes(int first, int late)
+{
+    hx_comm_t *all = NULL;
+    hx_status_t status;
+    int one = 1, got = 0;
+    double start;
+
+    check(hx_comm_dup(world, &all), "hx_comm_dup");
+    check(hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, all), "allreduce");
+    if (rank != first) {
+        sleep((unsigned)late);
+        start = now();
+        status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, all);
+        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(all));
+    }
+    status = hx_finalize();
+    printf("rank %d finalize status %d\n", rank, status);
 }
 
 /* A child that sleeps for a minute. */
@@ -744,6 +765,9 @@ int main(int argc, char **argv)
         return play_absent(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1);
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
+        return 0;
+    } else if (!strcmp(mode, "finishes") && argc > 2) {
+        play_finishes(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 0);
         return 0;
     } else if (!strcmp(mode, "outlived")) {
         play_outlived();
