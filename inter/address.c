@@ -3,6 +3,9 @@
  * used. */
 #include "fabric.h"
 #include "runtime/error.h"
+#include "runtime/files.h"
+#include "runtime/log.h"
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +35,8 @@ struct rail_blob {
     uint8_t name[]; /* as fi_getname gave it */
 };
 #define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
+#define FILES_SPARE 8        /* for the program */
+#define CONNECTIONS_LEAST 32 /* any job may use so many */
 #define BLOB_ALIGNED __attribute__((aligned(8)))
 
 static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */
@@ -232,12 +237,34 @@ static void keep_moving(const struct hx_path *path, const struct rail_blob *peer
 
 /* ---- connecting */
 
-static hx_status_t path_add(struct hx_edge *edge, struct hx_rail *rail, const struct rail_blob *to)
+/* A provider of sockets opens one for each peer, when messages flow, and does not tell when it cannot. So look ahead. A job of many ranks
+ * may never use all connections. */
+static hx_status_t files_reserve(struct hx_net *net)
+{
+    if (!hx_offer_is_routed(net->info) || net->files == INT_MAX)
+        return HX_SUCCESS;
+    if (net->files == 0)
+        net->files = hx_files_open() + FILES_SPARE;
+    net->connections++;
+    if (net->connections <= CONNECTIONS_LEAST)
+        return hx_files_reserve(net->rank, net->files + net->connections);
+    if (hx_files_allow(net->files + net->connections) < net->files + net->connections) {
+        hx_warn("rank %d may open %d files (ulimit -Hn): not enough for a connection to each of the %d ranks", net->rank, hx_files_allow(0),
+                net->nranks);
+        net->files = INT_MAX;
+    }
+    return HX_SUCCESS;
+}
+
+static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_rail *rail, const struct rail_blob *to)
 {
     struct hx_path *path = &edge->paths[edge->npaths++];
 
     path->rail = rail;
     path->spot = hx_spot_of(to->name, to->name_bytes);
+    hx_status_t status = files_reserve(net);
+    if (status != HX_SUCCESS)
+        return status;
     if (fi_av_insert(rail->av, to->name, 1, &path->addr, 0, NULL) != 1)
         return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
                        rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
@@ -274,7 +301,7 @@ static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const stru
         own[i] = ip_of_rail(&net->rails[i]);
     for (int i = 0; i < ntheirs; i++)
         other[i] = ip_of_peer(theirs[i]);
-    return path_add(edge, &net->rails[by_address(own, mine, place)], theirs[by_address(other, ntheirs, place)]);
+    return path_add(net, edge, &net->rails[by_address(own, mine, place)], theirs[by_address(other, ntheirs, place)]);
 }
 
 /* A path for each two rails of one network, in the order that the lower rank has them: so both ends find the same. */
@@ -293,7 +320,7 @@ static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const st
             if (used[k] || status != HX_SUCCESS || hx_offer_network(rail->info) != to->network)
                 continue;
             used[k] = 1;
-            status = path_add(edge, rail, to);
+            status = path_add(net, edge, rail, to);
             break;
         }
     return edge->npaths == 0 ? way_make(net, edge, theirs, blob->nrails, blob->seat) : status;

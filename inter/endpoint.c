@@ -7,6 +7,7 @@
 #include "fabric.h"
 #include "runtime/clock.h"
 #include "runtime/error.h"
+#include "runtime/files.h"
 #include "runtime/log.h"
 #include <poll.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 #define GONE_SECONDS 0.2    /* where a peer has gone: what is for it never ends */
 #define LINGER_SECONDS 50e-3 /* then: peers may need our progress, or are yet to read what came last */
 #define LINGER_STEP_NS 200000
+#define RAIL_FILES 12        /* of sockets: native tcp has as many before the first connection */
 #define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* short messages have no credits: no chunk number twice in one */
 
 struct hx_fabric_test hx_fabric_test;
@@ -269,6 +271,8 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
     }
+    if (status == HX_SUCCESS && hx_offer_is_routed(net->info))
+        status = hx_files_reserve(rank, hx_files_open() + RAIL_FILES * net->nrails);
     if (status == HX_SUCCESS)
         status = rails_open(net, hx_fabric_test.write_bytes > 0 ? hx_fabric_test.write_bytes : (size_t)env->rdma);
     hx_nic_choice_free(&choice);

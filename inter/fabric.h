@@ -228,6 +228,7 @@ struct hx_net {
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
+    int files, connections; /* open files without the connections to peers, and these; files 0: not counted yet; INT_MAX: no longer */
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late late[HX_LATE_MAX];

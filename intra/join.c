@@ -14,7 +14,7 @@
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
-#include "files.h"
+#include "runtime/files.h"
 #include "runtime/comm.h"
 #include "runtime/log.h"
 #include "socket.h"
@@ -93,7 +93,7 @@ static hx_status_t guests_accept(int listener, const unsigned char *secret, int 
     while (n < size && status == HX_SUCCESS) {
         struct hello hello;
         int fd;
-        hx_files_allow(n + 1);
+        hx_files_allow(hx_files_needed(n + 1));
         if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
             if (errno != EAGAIN)
                 status = hx_files_fail(n + 1, errno);
@@ -300,7 +300,7 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
         goto out;
     }
     memcpy(shared->ranks, welcome->ranks, (size_t)shared->n * sizeof(int));
-    hx_files_allow(shared->n);
+    hx_files_allow(hx_files_needed(shared->n));
     for (int i = 0; i < shared->n;) {
         int start, count = shared->n - i;
         if (hx_socket_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) < 0 || count <= 0 || errno == EMFILE) {

@@ -75,6 +75,7 @@ struct hx_world {
     struct hx_env *env;
     struct hx_job job;
     struct hx_boot *boot;
+    int held_streams; /* see streams.h */
     struct hx_shared *shared;
     struct hx_net *net; /* NULL on a single node */
     struct hx_waiter waiter;

@@ -11,6 +11,7 @@
 #include "startup.h"
 #include "failed.h"
 #include "log.h"
+#include "streams.h"
 #include "trace.h"
 #include "watch.h"
 #include "window.h"
@@ -192,6 +193,7 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
     world->rank = -1;
+    world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
     hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
     hx_log_configure((enum hx_log_level)world->env->log, -1);
     if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
@@ -233,6 +235,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     hx_trace_release(world);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
+    hx_streams_release(world->held_streams);
     hx_env_release(world->env);
     free(world->env);
     free(world);

@@ -3,6 +3,7 @@
  * and coll_bench_mpi over MPI. */
 #include "bench_backend.h"
 #include "bench_loop.h"
+#include "runtime/streams.h"
 
 /* The greatest value of any rank, or -1 when the backend failed. */
 static int worst_of_all(int mine)
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
 {
     struct bench_options o;
     struct bench_job job = {0};
-    standard_streams_hold();
+    hx_streams_hold(O_CLOEXEC);
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job tells it once, but where none can start it is told all the same */

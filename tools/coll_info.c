@@ -2,6 +2,7 @@
 /* coll_info: what Hierax is and sees, here or in a job. All ranks of a job take part; rank 0 prints. */
 #include "coll_info.h"
 #include "doctor.h"
+#include "runtime/streams.h"
 #include <string.h>
 
 static void document_print(const struct info_options *o, struct json_object *document)
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
     hx_comm_t *world = NULL;
     int status = 0;
 
+    hx_streams_hold(O_CLOEXEC);
     info_options_parse(&options, argc, argv);
     if (options.doctor && !options.help && !options.version && !options.error[0])
         return doctor_run(&options); /* a job's ranks meet without hx_init */

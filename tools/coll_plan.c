@@ -5,6 +5,7 @@
  */
 #include "coll_plan.h"
 #include "runtime/error.h"
+#include "runtime/streams.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +235,7 @@ int main(int argc, char **argv)
     struct plan_options options;
     int status = 2;
 
+    hx_streams_hold(O_CLOEXEC);
     plan_options_parse(&options, argc, argv);
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (!strcmp(options.command, commands[i].name))

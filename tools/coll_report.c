@@ -3,6 +3,7 @@
  * side. */
 #include "json_file.h"
 #include "report_bench.h"
+#include "runtime/streams.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
 {
     struct request q = {0};
 
-    standard_streams_hold();
+    hx_streams_hold(O_CLOEXEC);
     parse(&q, argc, argv);
     if (q.error[0] || !(q.help || q.version))
         return run(&q);

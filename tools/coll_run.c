@@ -3,6 +3,7 @@
  * options. */
 #include "coll_run.h"
 #include "options.h"
+#include "runtime/streams.h"
 #include "topo/shape.h"
 #include "whole_file.h"
 
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
                                      NULL};
     struct options options = {.kill_after = 2};
 
-    standard_streams_hold(); /* of the ranks too */
+    hx_streams_hold(0); /* for the ranks too */
     options.settings = calloc((size_t)argc, sizeof *options.settings);
     if (!options.settings) {
         say("no memory");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_run's parts: options (coll_run.c), the job (coll_run_job.c), cores (coll_run_bind.c), output
- * (coll_run_output.c). */
+ * (coll_run_output.c), the guard (coll_run_guard.c). */
 #ifndef COLL_RUN_H
 #define COLL_RUN_H
 #include <stddef.h>
+#include <sys/types.h>
 
 #define EXIT_USAGE 2
 #define EXIT_TIMEOUT 124 /* as timeout(1) */
@@ -28,6 +29,12 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Run the job to its end; returns coll_run's exit status. */
 int job_run(const struct options *options);
+
+/* A process that kills these groups when coll_run is gone. Started before any rank; 0, or -1 and errno. */
+int guard_start(int ranks);
+void guard_add(pid_t group);  /* by the rank itself, before its program runs: so no moment is left out */
+void guard_drop(pid_t group); /* while the group's id cannot be another's yet */
+void guard_stop(void);
 
 /* The cores that this process may use, each with its allowed hardware threads. */
 struct cores {

@@ -24,7 +24,9 @@
 #include <unistd.h>
 
 #define SECRET_BYTES 32
-#define SPARE_FDS 64
+#define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank just being started, its ends of two pipes; one to spare */
+#define STRANGERS_FDS 64  /* and two for each rank: connections to the store of others than ranks */
+#define INHERITED_MAX 256 /* descriptors that are looked at */
 
 struct job {
     const struct options *options;
@@ -48,22 +50,37 @@ struct job {
 
 /* ---- setting up */
 
+/* Of those that whoever started coll_run has left open. */
+static int open_files(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < INHERITED_MAX; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* The soft limit as high as the job needs, and if the hard one lets it, higher: strangers who connect to the store use descriptors, too. */
 static int raise_file_limit(struct job *job)
 {
-    const rlim_t needed = (rlim_t)job->options->ranks * (job->options->prefix ? 3 : 1) + SPARE_FDS;
+    const int ranks = job->options->ranks, inherited = open_files();
+    const rlim_t needed = (rlim_t)(ranks * (job->options->prefix ? 3 : 1) + OWN_FDS + inherited);
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &job->old_files) < 0)
         return -1;
     limit = job->old_files;
-    if (limit.rlim_cur >= needed)
-        return 0;
-    limit.rlim_cur = needed;
-    if (needed <= limit.rlim_max && setrlimit(RLIMIT_NOFILE, &limit) == 0)
-        return 0;
-    say("-n %d%s needs %llu open files, but the limit is %llu (ulimit -Hn)", job->options->ranks,
-        job->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max);
-    return -1;
+    if (limit.rlim_max < needed) {
+        say("-n %d%s needs %llu open files, but the hard limit is %llu (ulimit -Hn): %d are open already, %d are for coll_run itself, and %d "
+            "for each rank",
+            ranks, job->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max, inherited, OWN_FDS,
+            job->options->prefix ? 3 : 1);
+        return -1;
+    }
+    const rlim_t wanted = needed + (rlim_t)(2 * ranks + STRANGERS_FDS);
+    if (limit.rlim_cur < wanted)
+        limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int open_signals(struct job *job)
@@ -173,6 +190,7 @@ static void child_input(int rank)
 static void child_main(const struct job *job, int rank, pid_t parent, const int out_fds[2])
 {
     setpgid(0, 0);
+    guard_add(getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_CANNOT_RUN); /* coll_run died before prctl */
@@ -272,6 +290,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
                 *failed_rank = i;
             }
             kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
+            guard_drop(info.si_pid);
             job->pids[i] = 0;
             job->running--;
             if (!failed) /* else the job ends */
@@ -405,7 +424,7 @@ static int run(struct job *job)
 {
     if (raise_file_limit(job) < 0 || find_cores(job) < 0)
         return EXIT_USAGE;
-    if (open_signals(job) < 0 || open_store(job) < 0) {
+    if (open_signals(job) < 0 || guard_start(job->options->ranks) < 0 || open_store(job) < 0) {
         say("cannot set up the job's store: %m");
         return 1;
     }
@@ -434,6 +453,7 @@ int job_run(const struct options *options)
         return 1;
     }
     const int status = run(&job);
+    guard_stop();
     if (job.store)
         hx_store_close(job.store);
     free(job.cores.sets);

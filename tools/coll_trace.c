@@ -2,6 +2,7 @@
 /* coll_trace: its command line, and how it reads a trace. */
 #include "coll_trace.h"
 #include "json_file.h"
+#include "runtime/streams.h"
 #include "whole_file.h"
 #include <errno.h>
 #include <stdarg.h>
@@ -206,7 +207,7 @@ int main(int argc, char **argv)
     struct trace_options options;
     int status;
 
-    standard_streams_hold();
+    hx_streams_hold(O_CLOEXEC);
     trace_options_parse(&options, argc, argv);
     status = options.output ? trace_merge(&options) : trace_summary(&options);
     free(options.inputs);

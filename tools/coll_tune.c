@@ -2,6 +2,7 @@
 /* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
 #include "coll_tune.h"
 #include "bench_backend.h"
+#include "runtime/streams.h"
 #include <fcntl.h>
 #include <json.h>
 #include <libgen.h>
@@ -430,7 +431,7 @@ int main(int argc, char **argv)
     struct tune_options o;
     int status;
 
-    standard_streams_hold();
+    hx_streams_hold(O_CLOEXEC);
     bench_backend_tool = "coll_tune";
     tune_options_parse(&o, argc, argv);
     status = o.error[0] || tune_is_job(&o) ? run_job(&o) : tune_files(&o);

@@ -2,7 +2,7 @@
 /* What only all ranks together tell: cores and ranks, binding, memory, differences, and the way between hosts. */
 #include "doctor.h"
 #include "hier/planner.h"
-#include "intra/files.h"
+#include "runtime/files.h"
 #include "runtime/error.h"
 #include "topo/ring_order.h"
 #include <math.h>

@@ -117,16 +117,6 @@ int whole_file_end(struct whole_file *file, const char *option, const char *path
     return -1;
 }
 
-void standard_streams_hold(void)
-{
-    int fd;
-
-    while ((fd = open("/dev/null", O_RDONLY)) >= 0 && fd <= STDERR_FILENO) /* what is printed fails there, as it did */
-        ;
-    if (fd > STDERR_FILENO)
-        close(fd);
-}
-
 static int output_error;
 
 void standard_output_flush(void)

@@ -45,8 +45,4 @@ void standard_output_flush(void);
  * nobody reads any more, nothing is said. */
 int standard_output_check(const char *tool);
 
-/* Of a program that was started without some of its standard streams: no file or socket may get their numbers, and with
- * them what is printed. To be called first. */
-void standard_streams_hold(void);
-
 #endif

@@ -147,12 +147,15 @@ for signal in INT TERM HUP QUIT; do
     [ $got = $((128 + number)) ] || fail "SIG$signal: status $got: $(cat "$work/err")"
     gone "sleep $mark"
 done
-"$run" -n 3 sleep $mark &
-pid=$!
-under_way 3 "sleep $mark"
-kill -s KILL $pid
-wait $pid 2>/dev/null
-gone "sleep $mark"
+# coll_run killed, and all of its name: also what is behind shells of the ranks, or of jobs in a job
+for job in "sleep $mark" "sh -c 'sleep $mark; true'" "sh -c '\"$run\" -n 1 -- sh -c \"sleep $mark; true\"; true'"; do
+    eval "exec $run -n 3 -- $job" 2>/dev/null &
+    pid=$!
+    under_way 3 "sleep $mark"
+    kill -s KILL $pid
+    wait $pid 2>/dev/null
+    gone "sleep $mark"
+done
 # What was ignored stays ignored, as under nohup.
 (trap '' HUP && exec "$run" -n 2 sleep 1) &
 pid=$!

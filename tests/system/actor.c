@@ -3,6 +3,8 @@
  * One rank that behaves as a test's script wants:
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
+ *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
+ *                         streams are, and which of them are closed after hx_finalize
  *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
@@ -34,6 +36,7 @@
  */
 #include "hier/planner.h"
 #include "runtime/comm.h"
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
@@ -118,6 +121,44 @@ static void play_loop(void)
             fflush(stdout);
         }
     }
+}
+
+static int open_files(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void play_prints(const char *folder)
+{
+    char path[256], link[3][256] = {"closed", "closed", "closed"};
+    int files;
+
+    for (int i = 0; i < 20; i++) {
+        check(sum(i % 2 ? 30000 : 1), "allreduce");
+        printf("rank %d prints\n", rank);
+        fflush(stdout);
+        fprintf(stderr, "rank %d prints an error\n", rank);
+    }
+    files = open_files();
+    for (int fd = 0; fd < 3; fd++) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        ssize_t n = readlink(path, link[fd], sizeof(link[fd]) - 1);
+        if (n > 0)
+            link[fd][n] = 0;
+    }
+    check(hx_finalize(), "hx_finalize");
+    world = NULL;
+    snprintf(path, sizeof(path), "%s/%d", folder, rank);
+    int closed = 0;
+    for (int fd = 0; fd < 3; fd++)
+        closed |= (fcntl(fd, F_GETFD) < 0) << fd;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    dprintf(fd, "%d files, streams %s %s %s, closed %d\n", files, link[0], link[1], link[2], closed);
+    _exit(0);
 }
 
 static int play_absent(int absent, int late)
@@ -761,6 +802,8 @@ int main(int argc, char **argv)
     size = hx_size(world);
     if (!strcmp(mode, "loop"))
         play_loop();
+    else if (!strcmp(mode, "prints") && argc > 2)
+        play_prints(argv[2]);
     else if (!strcmp(mode, "absent") && argc > 2)
         return play_absent(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1);
     else if (!strcmp(mode, "dies") && argc > 3) {
