@@ -8,6 +8,10 @@
  *   over TCP it is connected to, where its endpoint listens. Its kernel takes the connection, however busy it is, and
  *       nothing is sent. A refusal tells that the endpoint has gone (as a rule with its process), a host that cannot be reached for a while that the
  *       host has. The connection stays until the peer is no longer late, so that its end is noticed at once.
+ *
+ * That a connection stands is no proof of life: a child of the peer may hold its listener (sockets.c prevents it, as far as it can), and
+ * a peer that computes answers no question either. Whether it lives the ranks of its node know, so these are asked too (runtime/stall.c). A
+ * rank alone on its node whose listener lives on, in a child made by a raw clone, is not missed before HX_TIMEOUT.
  */
 #include "fabric.h"
 #include "runtime/error.h"

@@ -12,7 +12,7 @@
  *
  * What is not covered: a fork while hx_init runs in another thread; children made by a raw clone, and by vfork until they execute; a
  * connection by which no message has come yet, in a child that executes a program (its peer learns of the death all the same, since
- * the listener is gone). Of ranks that share a node with others these know better: see hx_stall_tell. Devices (EFA) have no sockets.
+ * the listener is gone). Of a rank that shares its node the others there tell: see late.c. Devices (EFA) have no sockets.
  */
 #include "fabric.h"
 #include "runtime/sockets.h"

@@ -140,11 +140,16 @@ static void past_tell(const struct hx_world *world, int peer, int context)
                 failure_tell(world, peer, past->contexts[0], past->failure);
 }
 
-struct hx_word hx_failed_question(const struct hx_run *run)
+struct hx_word hx_failed_question_of(int late)
+{
+    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = -1};
+}
+
+struct hx_word hx_failed_question(const struct hx_run *run, int late)
 {
     const struct hx_engine *engine = run->engine;
 
-    return (struct hx_word){.kind = HX_WORD_ASKS, .context = engine->context, .call = engine->pairs ? 0 : engine->call,
+    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = engine->context, .call = engine->pairs ? 0 : engine->call,
                             .signature = run->bound->signature};
 }
 
@@ -225,6 +230,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
 
     switch ((enum hx_word_kind)word->kind) {
     case HX_WORD_ASKS:
+        hx_watch_look_at(world->shared, word->rank);
         call_heard(world, peer, word);
         hx_failed_tell(world, peer);
         past_tell(world, peer, word->context);

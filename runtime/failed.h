@@ -39,8 +39,9 @@ void hx_failed_tell(const struct hx_world *world, int peer);
 /* This rank leaves, and others may wait for it. */
 void hx_failed_finish(const struct hx_world *world);
 
-/* What to ask when the run waits for a rank of another node. */
-struct hx_word hx_failed_question(const struct hx_run *run);
+/* What to ask when the run waits for this rank of another node; what to ask another rank of that node, which sees whether it lives. */
+struct hx_word hx_failed_question(const struct hx_run *run, int late);
+struct hx_word hx_failed_question_of(int late);
 
 /* A word of a rank on another node. arg: the world. */
 void hx_failed_heard(void *arg, int peer, const struct hx_word *word);

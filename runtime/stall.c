@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #define ABSENT_BYTES 512
+#define MATE_NS UINT64_C(2000000000) /* waits of so long are rare: a rank asks another one than that for which it waits */
 
 struct text {
     char *at, *end;
@@ -117,18 +118,40 @@ static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_fini
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d %s", run->name, (unsigned long long)(engine->call - engine->first_call), rank, why);
 }
 
+/* The next rank on the same node, which sees whether this one lives; -1: there is none that lives. */
+static int mate_of(const struct hx_world *world, int rank)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    for (int i = 1; i < world->size; i++) {
+        int other = (rank + i) % world->size;
+        if (table[other].node == table[rank].node && !atomic_load_explicit(&table[other].dead, memory_order_relaxed))
+            return other;
+    }
+    return -1;
+}
+
+static void late_ask(const struct hx_world *world, int rank, const struct hx_word *question)
+{
+    if (hx_registry.net->ask(world->net, rank, question))
+        hx_watch_tell(world->shared, rank);
+}
+
 /* Nobody can end a call in which a rank has died: it may be one that others wait for before this one can go on. */
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_world *world = engine->world;
-    int far = world->net ? far_awaited(run) : -1, dead, job_rank;
+    int far = world->net ? far_awaited(run) : -1, mate, dead, job_rank;
 
     hx_watch_look(world->shared);
     if (far >= 0) {
-        struct hx_word question = hx_failed_question(run);
-        if (hx_registry.net->ask(world->net, far, &question))
-            hx_watch_tell(world->shared, far);
+        struct hx_word question = hx_failed_question(run, far);
+        late_ask(world, far, &question);
+        if (engine->patience.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
+            question = hx_failed_question_of(far);
+            late_ask(world, mate, &question);
+        }
     }
     if ((dead = dead_member(run)) < 0)
         return HX_SUCCESS;

@@ -85,7 +85,7 @@ enum hx_word_kind {
 
 struct hx_word {
     int32_t kind;    /* enum hx_word_kind */
-    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first */
+    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first; ASKS: the one of the job that is late */
     int32_t status;  /* FAILED: with what, an hx_status_t */
     int32_t context; /* ASKS: of the call; FAILED: of the communicator's blocking calls */
     uint64_t call;   /* ASKS: its number there; 0: none is told */

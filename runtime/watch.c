@@ -86,6 +86,21 @@ static int has_ended(const struct hx_shared *shared, int row)
     return is_watched(shared, row); /* it may have left meanwhile, and then ended: that came before the end of its lock */
 }
 
+static void row_look(struct hx_shared *shared, int row)
+{
+    int known = atomic_load_explicit(&shared->table[shared->ranks[row]].dead, memory_order_relaxed);
+
+    if (row != shared->me && !known && has_ended(shared, row))
+        hx_watch_tell(shared, shared->ranks[row]);
+}
+
+void hx_watch_look_at(struct hx_shared *shared, int rank)
+{
+    for (int row = 0; row < shared->n; row++)
+        if (shared->ranks[row] == rank)
+            row_look(shared, row);
+}
+
 void hx_watch_look(struct hx_shared *shared)
 {
     struct timespec t;
@@ -96,12 +111,8 @@ void hx_watch_look(struct hx_shared *shared)
     if (now - shared->watched_at < LOOK_NS)
         return;
     shared->watched_at = now;
-    for (int i = 0; i < LOOK_RANKS && i < shared->n; i++) {
-        int row = shared->watched = (shared->watched + 1) % shared->n;
-        int known = atomic_load_explicit(&shared->table[shared->ranks[row]].dead, memory_order_relaxed);
-        if (row != shared->me && !known && has_ended(shared, row))
-            hx_watch_tell(shared, shared->ranks[row]);
-    }
+    for (int i = 0; i < LOOK_RANKS && i < shared->n; i++)
+        row_look(shared, shared->watched = (shared->watched + 1) % shared->n);
 }
 
 void hx_watch_tell(struct hx_shared *shared, int rank)

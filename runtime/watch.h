@@ -22,6 +22,8 @@ int hx_watch_has_finished(const struct hx_shared *shared, int row);
 /* Look whether processes of this node have ended; at most twenty times a second, and at a few of them each time. By one thread at a
  * time. */
 void hx_watch_look(struct hx_shared *shared);
+/* Look whether this rank of the job has, if it is of this node. */
+void hx_watch_look_at(struct hx_shared *shared, int rank);
 /* This rank of the job has died: tell the node. */
 void hx_watch_tell(struct hx_shared *shared, int rank);
 /* Of these ranks of the job, the place of the one that was found first to have died, for whose sake others may have ended since; or -1. */

@@ -10,7 +10,9 @@
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
  *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them, who print what they get. They
  *                         leave a child behind that sleeps for a minute, made as CHILD says: fork, exec, spawn, system, clone; WHEN: before
- *                         hx_init, after it, or late, when messages have passed. They print its pid
+ *                         hx_init, after it, or late, when messages have passed. They print its pid. become: they become another program instead
+ *   lone                  the last rank is killed while only 0 waits for it, and leaves a child behind, made by clone; 0 prints what it gets.
+ *                         The others wait elsewhere
  *   finishes RANK [LATE]  RANK calls hx_finalize while the others wait for it in a communicator of all, to which they come LATE seconds late;
  *                         they print what they get, and all print what hx_finalize says
  *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
@@ -266,6 +268,10 @@ static void child_leave(const char *how)
             exit(3);
         return;
     }
+    if (!strcmp(how, "become")) {
+        execlp("sleep", "sleep", "5", NULL);
+        exit(3);
+    }
     if (!strcmp(how, "spawn")) {
         if (posix_spawnp(&child, command[0], NULL, NULL, command, environ) != 0)
             exit(3);
@@ -316,6 +322,29 @@ static int play_vanish(const char *ranks, const char *how, const char *when)
     fflush(stdout);
     sleep(2); /* its end would be another death */
     return 0;
+}
+
+static void play_lone(void)
+{
+    const int dies = rank == size - 1;
+    hx_comm_t *comm;
+    hx_status_t status;
+    int one = 1, got = 0;
+    double start;
+
+    check(hx_comm_split(world, rank == 0 || dies, rank, &comm), "hx_comm_split");
+    check(hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, comm), "allreduce");
+    if (dies) {
+        child_leave("clone");
+        raise(SIGKILL);
+    }
+    if (rank == 1)
+        sleep(8);
+    start = now();
+    status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, comm);
+    if (rank == 0)
+        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(comm));
+    fflush(stdout);
 }
 
 /* One dies, one learns of it and ends, and then the last asks. */
@@ -808,6 +837,9 @@ int main(int argc, char **argv)
         return play_absent(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : -1);
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
+        return 0;
+    } else if (!strcmp(mode, "lone")) {
+        play_lone();
         return 0;
     } else if (!strcmp(mode, "finishes") && argc > 2) {
         play_finishes(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 0);
