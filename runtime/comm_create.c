@@ -11,12 +11,12 @@
  */
 #include "call.h"
 #include "lock.h"
+#include "pairs.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_CONTEXT (2 * HX_COMM_CONTEXTS) /* those before are the world's, and of the creation of groups */
 #define AGREE_TRIES 100
-#define OUT_OF_STEP UINT64_MAX /* a pair's count */
 #define WORDS (HX_CONTEXTS / 64)
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
@@ -278,19 +278,19 @@ static hx_status_t groups_open(struct hx_world *world)
 }
 
 /* Does every other member count its messages with this rank as this one does? */
-static hx_status_t pairs_check(const struct group *group, const uint64_t *pairs)
+static hx_status_t pairs_check(const struct group *group, const struct hx_engine *engine)
 {
     for (int i = 0; i < group->n; i++)
-        if (pairs[2 * group->ranks[i]] == OUT_OF_STEP)
+        if (i != group->me && hx_pair_lost(engine, group->ranks[i]) != HX_SUCCESS)
             return hx_fail(HX_ERR_STATE, "hx_comm_group: an earlier group with rank %d of the job could not be created", group->ranks[i]);
     return HX_SUCCESS;
 }
 
-static void pairs_lose(const struct group *group, uint64_t *pairs)
+static void pairs_lose(const struct group *group, struct hx_engine *engine, hx_status_t status)
 {
     for (int i = 0; i < group->n; i++)
         if (i != group->me)
-            pairs[2 * group->ranks[i]] = OUT_OF_STEP;
+            hx_pair_lose(engine, group->ranks[i], status);
 }
 
 /* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
@@ -305,8 +305,12 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 
     if (group->n == 1)
         return HX_SUCCESS;
-    if ((status = hx_engine_await(engine)) != HX_SUCCESS || (status = pairs_check(group, engine->pairs)) != HX_SUCCESS)
+    if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
+    if ((status = pairs_check(group, engine)) != HX_SUCCESS) {
+        pairs_lose(group, engine, status); /* the others need not wait for this one */
+        return status;
+    }
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
                                         group->me, &choice.plan);
     if (status == HX_SUCCESS)
@@ -314,7 +318,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
     if (status == HX_SUCCESS)
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
     if (status != HX_SUCCESS) {
-        pairs_lose(group, engine->pairs);
+        pairs_lose(group, engine, status);
         engine->comm->why[0] = '\0'; /* it is not what the next ones fail of */
     }
     hx_bound_release(bound);

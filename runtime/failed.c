@@ -2,6 +2,7 @@
 /* Communicators that have failed: see failed.h. */
 #include "failed.h"
 #include "comm.h"
+#include "pairs.h"
 #include "watch.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,8 @@ static void failure_tell(const struct hx_world *world, int peer, int context, co
 
 void hx_failed_tell(const struct hx_world *world, int peer)
 {
+    struct hx_failure lost = {.rank = world->rank}; /* a group with it */
+
     if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
         return;
     deaths_tell(world, peer);
@@ -119,6 +122,8 @@ void hx_failed_tell(const struct hx_world *world, int peer)
         const struct hx_failure *failure = failure_of(comm, comm->local_me);
         if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
             failure_tell(world, peer, comm->contexts[0], failure);
+        if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
+            failure_tell(world, peer, comm->contexts[0], &lost);
     }
 }
 
@@ -183,8 +188,12 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
     struct hx_engine *engine = engine_of(world, word->context, peer);
     struct hx_failure failure = {.status = word->status, .rank = word->rank};
 
-    if (!engine || engine != &engine->comm->engine || engine->pairs || word->status == HX_SUCCESS)
+    if (!engine || engine != &engine->comm->engine || word->status == HX_SUCCESS)
         return;
+    if (engine->pairs) {
+        hx_pair_lose(engine, peer, (hx_status_t)word->status);
+        return;
+    }
     snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
     hx_failed_note(engine->comm, &failure);
 }

@@ -189,10 +189,10 @@ HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
 
 /* Make a communicator of the n given ranks of comm, which alone call this, all with the same list: rank i of *out is ranks[i]. A rank
  * that creates several groups with others creates them in the same order as these; it creates one at a time, whatever thread asks for it, so
- * threads keep to one order of all groups too. Ranks that do not call it may have died. Where a member dies or does not come in time
- * comm goes on, but those who got an error have HX_ERR_STATE if they ask for a group with one of these members again; with others they
- * can create groups. For one that gets an error at once (its arguments, memory, that state) the others wait until HX_TIMEOUT. Blocking.
- * Errors as hx_comm_split. */
+ * threads keep to one order of all groups too. Ranks that do not call it may have died. Where a member dies, does not come in time or gives
+ * another list (HX_ERR_MISMATCH), comm goes on. But a rank that got an error has HX_ERR_STATE if it asks for a group with one of these
+ * members again, and so have they, at the latest within seconds; with others it can create groups. For one whose arguments are wrong the
+ * others wait until HX_TIMEOUT. Blocking. Errors as hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
 /* Release comm, which is not the world's and has no requests left, else HX_ERR_STATE. Blocking, collective. After other errors, those

@@ -18,6 +18,7 @@
  *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
  *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
  *   failed    stored with release after the rank's failure; whoever acquires it may read that
+ *   refused   relaxed: it says all that it means
  *   passed    relaxed: what counts is how long it takes to read
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
@@ -108,7 +109,8 @@ struct hx_ring_entry {
 };
 
 struct hx_ring { /* chunks from one rank to another */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks the receiver has read; written by it alone */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks the receiver has read; written by it alone, like */
+    _Atomic uint32_t refused;                       /* an hx_status_t: it takes no more, since a group has failed so (pairs.h) */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 

@@ -3,6 +3,7 @@
  * on a time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
 #include "comm.h"
 #include "failed.h"
+#include "pairs.h"
 #include "watch.h"
 #include <stdio.h>
 
@@ -221,6 +222,28 @@ hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure
                    failure->text);
 }
 
+/* Has a member failed in this group, or in another with this rank? In another after this one, perhaps: its last message may come between
+ * two looks. */
+static hx_status_t refusal(const struct hx_run *run)
+{
+    const struct hx_stage *stage = run->bound->stages[0].stage; /* its members are the same as ranks of the job */
+    struct hx_engine *engine = run->engine;
+    const int before = engine->refused;
+    hx_status_t status;
+
+    engine->refused = 0;
+    for (int i = 0; i < stage->n; i++) {
+        if (i == stage->me || (status = hx_pair_lost(engine, stage->members[i])) == HX_SUCCESS)
+            continue;
+        engine->refused = 1 + stage->members[i];
+        if (engine->refused != before)
+            return HX_SUCCESS;
+        return hx_fail(status, "%s: rank %d of the job has failed in a group with this one: %s", run->name, stage->members[i],
+                       hx_strerror(status));
+    }
+    return HX_SUCCESS;
+}
+
 /* Why nobody can end this call, if that is known. Who has failed may have ended since, and that is not why; who has found somebody dead has
  * failed of it, and there it is better said. */
 static hx_status_t reason(const struct hx_run *run)
@@ -230,6 +253,8 @@ static hx_status_t reason(const struct hx_run *run)
     hx_status_t status = failure ? HX_SUCCESS : death(run);
     int finished;
 
+    if (run->engine->pairs && status == HX_SUCCESS)
+        status = refusal(run);
     if (!failure && status == HX_SUCCESS)
         status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, 1);
     if (!failure && status == HX_SUCCESS)

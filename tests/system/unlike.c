@@ -384,6 +384,8 @@ static int alter(enum oddity oddity, struct args *a)
             a->bump = (rank + 1) % size;
         a->party = a->coll == HX_COLL_REDUCE_SCATTER || a->coll == HX_COLL_ALLGATHER; /* else it matters for some only */
         return a->lists;
+    case SKIPS:
+    case SWAPS: a->party = 0; return 1; /* the same calls; where one blocks and the other does not, their order is free */
     case BLOCKS: a->mode = a->mode == HX_BLOCKING ? HX_NONBLOCKING : HX_BLOCKING; return 1;
     default: return 1;
     }
@@ -638,15 +640,13 @@ static void group_expect(const char *what, int does, int succeeds, const int *ra
 {
     hx_status_t status = does ? group_try(ranks, n) : HX_SUCCESS;
 
-    if (does && (status == HX_SUCCESS) != succeeds) {
+    if (does && ((status == HX_SUCCESS) != succeeds || status == HX_ERR_TIMEOUT)) { /* nobody waits for a member that has failed */
         fprintf(stderr, "unlike: rank %d, %s: status %d: %s\n", rank, what, (int)status, hx_error_detail(world));
         wrong++;
     }
     if (does && !succeeds)
         printf("rank %d, %s: status %d: %s\n", rank, what, (int)status, hx_error_detail(world));
-    world->world->env->timeout = CALM_SECONDS;
     must(hx_barrier(world), what); /* the parent goes on */
-    world->world->env->timeout = 2 * TRIAL_SECONDS;
 }
 
 /* At least 6 ranks. */
@@ -654,7 +654,6 @@ static void groups_run(void)
 {
     static const int two[] = {0, 1}, three[] = {0, 1, 2}, ordered[] = {3, 4}, turned[] = {4, 3}, others[] = {2, 3, 5}, across[] = {0, 5, 4};
 
-    world->world->env->timeout = 2 * TRIAL_SECONDS;
     group_expect("lists of two and of three", rank < 3, 0, rank == 0 ? two : three, rank == 0 ? 2 : 3);
     group_expect("other ranks", rank == 2 || rank == 3 || rank == 5, 1, others, 3);
     group_expect("another order", rank == 3 || rank == 4, 0, rank == 3 ? ordered : turned, 2);
