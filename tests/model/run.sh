@@ -63,4 +63,6 @@ check election base holds
 check election no_fence breaks -DNO_FENCE
 check election no_look breaks -DNO_LOOK
 check election no_swap breaks -DNO_SWAP
+check election no_compare breaks -DNO_COMPARE
+check election late_stamp breaks -DLATE_STAMP
 exit $failed

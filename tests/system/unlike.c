@@ -5,6 +5,7 @@
  * usage: unlike SEED FROM TO [all]      trials FROM .. TO-1: drawn by the seed, or ("all") of the whole matrix
  *        unlike list                    rank 0 tells how many trials "all" has on this shape
  *        unlike groups                  lists of members that differ, in hx_comm_group
+ *        unlike stale                   two ranks: a message that nobody received
  *        unlike finalize                hx_finalize against a barrier of the world
  *
  * A trial has a communicator of its own, duplicated from the world, which stays healthy, and a plan forced by its name. All make one
@@ -661,6 +662,29 @@ static void groups_run(void)
     group_expect("the same again", rank < 2, 0, two, 2);
 }
 
+/* Ranks 0 and 1 both take themselves for the root of a broadcast, and succeed. What rank 0 has sent nobody has received: no later
+ * broadcast takes it for its own, though match ids come again. */
+static void stale_run(void)
+{
+    hx_status_t status = HX_SUCCESS;
+    int32_t number;
+    int call;
+
+    for (call = 1; status == HX_SUCCESS && call <= 200; call++) {
+        number = rank == 0 || call == 1 ? call : -1;
+        status = hx_bcast(&number, 1, HX_INT32, call == 1 ? rank : 0, world);
+        if (status == HX_SUCCESS && number != call) {
+            fprintf(stderr, "unlike: rank %d: broadcast %d brings what was sent in %d\n", rank, call, (int)number);
+            wrong++;
+        }
+    }
+    printf("rank %d ends with broadcast %d: %s\n", rank, call - 1, hx_error_detail(world));
+    if (status != HX_ERR_MISMATCH) {
+        fprintf(stderr, "unlike: rank %d: 200 broadcasts, and nobody tells that two had different roots: status %d\n", rank, (int)status);
+        wrong++;
+    }
+}
+
 /* One rank ends Hierax, the others wait for it. */
 static void finalize_run(void)
 {
@@ -697,8 +721,11 @@ int main(int argc, char **argv)
             printf("%ld\n", (long)ncandidates * ODDITIES_COUNT * SIZES);
     } else if (argc == 2 && !strcmp(argv[1], "groups")) {
         groups_run();
-    } else if (argc == 2 && !strcmp(argv[1], "finalize")) {
-        finalize_run();
+    } else if (argc == 2 && (!strcmp(argv[1], "finalize") || !strcmp(argv[1], "stale"))) {
+        if (argv[1][0] == 's')
+            stale_run();
+        else
+            finalize_run();
         if (hx_world)
             hx_finalize();
         return wrong != 0;

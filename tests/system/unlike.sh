@@ -67,6 +67,8 @@ for nodes in 1 3,1,2; do
     job 6 $nodes - "groups.$nodes" groups
     job 6 $nodes - "finalize.$nodes" finalize
 done
+job 2 2 - stale.2 stale
+job 2 2 efa stale.efa stale
 judge
 grep -h '^trials' "$tmp"/out.*
 
