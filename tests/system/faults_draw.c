@@ -253,7 +253,9 @@ void faults_tell(const struct round *r, char *text, size_t capacity)
     for (int i = 0; i < r->nvictims && n > 0 && (size_t)n < capacity; i++)
         n += snprintf(text + n, capacity - (size_t)n, ", rank %d %s at step %d after %u us", r->victims[i].rank,
                       r->victims[i].exits ? "exits" : "struck", r->victims[i].step, r->victims[i].delay_us);
-    if (r->kind->how == CALLS_WRONG && n > 0 && (size_t)n < capacity)
-        snprintf(text + n, capacity - (size_t)n, " (comm %d, %s)", r->steps[r->victims[0].step].comm,
-                 faults_what(r->steps[r->victims[0].step].what));
+    if (r->kind->how == CALLS_WRONG && n > 0 && (size_t)n < capacity) {
+        const struct step *s = &r->steps[r->victims[0].step];
+        snprintf(text + n, capacity - (size_t)n, " (comm %d, %s of %zu, root %d, wrong: %s, root %d)", s->comm, faults_what(s->what),
+                 s->count, s->root, faults_what(r->wrong_what), r->wrong_root);
+    }
 }

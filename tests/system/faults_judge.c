@@ -107,6 +107,21 @@ static int any_waited_long(void)
     return 0;
 }
 
+/* Does it name a dead rank, by any words? */
+static int names_dead(const struct event *e)
+{
+    char name[32];
+
+    if (strstr(e->detail, "has died")) /* which is looked at */
+        return 1;
+    for (int who = 0; who < round_->size; who++) {
+        snprintf(name, sizeof(name), "rank %d of the job", who);
+        if (death_of(who) >= 0 && strstr(e->detail, name))
+            return 1;
+    }
+    return 0;
+}
+
 static void status_judge(int rank, const struct event *e)
 {
     enum how how = round_->kind->how;
@@ -116,6 +131,7 @@ static void status_judge(int rank, const struct event *e)
 
     if (e->status == HX_SUCCESS)
         return;
+    deaths_named(rank, e);
     if (!touched && how == CALLS_WRONG && e->status == HX_ERR_TIMEOUT && any_waited_long())
         return;
     if (!touched && how == STOPS_LONG && e->status == HX_ERR_TIMEOUT)
@@ -128,7 +144,7 @@ static void status_judge(int rank, const struct event *e)
     if (!ok)
         fail("rank %d, %s, comm %d%s: %s after %.1f s: %s", rank, step_name(e->step, step), e->comm, touched ? "" : " without the victim",
              hx_strerror((hx_status_t)e->status), e->to - e->from, e->detail);
-    else if (e->status == HX_ERR_PEER_DEAD && !strstr(e->detail, "has died"))
+    else if (e->status == HX_ERR_PEER_DEAD && !names_dead(e))
         fail("rank %d, %s: names no dead rank: %s", rank, step_name(e->step, step), e->detail);
 }
 
@@ -144,14 +160,23 @@ static void events_judge(int rank)
         if (e->to - e->from > limit)
             fail("rank %d, %s, comm %d: took %.1f s, status %d: %s", rank, step_name(e->step, step), e->comm, e->to - e->from, e->status,
                  e->detail);
-        deaths_named(rank, e);
-        if (!victim_of(rank))
+        if (victim_of(rank))
+            deaths_named(rank, e);
+        else
             status_judge(rank, e);
     }
     if (r->ended_by_itself)
         fail("rank %d has ended by itself in %s, wait status %x", rank, step_name(r->doing, step), (unsigned)r->ended_by_itself);
     if (!r->done && death_of(rank) < 0)
         fail("rank %d hangs in %s since %.1f s", rank, step_name(r->doing, step), faults_now() - r->doing_since);
+}
+
+/* Does everybody wait for the victim in the call that it makes otherwise, or not at all? Others may return without hearing of it. */
+static int all_wait(void)
+{
+    enum what what = round_->steps[round_->victims[0].step].what;
+
+    return what == BARRIER || what == ALLREDUCE || what == ALLGATHER || what == REDUCE_SCATTER || what == ALLTOALL;
 }
 
 /* Each survivor knows of each communicator that it has failed. */
@@ -167,7 +192,7 @@ static void knowledge_judge(int rank)
         const struct group *group = faults_group(round_, comm, rank);
         int succeeded = 0;
         if (!group || !has_victim(group) ||
-            (round_->kind->how == CALLS_WRONG && comm != round_->steps[round_->victims[0].step].comm))
+            (round_->kind->how == CALLS_WRONG && (comm != round_->steps[round_->victims[0].step].comm || !all_wait())))
             continue;
         for (const struct event *e = r->events; e < r->events + r->nevents; e++)
             succeeded |= e->step == FINAL + comm && e->status == HX_SUCCESS;

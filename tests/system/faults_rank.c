@@ -438,6 +438,9 @@ void faults_play(const struct round *round, int me, struct record *all)
         status = hx_finalize();
         event_add(FINALIZE, -1, from, status, 0);
     }
+    for (int comm = 1; comm < COMMS; comm++)
+        if (!mine->created[comm])
+            mine->created[comm] = 2;
     mine->done = 1;
     while (!mine->released) /* its end would be another death */
         usleep(1000);
