@@ -7,6 +7,7 @@
 #include "startup.h"
 #include "trace.h"
 #include "watch.h"
+#include "whereabouts.h"
 #include <string.h>
 
 struct hx_world *hx_world;
@@ -31,6 +32,7 @@ const char *hx_world_ended(void)
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
 {
+    const int threads = hx_threads_count();
     hx_status_t status;
 
     if (!world)
@@ -52,6 +54,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     memset(hx_world->stats.colls, 0, sizeof(hx_world->stats.colls)); /* those of the program count */
     *world = hx_world->comms;
     hx_progress_thread_start(hx_world);
+    hx_world->threads = threads == 1 ? hx_threads_count() : 0;
     return HX_SUCCESS;
 }
 

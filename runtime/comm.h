@@ -83,6 +83,7 @@ struct hx_world {
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
+    struct hx_whereabouts *whereabouts; /* of other ranks: see whereabouts.h; NULL until used */
     struct hx_past *past;     /* those that were freed when they had failed: see failed.h */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
@@ -91,6 +92,7 @@ struct hx_world {
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
+    int threads;               /* of this process, all of them Hierax's but one; 0: the program had others when it started Hierax */
     uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     struct hx_stats stats;
     struct hx_distance distance; /* from the other ranks of the node */

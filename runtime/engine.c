@@ -19,6 +19,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     engine->comm = comm;
     engine->context = context;
     engine->call = engine->first_call = first_call;
+    engine->blocks = engine == &comm->engine;
     status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me,
                           comm->local_ranks, comm->rows);
     if (status != HX_SUCCESS)

@@ -216,6 +216,8 @@ struct hx_engine {
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     int awaits_finished;     /* where pairs count: 1 + the rank in hx_finalize that it waited for then, or 0 */
     int refused;             /* likewise: 1 + a member that had failed in a group with this rank */
+    uint64_t told;           /* the last call of which it was told that it waits */
+    int blocks;              /* the program waits for the call under way, rather than test it now and then */
     uint64_t *pairs;         /* [ranks][2] messages received from and sent to each, which take the place of call in their ids: see pairs.h; NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */

@@ -4,6 +4,7 @@
 #include "comm.h"
 #include "pairs.h"
 #include "watch.h"
+#include "whereabouts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,15 +173,24 @@ static void death_heard(const struct hx_world *world, int rank)
         hx_watch_tell(world->shared, rank);
 }
 
-/* The engine of this context, in a communicator with peer; NULL: there is none, any more or yet. (Of which comm the context
- * is peer knows best: none has one of a failed communicator anew.) */
-static struct hx_engine *engine_of(const struct hx_world *world, int context, int peer)
+struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine)
 {
+    *engine = NULL;
     for (struct hx_comm *comm = world->comms; comm; comm = comm->next)
         for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-            if (comm->contexts[i] == context && rank_in(comm->ranks, comm->size, peer) >= 0)
-                return i == 0 ? &comm->engine : comm->others[i - 1];
+            if (comm->contexts[i] == context && rank_in(comm->ranks, comm->size, peer) >= 0) {
+                *engine = i == 0 ? &comm->engine : comm->others[i - 1];
+                return comm;
+            }
     return NULL;
+}
+
+static struct hx_engine *engine_of(const struct hx_world *world, int context, int peer)
+{
+    struct hx_engine *engine;
+
+    hx_failed_comm(world, context, peer, &engine);
+    return engine;
 }
 
 static void failure_heard(const struct hx_world *world, int peer, const struct hx_word *word)
@@ -235,7 +245,7 @@ static void finish_tell(const struct hx_world *world, int peer, const struct hx_
 
 void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
 {
-    const struct hx_world *world = arg;
+    struct hx_world *world = arg;
 
     switch ((enum hx_word_kind)word->kind) {
     case HX_WORD_ASKS:
@@ -244,6 +254,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
         hx_failed_tell(world, peer);
         past_tell(world, peer, word->context);
         finish_tell(world, peer, word);
+        hx_stand_asked(world, peer, word);
         break;
     case HX_WORD_DEAD:
         for (int i = 0; i < word->ndead; i++)
@@ -251,5 +262,6 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
         break;
     case HX_WORD_FAILED: failure_heard(world, peer, word); break;
     case HX_WORD_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
+    case HX_WORD_STANDS: hx_stand_heard(world, peer, word); break;
     }
 }

@@ -39,6 +39,10 @@ void hx_failed_tell(const struct hx_world *world, int peer);
 /* This rank leaves, and others may wait for it. */
 void hx_failed_finish(const struct hx_world *world);
 
+/* The communicator with peer that has this context; NULL: there is none, any more or yet. (Of which comm the context is peer knows best: none has
+ * one of a failed communicator anew.) *engine: the context's; NULL: it has not been used here. */
+struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine);
+
 /* What to ask when the run waits for this rank of another node; what to ask another rank of that node, which sees whether it lives. */
 struct hx_word hx_failed_question(const struct hx_run *run, int late);
 struct hx_word hx_failed_question_of(int late);

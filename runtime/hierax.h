@@ -53,7 +53,9 @@ typedef enum hx_status {
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
     HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT, in which nothing of the call moved; the detail names the ranks that have not
-                           * arrived. hx_test too returns it, if called at least once a second meanwhile */
+                           * arrived, and where they are instead: in which other call, or for how long outside Hierax. A warning tells the
+                           * same after 5 s, or a quarter of HX_TIMEOUT if that is less. hx_test too returns it, if called at least once a
+                           * second meanwhile */
     HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or has called hx_finalize and comes to no other call; the detail names it
                            * and says which. A death is found within tenths of a second on the same node and within seconds on another; a node
                            * that vanishes without a word, as by loss of power, within a quarter of a minute where its absence can be told from
@@ -61,7 +63,8 @@ typedef enum hx_status {
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
     HX_ERR_MISMATCH = 10  /* ranks make different calls, or one with different arguments. They find it where one needs what another has for
                            * the call, or when one has waited for the other: for tenths of a second on the same node, a second on others (not
-                           * where all return without hearing of each other). With HX_CHECK=1: before each blocking call; then nothing was
+                           * where all return without hearing of each other). Ranks that wait for each other, each in a call which the other
+                           * has not entered, find it within seconds where the program has one thread. With HX_CHECK=1: before each blocking call; then nothing was
                            * done, and the communicator can be used on */
 } hx_status_t;
 

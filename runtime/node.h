@@ -65,6 +65,21 @@ enum hx_life {
     HX_LIFE_LEFT     /* it has left the job by hx_finalize: the end of its process is no death */
 };
 
+struct hx_stand { /* where a process waits, if it does for long: written by it alone, see whereabouts.h */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t beat; /* ns of CLOCK_MONOTONIC_COARSE: when it has said so last; 0: nowhere. Stored last, with release */
+    _Atomic uint64_t since, stamp;                 /* since when in this call, for this rank; the call's stamp */
+    _Atomic int32_t context, awaits;               /* of the call; 1 + the rank of the job that it waits for, or 0 */
+    _Atomic uint32_t flags;
+    _Atomic uint64_t signature[HX_SIGNATURE_WORDS];
+};
+
+#define HX_HEARD_WORDS 46
+struct hx_heard { /* what a process has heard last of a rank of another node: where it stands. Written by it alone */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t at; /* ns, as beat; 0: it is being written, or there is nothing */
+    _Atomic int32_t rank;                        /* of the job */
+    _Atomic uint64_t text[HX_HEARD_WORDS];
+};
+
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
@@ -72,6 +87,8 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     int32_t pid;                                       /* in its own pid namespace */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
     uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
+    struct hx_stand stand;
+    struct hx_heard heard;
 };
 
 struct hx_control { /* of one rank in one channel; written by it alone */

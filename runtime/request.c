@@ -6,6 +6,7 @@
 #include "probe.h"
 #include "startup.h"
 #include "user.h"
+#include "whereabouts.h"
 #include <stdlib.h>
 
 static void request_release(struct hx_request *request)
@@ -188,12 +189,24 @@ static int wait_look(void *ctx)
            HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
+static void stall_tell(const struct wait *wait, int blocks)
+{
+    struct hx_engine *engine = engine_of(wait->request);
+
+    if (!engine || engine->running == HX_IDLE)
+        return;
+    engine->blocks = blocks;
+    hx_stall_tell(&engine->run);
+}
+
 static void wait_tell(void *ctx)
 {
-    struct hx_engine *engine = engine_of(((const struct wait *)ctx)->request);
+    stall_tell(ctx, 1);
+}
 
-    if (engine && engine->running != HX_IDLE)
-        hx_stall_tell(&engine->run);
+static void test_tell(void *ctx)
+{
+    stall_tell(ctx, 0);
 }
 
 /* The request is active. Its time is that of its engine's call under way, its own or one before it. */
@@ -232,6 +245,7 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
     }
     if (request->state == HX_REQUEST_ACTIVE) {
         how = wait_for(&wait);
+        how.slow = test_tell;
         if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
             request_late(request);
     }
@@ -259,6 +273,7 @@ static hx_status_t wait_locked(hx_request_t *request)
         if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
             request_late(request);
     }
+    hx_stand_clear(world);
     return request_finish(request);
 }
 

@@ -8,6 +8,7 @@
 #include "flags.h"
 #include "lock.h"
 #include "probe.h"
+#include "whereabouts.h"
 #include "window.h"
 
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
@@ -131,6 +132,8 @@ static int wait_ended(struct hx_run *run, hx_status_t status)
 {
     if (status == HX_SUCCESS)
         atomic_store_explicit(&run->engine->mine->waits_for, 0, memory_order_relaxed);
+    if (run->engine->world->whereabouts)
+        hx_stand_clear(run->engine->world);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;

@@ -3,11 +3,17 @@
  * on a time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
 #include "comm.h"
 #include "failed.h"
+#include "log.h"
 #include "pairs.h"
 #include "watch.h"
+#include "whereabouts.h"
 #include <stdio.h>
+#include <string.h>
 
-#define ABSENT_BYTES 512
+#define ABSENT_BYTES 720
+#define ABSENT_TOLD 3     /* so many ranks, of those that are missing, where they are */
+#define PATIENCE_NS 5e9   /* then it is told once that a call waits; */
+#define PATIENCE_PART 4   /* or after such a part of HX_TIMEOUT */
 #define MATE_NS UINT64_C(2000000000) /* waits of so long are rare: a rank asks another one than that for which it waits */
 
 struct text {
@@ -149,6 +155,7 @@ static hx_status_t death(const struct hx_run *run)
     if (far >= 0) {
         struct hx_word question = hx_failed_question(run, far);
         late_ask(world, far, &question);
+        hx_stand_late(run->engine->world, far);
         if (engine->patience.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
             question = hx_failed_question_of(far);
             late_ask(world, mate, &question);
@@ -190,23 +197,75 @@ static int finished_member(const struct hx_run *run)
     return engine->awaits_finished == before ? before - 1 : -1;
 }
 
+/* The rank of the job without which the call cannot end, or -1: it is not known. */
+static int awaited(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    int far;
+
+    for (int i = 0; i < engine->node.n && run->bound->awaits_all && !engine->pairs; i++)
+        if (has_not_entered(run, i))
+            return engine->comm->ranks[engine->node.ranks[i]];
+    far = engine->world->net ? far_awaited(run) : -1;
+    return far >= 0 ? far : hx_stall_awaited(run);
+}
+
+/* Where this rank of the communicator is instead, after a text about others. */
+static void where_tell(const struct hx_run *run, int rank, char *text, size_t capacity)
+{
+    char where[HX_STAND_BYTES];
+    size_t used = strlen(text);
+
+    hx_stand_tell(run->engine->comm, rank, where, sizeof(where));
+    if (where[0])
+        snprintf(text + used, capacity - used, "; rank %d %s", rank, where);
+}
+
 /* The ranks of this node that have not entered the call, and those elsewhere for whose messages it waits. */
 static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
 {
     const struct hx_node *node = &run->engine->node;
     char missing[256] = "", far[128] = "";
     struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
+    int told[ABSENT_TOLD], ntold = 0, far_told = -1;
 
     for (int i = 0; i < node->n; i++) {
         struct hx_control *control = hx_node_control(node, i);
         int remote = i == node->me ? remote_awaited(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
-        if (has_not_entered(run, i))
+        if (has_not_entered(run, i)) {
             text_rank(&t, node->ranks[i]);
-        else if (remote >= 0)
+            if (ntold < ABSENT_TOLD)
+                told[ntold++] = node->ranks[i];
+        } else if (remote >= 0) {
             text_rank(&u, remote);
+            far_told = remote;
+        }
     }
     snprintf(text, bytes, "%s%s%s%s", t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived", missing,
              u.items ? "; no message came from rank on another node: " : "", far);
+    for (int i = 0; i < ntold; i++)
+        where_tell(run, told[i], text, bytes);
+    if (far_told >= 0)
+        where_tell(run, far_told, text, bytes);
+}
+
+/* One of a node tells, once, that it waits long. */
+static void patience_tell(const struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+    double limit = engine->world->env->timeout * 1e9 / PATIENCE_PART;
+    char absent[ABSENT_BYTES];
+
+    if (engine->told == engine->call || engine->pairs ||
+        (double)engine->patience.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
+        return;
+    engine->told = engine->call;
+    for (int i = 0; i < engine->node.me; i++)
+        if (!has_not_entered(run, i))
+            return;
+    absent_tell(run, absent, sizeof(absent));
+    hx_warn("%s, call %llu, waits for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
+            (double)engine->patience.waited / 1e9, absent);
 }
 
 /* The communicator has failed for another rank. One that has waited too long knows whom its own node waits for; who is missing may be
@@ -341,8 +400,16 @@ void hx_stall_tell(void *ctx)
         run->status = failure(run);
     if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
         compare(run);
-    if (run->status == HX_SUCCESS && (run->status = reason(run)) != HX_SUCCESS)
-        hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+    if (run->status == HX_SUCCESS) {
+        hx_stand_write(run, awaited(run));
+        run->status = reason(run);
+        if (run->status == HX_SUCCESS)
+            run->status = hx_stand_cross(run);
+        if (run->status != HX_SUCCESS)
+            hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+        else
+            patience_tell(run);
+    }
     atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
 }
 

@@ -14,6 +14,7 @@
 #include "streams.h"
 #include "trace.h"
 #include "watch.h"
+#include "whereabouts.h"
 #include "window.h"
 #include <stdlib.h>
 
@@ -224,6 +225,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_failed_forget(world);
+    hx_whereabouts_forget(world);
     hx_windows_close(world);
     hx_window_views_close(world);
     if (!stays)

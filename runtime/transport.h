@@ -79,21 +79,28 @@ enum hx_word_kind {
     HX_WORD_ASKS,  /* what it is that the peer knows: its call, which waits for the peer, is this one */
     HX_WORD_DEAD,  /* these ranks of the job have died */
     HX_WORD_FAILED, /* a communicator has failed */
-    HX_WORD_FINISHED /* the sender has called hx_finalize and leaves, though others may wait for it */
+    HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, though others may wait for it */
+    HX_WORD_STANDS  /* the answer to ASKS: where a rank is */
 };
 #define HX_WORD_RANKS 96
 
 struct hx_word {
     int32_t kind;    /* enum hx_word_kind */
-    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first; ASKS: the one of the job that is late */
+    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first; ASKS: the one of the job that is late; STANDS: the
+                      * one of the job that is told of */
     int32_t status;  /* FAILED: with what, an hx_status_t */
-    int32_t context; /* ASKS: of the call; FAILED: of the communicator's blocking calls */
-    uint64_t call;   /* ASKS: its number there; 0: none is told */
+    int32_t context; /* ASKS, STANDS: of the call that asks; FAILED: of the communicator's blocking calls */
+    uint64_t call;   /* ASKS, STANDS: its number there; 0: none is told */
     struct hx_signature signature; /* ASKS */
     int64_t ndead;   /* DEAD: how many; else 0 */
     union {
         int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
         char text[4 * HX_WORD_RANKS];    /* FAILED: why */
+        struct {
+            uint64_t call;                   /* STANDS: where it waits itself, */
+            int32_t context, crossed;        /* and nonzero: for the rank that asks, whose call it cannot enter before */
+            char text[4 * HX_WORD_RANKS - 16];
+        } stands;
     };
 };
 

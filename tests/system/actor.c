@@ -31,6 +31,10 @@
  *                         calls and never to this one; the world communicator goes on
  *   outlives RANK         all-reduces until one fails; prints what of and when. Then RANK ends the job, the others make no call
  *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
+ *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW: mixed, it starts
+ *                         one that does not block, and waits for it; tests, it tests that now and then; skips, it is in a barrier of another
+ *                         communicator; root, all broadcast, it from another root; computes, it makes no call; stops, the same as
+ *                         skips, and then it is stopped; execs, it executes another program
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -600,6 +604,61 @@ static void play_late(int late, double seconds)
     printf("rank %d waited %.3f s cpu %.4f s\n", rank, waited, cpu() - used);
 }
 
+static void stop(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGSTOP);
+}
+
+static hx_status_t go_astray(const char *how, hx_comm_t *second)
+{
+    hx_request_t *request = NULL;
+    hx_status_t status = HX_SUCCESS;
+    int in = 1, out, done = 0;
+
+    if (!strcmp(how, "mixed") || !strcmp(how, "tests"))
+        check(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, &request), "hx_iallreduce");
+    if (!strcmp(how, "mixed"))
+        return hx_wait(request);
+    for (; !strcmp(how, "tests") && !done; usleep(1000))
+        status = hx_test(request, &done);
+    if (!strcmp(how, "stops")) {
+        signal(SIGALRM, stop);
+        ualarm(500000, 0);
+    }
+    if (!strcmp(how, "skips") || !strcmp(how, "stops"))
+        return hx_barrier(second);
+    if (!strcmp(how, "root"))
+        return hx_bcast(&in, 1, HX_INT32, 1, world);
+    if (!strcmp(how, "execs"))
+        execlp("sleep", "sleep", "30", (char *)NULL);
+    if (!strcmp(how, "computes"))
+        sleep(30);
+    return status;
+}
+
+static void play_astray(const char *how)
+{
+    hx_comm_t *second;
+    hx_status_t status;
+    double start;
+    int one = 1;
+
+    check(hx_comm_dup(world, &second), "hx_comm_dup");
+    check(sum(1), "allreduce");
+    start = now();
+    if (rank == size - 1)
+        status = go_astray(how, second);
+    else
+        status = strcmp(how, "root") ? sum(1) : hx_bcast(&one, 1, HX_INT32, 0, world);
+    if (status == HX_SUCCESS)
+        status = hx_barrier(world);
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3,
+           hx_error_detail(!strcmp(how, "skips") && rank == size - 1 ? second : world));
+    fflush(stdout);
+    sleep(30); /* the script ends the job when all have said this */
+}
+
 static void play_maps(void)
 {
     struct hx_net_counters counters = {0};
@@ -882,6 +941,9 @@ int main(int argc, char **argv)
         return 1;
     } else if (!strcmp(mode, "gives_up")) {
         play_gives_up();
+        return 1;
+    } else if (!strcmp(mode, "astray") && argc > 2) {
+        play_astray(argv[2]);
         return 1;
     } else if (!strcmp(mode, "maps"))
         play_maps();

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who is where: see whereabouts.h. */
+#include "whereabouts.h"
+#include "comm.h"
+#include "failed.h"
+#include "watch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define FRESH_NS SECOND_NS            /* a line that has been renewed since: its process waits */
+#define CERTAIN_NS (2 * SECOND_NS)    /* waits for each other that last: what was under way when they began has come */
+#define ANSWER_NS (10 * SECOND_NS)    /* an answer holds for so long: the next one comes by then */
+#define BITS_OF(stamp) ((stamp) >> HX_SLICE_BITS)
+
+_Static_assert(HX_STAND_BYTES == HX_HEARD_WORDS * sizeof(uint64_t), "an answer is kept as it came");
+
+enum { BLOCKS = 1, STUCK = 2, CROSSED = 4 }; /* flags of a stand */
+
+struct stand { /* as it was read */
+    uint64_t beat, since, stamp;
+    int context, awaits;
+    uint32_t flags;
+    struct hx_signature signature;
+};
+
+struct sight { /* of a process of this node */
+    uint64_t passed, since; /* the stamp of the last call that it has left, and since when that has not changed */
+};
+
+struct hx_whereabouts {
+    int stands;               /* this process's line says that it waits */
+    int late;                 /* the rank of another node that is asked after, and since when it has not answered */
+    uint64_t late_since;
+    struct { /* a rank of another node and this one wait for each other */
+        int context;
+        uint64_t call;        /* of this rank; 0: they do not */
+        int rank;             /* the other, of the job */
+        char text[HX_STAND_BYTES];
+    } crossing;
+    struct sight sights[];    /* by row */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* NULL: there is no memory, and nothing is known. */
+static struct hx_whereabouts *whereabouts_of(struct hx_world *world)
+{
+    size_t n = (size_t)world->shared->n;
+
+    if (!world->whereabouts)
+        world->whereabouts = calloc(1, sizeof(struct hx_whereabouts) + n * sizeof(struct sight));
+    return world->whereabouts;
+}
+
+void hx_whereabouts_forget(struct hx_world *world)
+{
+    free(world->whereabouts);
+    world->whereabouts = NULL;
+}
+
+/* The row of a rank of the job, or -1: it is on another node. */
+static int row_of(const struct hx_shared *shared, int rank)
+{
+    for (int row = 0; row < shared->n; row++)
+        if (shared->ranks[row] == rank)
+            return row;
+    return -1;
+}
+
+/* For how long has this process left no call, as far as this one has looked? */
+static uint64_t sight_ns(struct hx_world *world, int row)
+{
+    struct hx_whereabouts *all = whereabouts_of(world);
+    uint64_t passed = atomic_load_explicit(&world->shared->passed[row].lines[HX_PASSED_STAMP].stamp, memory_order_relaxed);
+    uint64_t now = now_ns();
+
+    if (!all)
+        return 0;
+    if (all->sights[row].since == 0 || all->sights[row].passed != passed)
+        all->sights[row] = (struct sight){passed, now};
+    return now - all->sights[row].since;
+}
+
+/* ---- own line ------------------------------------------------------------------------------------------------ */
+
+int hx_threads_count(void)
+{
+    FILE *stat = fopen("/proc/self/stat", "re");
+    int threads = 0;
+
+    if (!stat)
+        return 0;
+    if (fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &threads) != 1)
+        threads = 0; /* also where the program's name has a bracket */
+    fclose(stat);
+    return threads;
+}
+
+/* Can this process enter no call before the one ends in which it waits? */
+static int is_stuck(const struct hx_engine *engine)
+{
+    if (!engine->blocks || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
+        return 0;
+    for (const struct hx_engine *active = engine->world->active; active; active = active->next_active)
+        if (active->first != active->last)
+            return 0;
+    return 1;
+}
+
+void hx_stand_write(const struct hx_run *run, int awaited)
+{
+    const struct hx_engine *engine = run->engine;
+    struct hx_shared *shared = engine->world->shared;
+    struct hx_stand *mine = &shared->doorbells[shared->me].stand;
+    struct hx_whereabouts *all = whereabouts_of(engine->world);
+    uint64_t now = now_ns(), words[HX_SIGNATURE_WORDS];
+    int is_same = all && all->stands && atomic_load_explicit(&mine->context, memory_order_relaxed) == engine->context &&
+                  atomic_load_explicit(&mine->stamp, memory_order_relaxed) == run->stamp &&
+                  atomic_load_explicit(&mine->awaits, memory_order_relaxed) == 1 + awaited;
+
+    if (!all)
+        return;
+    if (!is_same) {
+        atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
+        atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: who reads a part of this finds beat changed */
+        memcpy(words, &run->bound->signature, sizeof(words));
+        for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
+            atomic_store_explicit(&mine->signature[i], words[i], memory_order_relaxed);
+        atomic_store_explicit(&mine->stamp, run->stamp, memory_order_relaxed);
+        atomic_store_explicit(&mine->context, engine->context, memory_order_relaxed);
+        atomic_store_explicit(&mine->awaits, 1 + awaited, memory_order_relaxed);
+        atomic_store_explicit(&mine->since, now, memory_order_relaxed);
+    }
+    atomic_store_explicit(&mine->flags, (engine->blocks ? BLOCKS : 0) | (is_stuck(engine) ? STUCK : 0), memory_order_relaxed);
+    /* release pairs with the acquire in stand_read */
+    atomic_store_explicit(&mine->beat, now, memory_order_release);
+    all->stands = 1;
+    if (awaited >= 0 && row_of(shared, awaited) >= 0)
+        sight_ns(engine->world, row_of(shared, awaited)); /* it is looked at from now on */
+}
+
+void hx_stand_clear(struct hx_world *world)
+{
+    struct hx_stand *mine = &world->shared->doorbells[world->shared->me].stand;
+
+    if (!world->whereabouts || !world->whereabouts->stands)
+        return;
+    world->whereabouts->stands = 0;
+    if (!(atomic_load_explicit(&mine->flags, memory_order_relaxed) & CROSSED)) /* the other is to see that */
+        atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
+}
+
+/* ---- others of this node ------------------------------------------------------------------------------------- */
+
+/* Returns 0 where it stands nowhere. */
+static int stand_read(const struct hx_shared *shared, int row, struct stand *out)
+{
+    struct hx_stand *stand = &shared->doorbells[row].stand;
+    uint64_t words[HX_SIGNATURE_WORDS];
+
+    /* acquire pairs with the release in hx_stand_write */
+    if ((out->beat = atomic_load_explicit(&stand->beat, memory_order_acquire)) == 0)
+        return 0;
+    out->since = atomic_load_explicit(&stand->since, memory_order_relaxed);
+    out->stamp = atomic_load_explicit(&stand->stamp, memory_order_relaxed);
+    out->context = atomic_load_explicit(&stand->context, memory_order_relaxed);
+    out->awaits = atomic_load_explicit(&stand->awaits, memory_order_relaxed) - 1;
+    out->flags = atomic_load_explicit(&stand->flags, memory_order_relaxed);
+    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
+        words[i] = atomic_load_explicit(&stand->signature[i], memory_order_relaxed);
+    memcpy(&out->signature, words, sizeof(words));
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in hx_stand_write */
+    return atomic_load_explicit(&stand->beat, memory_order_relaxed) == out->beat;
+}
+
+static int is_context_of(const struct hx_comm *comm, int context)
+{
+    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
+        if (comm->contexts[i] == context)
+            return 1;
+    return 0;
+}
+
+static double seconds(uint64_t ns)
+{
+    return (double)ns / 1e9;
+}
+
+/* A call in which a rank waits. comm: of the call of whoever asks; NULL: that is not known. */
+static void call_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
+{
+    char what[HX_CALL_TEXT_BYTES];
+
+    hx_signature_tell(&stand->signature, hx_coll_name((enum hx_coll)stand->signature.coll), what, sizeof(what));
+    snprintf(text, capacity, "%s%s", what,
+             !comm                                   ? ""
+             : !is_context_of(comm, stand->context)  ? ", of another communicator"
+             : stand->context == comm->contexts[0]   ? ""
+                                                     : ", a non-blocking call");
+}
+
+static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row, char *text, size_t capacity)
+{
+    const struct hx_shared *shared = world->shared;
+    uint64_t unmoved = sight_ns(world, row), now = now_ns();
+    char call[HX_CALL_TEXT_BYTES], whom[48] = "";
+    struct stand stand;
+    int waits = stand_read(shared, row, &stand);
+
+    if (waits) {
+        call_tell(comm, &stand, call, sizeof(call));
+        if (stand.awaits >= 0)
+            snprintf(whom, sizeof(whom), ", waits for rank %d of the job", stand.awaits);
+    }
+    if (hx_watch_has_finished(shared, row))
+        snprintf(text, capacity, HX_HAS_FINISHED);
+    else if (waits && now - stand.beat < FRESH_NS)
+        snprintf(text, capacity, "is in %s%s", call, whom);
+    else if (waits && stand.flags & BLOCKS)
+        snprintf(text, capacity, "is in %s, but has not run for %.1f s: stopped, or busy in an operation of the program's", call,
+                 seconds(now - stand.beat));
+    else if (unmoved < SECOND_NS)
+        snprintf(text, capacity, "is outside Hierax");
+    else
+        snprintf(text, capacity, "has been outside Hierax for at least %.1f s", seconds(unmoved));
+}
+
+/* ---- those of other nodes ------------------------------------------------------------------------------------ */
+
+/* What a rank of this node has heard last of this rank of another, and not for longer than so; NULL: nothing. */
+static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns)
+{
+    for (int row = 0; row < shared->n; row++) {
+        struct hx_heard *heard = &shared->doorbells[row].heard;
+        uint64_t at = atomic_load_explicit(&heard->at, memory_order_acquire); /* pairs with the release in heard_keep */
+        if (at && now_ns() - at < ns && atomic_load_explicit(&heard->rank, memory_order_relaxed) == rank)
+            return heard;
+    }
+    return NULL;
+}
+
+static void heard_keep(const struct hx_shared *shared, int rank, const char *text)
+{
+    struct hx_heard *heard = &shared->doorbells[shared->me].heard;
+    uint64_t words[HX_HEARD_WORDS] = {0};
+
+    snprintf((char *)words, sizeof(words), "%.*s", (int)HX_STAND_BYTES - 1, text);
+    atomic_store_explicit(&heard->at, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the fence in far_tell */
+    for (int i = 0; i < HX_HEARD_WORDS; i++)
+        atomic_store_explicit(&heard->text[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&heard->rank, rank, memory_order_relaxed);
+    atomic_store_explicit(&heard->at, now_ns(), memory_order_release); /* pairs with the acquire in heard_of */
+}
+
+static void far_tell(struct hx_world *world, int rank, char *text, size_t capacity)
+{
+    const struct hx_whereabouts *all = world->whereabouts;
+    struct hx_heard *heard = heard_of(world->shared, rank, ANSWER_NS);
+    uint64_t words[HX_HEARD_WORDS + 1] = {0};
+
+    for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
+        words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: what is written anew meanwhile has at 0 */
+    if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) == 0)
+        text[0] = 0;
+    else if (heard)
+        snprintf(text, capacity, "%s", (const char *)words);
+    else if (all && all->late == rank && all->late_since)
+        snprintf(text, capacity, "has not answered for %.1f s: it is outside Hierax, or stopped", seconds(now_ns() - all->late_since));
+    else
+        snprintf(text, capacity, "does not answer: it is outside Hierax, or stopped");
+}
+
+void hx_stand_tell(struct hx_comm *comm, int rank, char *text, size_t capacity)
+{
+    int row = row_of(comm->world->shared, comm->ranks[rank]);
+
+    text[0] = 0;
+    if (row >= 0)
+        row_tell(comm->world, comm, row, text, capacity);
+    else
+        far_tell(comm->world, comm->ranks[rank], text, capacity);
+}
+
+void hx_stand_late(struct hx_world *world, int rank)
+{
+    struct hx_whereabouts *all = whereabouts_of(world);
+
+    if (!all || (all->late == rank && all->late_since))
+        return;
+    all->late = rank;
+    all->late_since = now_ns();
+}
+
+/* Has this rank entered that call? engine: NULL where it has entered none in that context. */
+static int has_entered(const struct hx_engine *engine, uint64_t call)
+{
+    return engine && BITS_OF(atomic_load_explicit(&engine->mine->entered, memory_order_relaxed)) >= call;
+}
+
+/* peer asks where this rank is. Returns 0 where it is in the call. */
+static int self_answer(struct hx_world *world, int peer, const struct hx_word *word, struct hx_word *answer)
+{
+    const struct hx_shared *shared = world->shared;
+    struct hx_engine *engine;
+    struct hx_comm *comm = hx_failed_comm(world, word->context, peer, &engine);
+    int is_in = has_entered(engine, word->call), row;
+    char call[HX_CALL_TEXT_BYTES], whom[HX_STAND_BYTES] = "";
+    struct stand stand;
+
+    if (!stand_read(shared, shared->me, &stand) || now_ns() - stand.beat > FRESH_NS) {
+        snprintf(answer->stands.text, sizeof(answer->stands.text), "%s", comm ? "is in Hierax, but not in this call" : "does not have this communicator");
+        return !is_in;
+    }
+    call_tell(comm, &stand, call, sizeof(call));
+    if (stand.awaits >= 0 && stand.awaits != peer) {
+        if ((row = row_of(shared, stand.awaits)) >= 0)
+            row_tell(world, comm, row, whom, sizeof(whom));
+        else
+            far_tell(world, stand.awaits, whom, sizeof(whom));
+    }
+    snprintf(answer->stands.text, sizeof(answer->stands.text), whom[0] ? "is in %s, waits for rank %d of the job, which %s" : "is in %s", call,
+             stand.awaits, whom);
+    answer->stands.crossed = comm && !is_in && stand.flags & STUCK && stand.awaits == peer && now_ns() - stand.since >= CERTAIN_NS;
+    answer->stands.context = stand.context;
+    answer->stands.call = BITS_OF(stand.stamp);
+    return 1;
+}
+
+void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = word->rank, .context = word->context, .call = word->call};
+    int row = word->rank != world->rank && word->context < 0 ? row_of(world->shared, word->rank) : -1; /* another one of this node */
+
+    if (row >= 0)
+        row_tell(world, NULL, row, answer.stands.text, sizeof(answer.stands.text));
+    else if (word->call == 0 || word->rank != world->rank || !self_answer(world, peer, word, &answer))
+        return;
+    hx_registry.net->tell(world->net, peer, &answer);
+}
+
+/* Both wait for each other. It is known to the other, too, before this one's call ends and nobody answers it any more. */
+static void crossing_note(struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_whereabouts *all = world->whereabouts;
+    struct hx_engine *theirs;
+    struct hx_comm *comm = hx_failed_comm(world, word->stands.context, peer, &theirs);
+    struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = world->rank, .context = word->stands.context, .call = word->stands.call};
+    struct stand stand;
+
+    if (!comm || !stand_read(world->shared, world->shared->me, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
+        stand.context != word->context || BITS_OF(stand.stamp) != word->call ||
+        has_entered(theirs, word->stands.call) ||
+        (all->crossing.context == stand.context && all->crossing.call == word->call))
+        return;
+    all->crossing.context = stand.context;
+    all->crossing.call = word->call;
+    all->crossing.rank = peer;
+    snprintf(all->crossing.text, sizeof(all->crossing.text), "%.*s", (int)sizeof(word->stands.text) - 1, word->stands.text);
+    answer.stands.crossed = 1;
+    answer.stands.context = stand.context;
+    answer.stands.call = word->call;
+    snprintf(answer.stands.text, sizeof(answer.stands.text), "is in ");
+    call_tell(comm, &stand, answer.stands.text + 6, sizeof(answer.stands.text) - 6);
+    hx_registry.net->tell(world->net, peer, &answer);
+}
+
+void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word)
+{
+    if (word->rank < 0 || word->rank >= world->size)
+        return;
+    heard_keep(world->shared, word->rank, word->stands.text);
+    if (world->whereabouts)
+        world->whereabouts->late_since = 0;
+    if (word->stands.crossed && whereabouts_of(world) && word->rank == peer)
+        crossing_note(world, peer, word);
+}
+
+/* ---- waits for each other ------------------------------------------------------------------------------------ */
+
+/* Does the rank in this row wait, or one that it waits for and so on, for this one, each in a call that it cannot leave? */
+static int waits_for_me(const struct hx_shared *shared, int row)
+{
+    struct stand stand;
+
+    for (int i = 0; i < shared->n && row >= 0 && row != shared->me; i++) {
+        if (!stand_read(shared, row, &stand) || !(stand.flags & (STUCK | CROSSED)) || now_ns() - stand.since < CERTAIN_NS ||
+            (now_ns() - stand.beat > FRESH_NS && !(stand.flags & CROSSED)) || stand.awaits < 0)
+            return 0;
+        row = row_of(shared, stand.awaits);
+    }
+    return row == shared->me;
+}
+
+static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mine, int rank, const char *text)
+{
+    struct hx_stand *stand = &run->engine->world->shared->doorbells[run->engine->world->shared->me].stand;
+    char call[HX_CALL_TEXT_BYTES];
+
+    atomic_fetch_or_explicit(&stand->flags, CROSSED, memory_order_relaxed);
+    call_tell(run->engine->comm, mine, call, sizeof(call));
+    return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks make different calls, and wait for each other in them: rank %d of the job is in %s; rank %d "
+                   "of the job %s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->world->rank, call,
+                   rank, text);
+}
+
+hx_status_t hx_stand_cross(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_shared *shared = engine->world->shared;
+    const struct hx_whereabouts *all = engine->world->whereabouts;
+    char text[HX_STAND_BYTES];
+    struct stand mine;
+    int row;
+
+    if (!all || !stand_read(shared, shared->me, &mine) || mine.awaits < 0 || !(mine.flags & STUCK) || mine.context != engine->context)
+        return HX_SUCCESS;
+    if (all->crossing.call == engine->call && all->crossing.context == engine->context)
+        return crossed_fail(run, &mine, all->crossing.rank, all->crossing.text);
+    row = row_of(shared, mine.awaits);
+    if (row < 0 || now_ns() - mine.since < CERTAIN_NS ||
+        BITS_OF(atomic_load_explicit(&engine->node.controls[row].entered, memory_order_relaxed)) >= engine->call ||
+        !waits_for_me(shared, row))
+        return HX_SUCCESS;
+    row_tell(engine->world, engine->comm, row, text, sizeof(text));
+    return crossed_fail(run, &mine, mine.awaits, text);
+}
