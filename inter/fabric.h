@@ -243,6 +243,7 @@ struct hx_net {
 struct hx_fabric_test {
     int register_local; /* act as if the provider had asked for FI_MR_LOCAL */
     size_t write_bytes; /* write messages from this length on, whoever moves them */
+    dev_t device;       /* take the files of this device, and of those with the next numbers, for a network device's */
 };
 extern struct hx_fabric_test hx_fabric_test;
 

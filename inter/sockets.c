@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sockets of the endpoints, and children of this process. A listener or a connection that lives on in a child hides the death of its
+ * The descriptors of the endpoints, and children of this process. A listener or a connection that lives on in a child hides the death of its
  * rank: the child's kernel goes on answering for it. libfabric (1.17 at least) opens them without FD_CLOEXEC. So
  *
  *   a child made by fork                 closes them (hx_sockets_leave, from pthread_atfork);
@@ -10,15 +10,23 @@
  *
  * They are found among all descriptors by their addresses (runtime/sockets.h): they are bound to one of ours, or connected to a peer's.
  *
+ * Of a device (EFA) the queues live as long as a process has its file open, and take what is sent to them. rdma-core opens it with O_CLOEXEC;
+ * a child made by fork, which must not use it, closes it.
+ *
  * What is not covered: a fork while hx_init runs in another thread; children made by a raw clone, and by vfork until they execute; a
  * connection by which no message has come yet, in a child that executes a program (its peer learns of the death all the same, since
- * the listener is gone). Of a rank that shares its node the others there tell: see late.c. Devices (EFA) have no sockets.
+ * the listener is gone). Of a rank that shares its node the others there tell: see late.c.
  */
 #include "fabric.h"
 #include "runtime/sockets.h"
 #include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 
+#define VERBS_MAJOR 231 /* /dev/infiniband/uverbs0, */
+#define VERBS_MINOR 192 /* and the next ones */
 #define GUARD_NS_MAX UINT64_C(1000000000)
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) /* FNV-1a */
@@ -59,11 +67,29 @@ static int is_of_peer(const struct hx_net *net, uint64_t spot)
     return 0;
 }
 
-static int is_ours(const void *ctx, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
+static int is_ours(const void *ctx, int fd)
 {
+    struct sockaddr_storage local, peer;
     const struct hx_net *net = ctx;
 
-    return is_local(net, hx_spot_of(local, sizeof(*local))) || is_of_peer(net, hx_spot_of(peer, sizeof(*peer)));
+    return hx_socket_names(fd, &local, &peer) &&
+           (is_local(net, hx_spot_of(&local, sizeof(local))) || is_of_peer(net, hx_spot_of(&peer, sizeof(peer))));
+}
+
+static int is_device(const void *ctx, int fd)
+{
+    const dev_t first = hx_fabric_test.device != 0 ? hx_fabric_test.device : makedev(VERBS_MAJOR, VERBS_MINOR);
+    struct stat st;
+
+    (void)ctx;
+    return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == major(first) && minor(st.st_rdev) >= minor(first);
+}
+
+static int uses_devices(const struct hx_net *net)
+{
+    const char *provider = net->info->fabric_attr->prov_name;
+
+    return strcmp(provider, "efa") == 0 || strncmp(provider, "verbs", 5) == 0 || hx_fabric_test.device != 0;
 }
 
 void hx_sockets_guard(struct hx_net *net)
@@ -73,15 +99,19 @@ void hx_sockets_guard(struct hx_net *net)
 
     clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
     now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    if (now - net->guarded_at < net->guard_ns)
+    if (net->rails[0].spot == 0)
+        net->unguarded = 0; /* no sockets over IP */
+    if (net->rails[0].spot == 0 || now - net->guarded_at < net->guard_ns)
         return;
     net->guarded_at = now;
     net->guard_ns *= 2;
     net->unguarded = net->guard_ns < GUARD_NS_MAX;
-    hx_sockets_visit(is_ours, net, hx_socket_guard);
+    hx_files_visit(is_ours, net, hx_file_guard);
 }
 
 void hx_sockets_leave(const struct hx_net *net)
 {
-    hx_sockets_visit(is_ours, net, hx_socket_close);
+    hx_files_visit(is_ours, net, hx_file_close);
+    if (uses_devices(net))
+        hx_files_visit(is_device, net, hx_file_close);
 }

@@ -292,10 +292,11 @@ static void tcp_close(struct hx_boot *boot, int finalize)
 }
 
 /* The listener, or the connection of a rank. */
-static int is_of_store(const void *ctx, const struct sockaddr_storage *local, const struct sockaddr_storage *peer)
+static int is_of_store(const void *port, int fd)
 {
-    (void)peer;
-    return hx_socket_port(local) == *(const uint16_t *)ctx;
+    struct sockaddr_storage local, peer;
+
+    return hx_socket_names(fd, &local, &peer) && hx_socket_port(&local) == *(const uint16_t *)port;
 }
 
 static void tcp_leave_child(const struct hx_boot *boot)
@@ -306,7 +307,7 @@ static void tcp_leave_child(const struct hx_boot *boot)
     if (tcp->fd >= 0)
         close(tcp->fd);
     if (tcp->serve)
-        hx_sockets_visit(is_of_store, &port, hx_socket_close);
+        hx_files_visit(is_of_store, &port, hx_file_close);
 }
 
 static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close, tcp_leave_child};

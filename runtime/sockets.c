@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets over IP among the descriptors of this process: see sockets.h. */
+/* Descriptors that somebody else has opened: see sockets.h. */
 #include "sockets.h"
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,30 +13,35 @@ static int is_ip(const struct sockaddr_storage *name)
     return name->ss_family == AF_INET || name->ss_family == AF_INET6;
 }
 
-void hx_sockets_visit(hx_socket_is_t *is, const void *ctx, void (*visit)(int fd))
+void hx_files_visit(hx_file_is_t *is, const void *ctx, void (*visit)(int fd))
 {
     for (int fd = 0, end = GAP; fd < end; fd++) {
-        struct sockaddr_storage local, peer;
-        socklen_t bytes = sizeof(local);
         if (fcntl(fd, F_GETFD) < 0)
             continue;
         end = fd + GAP;
-        if (getsockname(fd, (struct sockaddr *)&local, &bytes) != 0 || !is_ip(&local))
-            continue;
-        bytes = sizeof(peer);
-        if (getpeername(fd, (struct sockaddr *)&peer, &bytes) != 0)
-            peer.ss_family = AF_UNSPEC;
-        if (is(ctx, &local, &peer))
+        if (is(ctx, fd))
             visit(fd);
     }
 }
 
-void hx_socket_close(int fd)
+int hx_socket_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *peer)
+{
+    socklen_t bytes = sizeof(*local);
+
+    if (getsockname(fd, (struct sockaddr *)local, &bytes) != 0 || !is_ip(local))
+        return 0;
+    bytes = sizeof(*peer);
+    if (getpeername(fd, (struct sockaddr *)peer, &bytes) != 0)
+        peer->ss_family = AF_UNSPEC;
+    return 1;
+}
+
+void hx_file_close(int fd)
 {
     close(fd);
 }
 
-void hx_socket_guard(int fd)
+void hx_file_guard(int fd)
 {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
 }

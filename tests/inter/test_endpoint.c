@@ -5,6 +5,9 @@
  * written into the receiver's memory.
  */
 #include "job.h"
+#include "runtime/sockets.h"
+#include <fcntl.h>
+#include <sys/stat.h>
 
 /* ---- cases: each is run by every rank */
 
@@ -726,6 +729,43 @@ static void test_one_dies(void **state)
     assert_int_equal(failed, 0);
 }
 
+/* A child made by fork closes what its parent's network has open, and nothing else; one that executes a program would lose it. */
+static void case_child(struct world *w)
+{
+    int device = open("/dev/full", O_RDONLY), other = open("/dev/zero", O_RDONLY), own = socket(AF_INET, SOCK_STREAM, 0), status, n = 0;
+    struct sockaddr_storage local, peer;
+    struct stat st;
+
+    check(fstat(device, &st) == 0);
+    hx_fabric_test.device = st.st_rdev;
+    case_lengths(w);
+    for (double end = now() + 0.4; now() < end; usleep(1000))
+        ops->progress(w->net);
+    for (int fd = 0; fd < 1000; fd++)
+        if (fd != own && hx_socket_names(fd, &local, &peer)) {
+            n++;
+            check(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        }
+    check(n >= 2); /* a listener, and a connection */
+    if (fork() == 0) {
+        ops->leave_child(w->net);
+        for (int fd = 0; fd < 1000; fd++)
+            check(fd == own || !hx_socket_names(fd, &local, &peer));
+        check(fcntl(device, F_GETFD) < 0 && fcntl(other, F_GETFD) >= 0 && fcntl(own, F_GETFD) >= 0);
+        _exit(0);
+    }
+    check(wait(&status) > 0 && status == 0);
+}
+
+static void test_child(void **state)
+{
+    (void)state;
+    if (strcmp(providers[0], "efa") == 0)
+        skip(); /* the provider of the tests has neither */
+    for (size_t i = 0; i < nproviders; i++)
+        assert_int_equal(job_run(providers[i], 0, 0, 2, case_child), 0);
+}
+
 /* Chunks shorter than an eager message, and as long as they may be. */
 static void test_chunk_setting(void **state)
 {
@@ -750,7 +790,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
-        cmocka_unit_test(test_chunk_setting),
+        cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
 
     const char *sanitizer = getenv("TEST_SANITIZER");
