@@ -5,13 +5,15 @@
 #include "runtime/error.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
+#include "topo/place.h"
+#include <arpa/inet.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 7
+#define ADDRESS_VERSION 8
 
 struct address_blob {
     uint32_t magic;
@@ -26,12 +28,15 @@ struct address_blob {
     uint32_t link_mbits; /* of an interface; 0: not known */
     uint16_t links;      /* see struct hx_net */
     char provider[22];
+    uint64_t host; /* hx_topo_network_id */
     uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
 };
 
 struct rail_blob {
     uint32_t network; /* see struct hx_nic */
-    uint32_t name_bytes;
+    uint16_t name_bytes;
+    uint8_t interface; /* a number for each of this rank */
+    uint8_t address;   /* see struct hx_nic */
     uint8_t name[]; /* as fi_getname gave it */
 };
 #define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
@@ -60,6 +65,7 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
                                   .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT,
                                   .write_bytes = (uint32_t)net->write_bytes,
                                   .seat = (uint32_t)net->seat,
+                                  .host = hx_topo_network_id(),
                                   .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
 }
@@ -67,6 +73,15 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
 static const struct rail_blob *rail_next(const struct rail_blob *rail)
 {
     return (const struct rail_blob *)((const uint8_t *)rail + sizeof(*rail) + ((rail->name_bytes + 7) & ~7u));
+}
+
+static uint8_t interface_number(const struct hx_net *net, int rail)
+{
+    int i = 0;
+
+    while (strcmp(net->rails[i].info->domain_attr->name, net->rails[rail].info->domain_attr->name) != 0)
+        i++;
+    return (uint8_t)i;
 }
 
 /* As many rails as the capacity holds. */
@@ -89,7 +104,9 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
             break;
         struct rail_blob *rail = (struct rail_blob *)at;
         rail->network = hx_offer_network(net->rails[i].info);
-        rail->name_bytes = (uint32_t)name_bytes;
+        rail->name_bytes = (uint16_t)name_bytes;
+        rail->interface = interface_number(net, i);
+        rail->address = net->rails[i].address;
         memcpy(rail->name, name, name_bytes);
         at += sizeof(*rail) + padded;
     }
@@ -101,6 +118,11 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
     blob->checksum = blob_checksum(blob);
     *bytes = sizeof(*blob) + blob->rails_bytes;
     memcpy(out, blob, *bytes);
+    free(net->told);
+    net->told = malloc(*bytes);
+    if (net->told == NULL)
+        return hx_fail(HX_ERR_NOMEM, "no memory for a network address");
+    memcpy(net->told, blob, *bytes);
     return HX_SUCCESS;
 }
 
@@ -110,7 +132,8 @@ static int rails_are_whole(const struct address_blob *blob)
 
     for (int i = 0; i < blob->nrails; i++) {
         const struct rail_blob *rail = (const struct rail_blob *)(blob->rails + at);
-        if (blob->rails_bytes - at < sizeof(*rail) || rail->name_bytes > blob->rails_bytes - at - sizeof(*rail))
+        if (blob->rails_bytes - at < sizeof(*rail) || rail->name_bytes > blob->rails_bytes - at - sizeof(*rail) ||
+            rail->interface >= HX_RAILS_MAX)
             return 0;
         at += sizeof(*rail) + ((rail->name_bytes + 7) & ~7u);
         if (at > blob->rails_bytes)
@@ -170,8 +193,7 @@ void hx_address_profile(const struct hx_net *net, const void *address, size_t by
         hx_profile_cost(net->info, 1, 1, 0, out);
 }
 
-/* The IP address in a name of that many bytes, and its length; NULL: it holds none. */
-static const void *ip_of(const void *name, size_t bytes, size_t *length)
+const void *hx_ip_of(const void *name, size_t bytes, size_t *length)
 {
     const struct sockaddr *address = name;
 
@@ -196,7 +218,7 @@ static struct ip ip_of_rail(const struct hx_rail *rail)
 {
     struct ip ip;
 
-    ip.address = ip_of(rail->info->src_addr, rail->info->src_addrlen, &ip.length);
+    ip.address = hx_ip_of(rail->info->src_addr, rail->info->src_addrlen, &ip.length);
     return ip;
 }
 
@@ -204,7 +226,7 @@ static struct ip ip_of_peer(const struct rail_blob *rail)
 {
     struct ip ip;
 
-    ip.address = ip_of(rail->name, rail->name_bytes, &ip.length);
+    ip.address = hx_ip_of(rail->name, rail->name_bytes, &ip.length);
     return ip;
 }
 
@@ -256,16 +278,33 @@ static hx_status_t files_reserve(struct hx_net *net)
     return HX_SUCCESS;
 }
 
+/* The scope of an IPv6 link-local address is the number of an interface, and each host numbers its own. */
+static const void *name_from_here(const struct hx_rail *rail, const struct rail_blob *to, struct sockaddr_in6 *scoped)
+{
+    struct sockaddr_in6 own;
+
+    if (ip_of_peer(to).length != sizeof(struct in6_addr) || ip_of_rail(rail).length != sizeof(struct in6_addr))
+        return to->name;
+    memcpy(scoped, to->name, sizeof(*scoped));
+    memcpy(&own, rail->info->src_addr, sizeof(own));
+    if (!IN6_IS_ADDR_LINKLOCAL(&scoped->sin6_addr))
+        return to->name;
+    scoped->sin6_scope_id = own.sin6_scope_id;
+    return scoped;
+}
+
 static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_rail *rail, const struct rail_blob *to)
 {
     struct hx_path *path = &edge->paths[edge->npaths++];
+
+    struct sockaddr_in6 scoped;
 
     path->rail = rail;
     path->spot = hx_spot_of(to->name, to->name_bytes);
     hx_status_t status = files_reserve(net);
     if (status != HX_SUCCESS)
         return status;
-    if (fi_av_insert(rail->av, to->name, 1, &path->addr, 0, NULL) != 1)
+    if (fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL) != 1)
         return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
                        rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
     keep_moving(path, to);
@@ -287,43 +326,96 @@ static int by_address(const struct ip *ips, int n, int place)
     return 0;
 }
 
+/* Both ends of a path, as each tells of itself. */
+struct end {
+    const struct rail_blob *rails[HX_RAILS_MAX];
+    int n;
+    uint64_t host;
+};
+
+static void end_read(const struct address_blob *blob, struct end *end)
+{
+    const struct rail_blob *rail = (const struct rail_blob *)blob->rails;
+
+    *end = (struct end){.n = blob->nrails, .host = blob->host};
+    for (int i = 0; i < end->n; i++, rail = rail_next(rail))
+        end->rails[i] = rail;
+}
+
+/* Two hosts that have the same address do not reach each other by it: it is that of a container bridge or of a tunnel. */
+static int is_mirror(const struct end *a, int i, const struct end *b, int k)
+{
+    struct ip ip = ip_of_peer(a->rails[i]);
+
+    return a->host != 0 && b->host != 0 && a->host != b->host && ip.length > 0 && ip_compare(ip, ip_of_peer(b->rails[k])) == 0;
+}
+
+static int is_usable(const struct end *end, int i, const struct end *other)
+{
+    for (int k = 0; k < other->n; k++)
+        if (is_mirror(end, i, other, k))
+            return 0;
+    return 1;
+}
+
+/* For each interface the first address that can be used. Returns their number. */
+static int firsts_find(const struct end *end, const struct end *other, int places[HX_RAILS_MAX], struct ip ips[HX_RAILS_MAX])
+{
+    int n = 0;
+
+    for (int i = 0; i < end->n; i++) {
+        int is_first = is_usable(end, i, other);
+        for (int k = 0; k < end->n; k++)
+            is_first &= end->rails[k]->interface != end->rails[i]->interface || end->rails[k]->address >= end->rails[i]->address ||
+                        !is_usable(end, k, other);
+        if (!is_first)
+            continue;
+        places[n] = i;
+        ips[n++] = ip_of_peer(end->rails[i]);
+    }
+    return n;
+}
+
 /* Without a network in common there may be ways between their networks: likely from the first by address to the first,
  * from the second to the second, as planes of a fabric are numbered. The seats of two nodes that face each other (lanes)
  * take these in turn. */
-static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct rail_blob *const *theirs,
-                            int ntheirs, uint32_t their_seat)
+static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const struct end *mine, const struct end *theirs, uint32_t their_seat)
 {
     uint32_t own_seat = (uint32_t)net->seat, seat = own_seat > their_seat ? own_seat : their_seat;
-    int mine = net->nrails_told, place = (int)(seat % (uint32_t)(mine < ntheirs ? mine : ntheirs));
     struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];
+    int places[HX_RAILS_MAX], their_places[HX_RAILS_MAX];
+    int n = firsts_find(mine, theirs, places, own), m = firsts_find(theirs, mine, their_places, other);
 
-    for (int i = 0; i < mine; i++)
-        own[i] = ip_of_rail(&net->rails[i]);
-    for (int i = 0; i < ntheirs; i++)
-        other[i] = ip_of_peer(theirs[i]);
-    return path_add(net, edge, &net->rails[by_address(own, mine, place)], theirs[by_address(other, ntheirs, place)]);
+    if (n == 0 || m == 0) {
+        char text[INET6_ADDRSTRLEN] = "";
+        struct ip ip = ip_of_peer(mine->rails[0]);
+        if (ip.length > 0)
+            inet_ntop(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, ip.address, text, sizeof(text));
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts with the same address %s: they cannot reach each other by "
+                       "it; HX_NIC names other interfaces or networks", net->rank, edge->peer, text);
+    }
+    int place = (int)(seat % (uint32_t)(n < m ? n : m));
+    return path_add(net, edge, &net->rails[places[by_address(own, n, place)]], theirs->rails[their_places[by_address(other, m, place)]]);
 }
 
-/* A path for each two rails of one network, in the order that the lower rank has them: so both ends find the same. */
-static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const struct address_blob *blob)
+/* A path for each two interfaces that have addresses in one network, in the order that the lower rank has them: so both ends find the same. */
+static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const struct end *mine, const struct end *theirs, uint32_t their_seat)
 {
-    const struct rail_blob *theirs[HX_RAILS_MAX] = {(const struct rail_blob *)blob->rails};
-    int mine_first = net->rank < edge->peer, mine = net->nrails_told, used[HX_RAILS_MAX] = {0};
+    int mine_first = net->rank < edge->peer;
+    const struct end *a = mine_first ? mine : theirs, *b = mine_first ? theirs : mine;
+    unsigned used_a = 0, used_b = 0; /* interfaces, a bit each */
     hx_status_t status = HX_SUCCESS;
 
-    for (int i = 1; i < blob->nrails; i++)
-        theirs[i] = rail_next(theirs[i - 1]);
-    for (int i = 0; i < (mine_first ? mine : blob->nrails); i++)
-        for (int k = 0; k < (mine_first ? blob->nrails : mine); k++) {
-            struct hx_rail *rail = &net->rails[mine_first ? i : k];
-            const struct rail_blob *to = theirs[mine_first ? k : i];
-            if (used[k] || status != HX_SUCCESS || hx_offer_network(rail->info) != to->network)
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n && status == HX_SUCCESS; k++) {
+            unsigned of_a = 1u << a->rails[i]->interface, of_b = 1u << b->rails[k]->interface;
+            if ((used_a & of_a) || (used_b & of_b) || a->rails[i]->network != b->rails[k]->network || is_mirror(a, i, b, k))
                 continue;
-            used[k] = 1;
-            status = path_add(net, edge, rail, to);
-            break;
+            used_a |= of_a;
+            used_b |= of_b;
+            status = path_add(net, edge, &net->rails[mine_first ? i : k], theirs->rails[mine_first ? k : i]);
         }
-    return edge->npaths == 0 ? way_make(net, edge, theirs, blob->nrails, blob->seat) : status;
+    return edge->npaths == 0 ? way_make(net, edge, mine, theirs, their_seat) : status;
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
@@ -331,6 +423,7 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
     const struct address_blob *blob = (const struct address_blob *)buffer;
     struct address_blob own;
+    struct end mine, theirs;
     struct hx_edge *edge;
     hx_status_t status;
     int npaths;
@@ -352,7 +445,9 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     edge->peer = peer;
     if (own.write_bytes > 0 && blob->write_bytes > 0)
         edge->write_bytes = own.write_bytes > blob->write_bytes ? own.write_bytes : blob->write_bytes;
-    status = paths_make(net, edge, blob);
+    end_read(blob, &theirs);
+    end_read(net->told, &mine);
+    status = paths_make(net, edge, &mine, &theirs, blob->seat);
     if (status != HX_SUCCESS) {
         free(edge);
         return status;

@@ -236,7 +236,7 @@ static int links_count(const struct hx_nic_choice *choice)
 
     for (int i = 0; i < choice->n; i++) {
         const struct hx_nic *nic = &choice->nics[i];
-        n += i < choice->near ||
+        n += (i < choice->near && nic->address == 0) ||
              (nic->up && !nic->loopback && !nic->routed && nic->rate_bits == choice->nics[0].rate_bits);
     }
     return n > 0 ? n : 1;
@@ -262,7 +262,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     status = net->edges != NULL ? hx_negotiate(env, seat, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
     for (; status == HX_SUCCESS && net->nrails < choice.nrails; net->nrails++)
-        net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .reads = 1, .wait_fd = -1};
+        net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .address = (uint8_t)choice.addresses[net->nrails], .reads = 1, .wait_fd = -1};
     if (status == HX_SUCCESS) {
         net->info = net->rails[0].info;
         net->links = links_count(&choice);
@@ -397,6 +397,7 @@ static int net_close(struct hx_net *net, int orderly)
             free(net->edges[i]);
         }
     free(net->edges);
+    free(net->told);
     free(net);
     return 0;
 }

@@ -133,6 +133,7 @@ struct hx_rail {
     uint64_t next_key;
     uint64_t reads; /* of the completion queue, plus 1 */
     uint64_t spot; /* of its own address: hx_spot_of */
+    uint8_t address; /* see struct hx_nic */
     int wait_fd;
     int no_trywait; /* wait_fd is not the queue's own descriptor: see endpoint.c */
     int unread;     /* posted since the queue was last read: a completion may be there without a wake-up */
@@ -225,6 +226,7 @@ struct hx_net {
     int wait_fd;
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
+    void *told; /* the address that peers have; NULL: none yet */
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
@@ -254,11 +256,14 @@ struct hx_nic_choice {
     struct hx_nic nics[HX_NICS_MAX];
     int nrails;
     struct fi_info *rails[HX_RAILS_MAX]; /* those that this rank uses, the first choice first */
+    int addresses[HX_RAILS_MAX];         /* see struct hx_nic */
 };
 hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
                            const struct ifaddrs *interfaces, const struct hx_net_seat *seat, struct hx_nic_choice *out);
 hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
                            const struct ifaddrs *interfaces);
+/* The IP address in a name of that many bytes, and its length; NULL: it holds none. */
+const void *hx_ip_of(const void *name, size_t bytes, size_t *length);
 int hx_nic_is_named(const struct fi_info *info, const char *names); /* by HX_NIC */
 void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic); /* its name and PCI address */
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */

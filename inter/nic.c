@@ -6,14 +6,38 @@
 #include "fabric.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- names */
 
-/* A device's name, or a domain's up to "-": rdmap0s6 for rdmap0s6-rdm. */
+/* "10.0.1.5", or a network as "10.0.1.0/24": does the offer's own address lie there? */
+static int address_matches(const struct fi_info *info, const char *wanted, size_t length)
+{
+    const char *slash = memchr(wanted, '/', length);
+    size_t digits = slash ? (size_t)(slash - wanted) : length, bytes;
+    char text[INET6_ADDRSTRLEN];
+    uint8_t address[sizeof(struct in6_addr)];
+    const uint8_t *own = hx_ip_of(info->src_addr, info->src_addrlen, &bytes);
+
+    if (own == NULL || digits >= sizeof(text))
+        return 0;
+    snprintf(text, sizeof(text), "%.*s", (int)digits, wanted);
+    if (inet_pton(bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6, text, address) != 1)
+        return 0;
+    size_t bits = slash ? (size_t)atoi(slash + 1) : 8 * bytes;
+    for (size_t bit = 0; bit < bits && bit < 8 * bytes; bit++)
+        if ((own[bit / 8] ^ address[bit / 8]) & (0x80 >> bit % 8))
+            return 0;
+    return 1;
+}
+
+/* A device's name, or a domain's up to "-": rdmap0s6 for rdmap0s6-rdm; or an address. */
 static int name_matches(const struct fi_info *info, const char *wanted, size_t length)
 {
     const char *domain = info->domain_attr->name, *device = NULL;
@@ -21,7 +45,8 @@ static int name_matches(const struct fi_info *info, const char *wanted, size_t l
     if (info->nic != NULL && info->nic->device_attr != NULL)
         device = info->nic->device_attr->name;
     return (device != NULL && strncmp(device, wanted, length) == 0 && device[length] == '\0') ||
-           (strncmp(domain, wanted, length) == 0 && (domain[length] == '\0' || domain[length] == '-'));
+           (strncmp(domain, wanted, length) == 0 && (domain[length] == '\0' || domain[length] == '-')) ||
+           address_matches(info, wanted, length);
 }
 
 /* The next of "a,b,c" at *at, which moves behind it; NULL at the end. */
@@ -128,6 +153,25 @@ void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
     }
 }
 
+/* How many addresses of its family the interface was given before this one: the kernel lists them in that order, libfabric does not. */
+static int address_place(const struct fi_info *info, const struct ifaddrs *interfaces)
+{
+    const struct sockaddr *own = info->src_addr;
+    size_t bytes, other_bytes;
+    const void *ip = hx_ip_of(own, info->src_addrlen, &bytes), *other;
+    int place = 0;
+
+    for (const struct ifaddrs *i = interfaces; ip != NULL && i != NULL; i = i->ifa_next) {
+        if (i->ifa_addr == NULL || i->ifa_addr->sa_family != own->sa_family || strcmp(i->ifa_name, info->domain_attr->name) != 0)
+            continue;
+        other = hx_ip_of(i->ifa_addr, sizeof(struct sockaddr_in6), &other_bytes);
+        if (other != NULL && memcmp(ip, other, bytes) == 0)
+            return place;
+        place++;
+    }
+    return 0;
+}
+
 static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struct ifaddrs *interfaces)
 {
     hx_nic_locate(info, nic);
@@ -135,6 +179,7 @@ static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struc
     nic->loopback = hx_offer_kind(info, interfaces) == HX_KIND_LOOPBACK;
     nic->network = hx_offer_network(info);
     nic->routed = hx_offer_is_routed(info);
+    nic->address = address_place(info, interfaces);
     if (nic->routed)
         hx_nic_kernel_read("/sys", nic);
     if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->speed > 0)
@@ -160,20 +205,43 @@ static void rates_complete(struct hx_nic *nics, int n)
     }
 }
 
-/* One for each domain name: of its addresses IPv4 before IPv6, then libfabric's order. */
+/* Is this offer of the same interface to be taken instead of the other? An interface takes part with IPv4 if it has that, and else with
+ * IPv6; with one address in each network, the one that it was given first. */
+enum { BESIDE, INSTEAD, NOT_AT_ALL };
+static int offers_compare(const struct fi_info *info, const struct fi_info *other, const struct ifaddrs *interfaces)
+{
+    if (strcmp(info->domain_attr->name, other->domain_attr->name) != 0)
+        return BESIDE;
+    if (hx_offer_is_ipv6(info) != hx_offer_is_ipv6(other))
+        return hx_offer_is_ipv6(info) ? NOT_AT_ALL : INSTEAD;
+    if (hx_offer_is_routed(info) && hx_offer_network(info) != hx_offer_network(other))
+        return BESIDE;
+    return address_place(info, interfaces) < address_place(other, interfaces) ? INSTEAD : NOT_AT_ALL;
+}
+
 static void nic_enter(struct hx_nic_choice *out, const struct fi_info **offers, const struct fi_info *info,
                       const struct ifaddrs *interfaces)
 {
-    int at = 0;
+    int n = 0;
 
-    while (at < out->n && strcmp(out->nics[at].name, info->domain_attr->name) != 0)
-        at++;
-    if (at == HX_NICS_MAX || (at < out->n && (hx_offer_is_ipv6(info) || !hx_offer_is_ipv6(offers[at]))))
+    for (int i = 0; i < out->n; i++) {
+        int order = offers_compare(info, offers[i], interfaces);
+        if (order == NOT_AT_ALL)
+            return;
+        if (order == BESIDE) { /* stays */
+            out->nics[n] = out->nics[i];
+            offers[n] = offers[i];
+            out->nics[n].id = n;
+            n++;
+        }
+    }
+    out->n = n;
+    if (n == HX_NICS_MAX)
         return;
-    nic_fill(&out->nics[at], info, interfaces);
-    out->nics[at].id = at;
-    offers[at] = info;
-    out->n += at == out->n;
+    nic_fill(&out->nics[n], info, interfaces);
+    out->nics[n].id = n;
+    offers[n] = info;
+    out->n++;
 }
 
 static void distances_fill(struct hx_nic *nics, int n)
@@ -196,17 +264,19 @@ static void distances_fill(struct hx_nic *nics, int n)
 
 /* ---- choosing */
 
-static void by_name(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
+/* Returns how many of the names there are, up to the first that is not there, or is there twice. */
+static int by_name(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
 {
-    for (int place = 1; out->near < out->n; place++) {
-        int at = out->near;
-        while (at < out->n && hx_nic_is_named(offers[out->nics[at].id], names) != place)
-            at++;
-        if (at == out->n) /* no further name; or one that is there twice */
-            break;
-        struct hx_nic nic = out->nics[at];
-        out->nics[at] = out->nics[out->near];
-        out->nics[out->near++] = nic;
+    for (int place = 1;; place++) {
+        int before = out->near;
+        for (int at = before; at < out->n; at++)
+            if (hx_nic_is_named(offers[out->nics[at].id], names) == place) {
+                struct hx_nic nic = out->nics[at];
+                out->nics[at] = out->nics[out->near];
+                out->nics[out->near++] = nic;
+            }
+        if (out->near == before)
+            return place - 1;
     }
 }
 
@@ -215,14 +285,13 @@ static hx_status_t choose_named(struct hx_nic_choice *out, const struct fi_info 
 {
     const char *at = names;
     size_t length;
-    int count = 0;
+    int count = 0, found = by_name(out, offers, names);
 
-    by_name(out, offers, names);
     while (next_name(&at, &length) != NULL)
         count++;
     for (int i = 0; i < out->near; i++)
         count += !out->nics[i].up;
-    return out->near == count && count > 0 ? HX_SUCCESS : HX_ERR_TRANSPORT;
+    return found == count && count > 0 ? HX_SUCCESS : HX_ERR_TRANSPORT;
 }
 
 hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
@@ -249,6 +318,8 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
     int by_place = names != NULL || out->nics[0].distance < 3;
     out->nrails = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
                                HX_RAILS_MAX, taken);
+    for (int i = 0; i < out->nrails; i++)
+        out->addresses[i] = out->nics[taken[i]].address;
     for (int i = 0; i < out->nrails; i++)
         if ((out->rails[i] = fi_dupinfo(offers[out->nics[taken[i]].id])) == NULL)
             return hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");

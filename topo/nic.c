@@ -79,6 +79,9 @@ static int compare(const void *left, const void *right)
 {
     const struct hx_nic *a = left, *b = right;
     int order = compare_merit(a, b);
+
+    if (!order)
+        order = (a->address > b->address) - (a->address < b->address);
     return order ? order : strcmp(a->name, b->name);
 }
 
@@ -95,8 +98,12 @@ int hx_nic_near(struct hx_nic *nics, int n)
         for (int k = 0; k < i; k++)
             nics[i].shadowed |= nics[i].routed && nics[k].routed && nics[i].network == nics[k].network;
     qsort(nics, (size_t)n, sizeof *nics, compare);
-    while (near < n && !compare_merit(&nics[0], &nics[near]) && (nics[near].rate_bits || !nics[near].routed))
-        near++;
+    for (int i = 1; i < n && !compare_merit(&nics[0], &nics[i]); i++)
+        if (nics[i].rate_bits || !nics[i].routed || !strcmp(nics[i].name, nics[0].name)) {
+            struct hx_nic nic = nics[i];
+            nics[i] = nics[near];
+            nics[near++] = nic;
+        }
     return near;
 }
 

@@ -17,6 +17,7 @@ struct hx_nic {
     uint32_t network;       /* a hash of its network's name */
     /* the kernel picks a message's way by its network: unlike networks do not reach each other */
     int routed;
+    int address;            /* place among the addresses of its interface: 0 the one that it was given first */
     int stacked;            /* lies on another interface, as a VLAN does */
     int software;           /* neither a device nor lies on one: a tunnel, a bridge or one end of a pair; its rate is nominal */
     int efa;                /* an AWS EFA device */
@@ -41,7 +42,7 @@ void hx_nic_kernel_read(const char *sys, struct hx_nic *nic);
 
 /* Order nics best first: up before down, real before loopback, devices before software, near before far, fast before slow, one for each network,
  * a device before what lies on it, then by name. Returns how many, from the first on, are equally good: an interface
- * of the kernel's whose rate nobody knows is good for itself only. 0 when n is 0. */
+ * of the kernel's whose rate nobody knows is good for itself only, with all its addresses. 0 when n is 0. */
 int hx_nic_near(struct hx_nic *nics, int n);
 
 /* Which of these equally good NICs does rank `index` of the `sharers` ranks of this node take that find them so? Where

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "machine.h"
@@ -133,6 +134,18 @@ static uint64_t machine_id(const char *hostname)
     for (const char *at = id; *at && *at != '\n'; at++)
         hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
     return hash;
+}
+
+uint64_t hx_topo_network_id(void)
+{
+    char hostname[HOST_NAME_MAX + 1];
+    struct stat space;
+
+    if (stat("/proc/self/ns/net", &space) != 0)
+        return 0;
+    if (gethostname(hostname, sizeof hostname))
+        snprintf(hostname, sizeof hostname, "unknown");
+    return machine_id(hostname) ^ ((uint64_t)space.st_ino * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size)

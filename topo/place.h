@@ -38,4 +38,7 @@ void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size);
 void hx_topo_place(const struct hx_topo *topo, struct hx_place *place);
 void hx_topo_close(struct hx_topo *topo);
 
+/* Equal for processes that share their network addresses, loopback's too: one machine, one network namespace. 0: not known. */
+uint64_t hx_topo_network_id(void);
+
 #endif

@@ -116,6 +116,16 @@ static void test_rate_unknown(void **state)
     assert_int_equal(hx_nic_near(kernel, 2), 1);
     assert_string_equal(kernel[0].name, "eth0");
     assert_int_equal(hx_nic_near(device, 2), 2);
+
+    /* all addresses of one interface count, the one that it was given first before the others, and no other interface with them */
+    struct hx_nic several[] = {
+        { .name = "eth0", .up = 1, .routed = 1, .network = 2, .address = 1 },
+        { .name = "eth1", .up = 1, .routed = 1, .network = 3 },
+        { .name = "eth0", .up = 1, .routed = 1, .network = 1 },
+    };
+    assert_int_equal(hx_nic_near(several, 3), 2);
+    assert_int_equal(several[0].network, 1);
+    assert_int_equal(several[1].network, 2);
 }
 
 static void check_share(const struct hx_nic *nics, int n, int index, int sharers, int max, const char *expected)
