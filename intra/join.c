@@ -3,11 +3,14 @@
  * Joining the node: ranks that can share memory find each other and share one segment.
  *
  *   every rank     bind an abstract Unix socket named after the job, or connect to whoever has bound it      (the host)
- *                  hello: rank, secret, an eventfd
+ *                  hello: rank, pid, an eventfd, a fresh number, proof of the secret
  *   all ranks      fence: now every hello of this node lies in the host's queue
- *   host           check credentials and secret, create and seal the memfd; to one guest after the other:
- *                  pass it with the list of ranks and eventfds
- *   this guest     answer whether it could map it
+ *   host           check credentials and proof, send a fresh number; create and seal the memfd; to one guest after the other:
+ *                  pass it with the list of ranks and eventfds, and proof of the secret
+ *   this guest     prove the secret again, over both numbers; answer whether it could map it
+ *
+ * The secret itself never crosses the socket, and who has recorded a hello does not get in. Connections wait in the queue of the kernel
+ * until the fence; then each is looked at once, and who has not said its hello by then is a stranger.
  *
  * Whoever fails goes on to the fence, and all that would have shared with it are told why.
  *
@@ -20,42 +23,89 @@
 #include "socket.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define HELLO_MAGIC 0x48786a31u /* "Hxj1" */
-#define KNOCK_SECONDS 1.0 /* for a hello that should lie there */
+#define HELLO_MAGIC 0x48786a32u /* "Hxj2" */
+#define NONCE_BYTES 16
+#define PROOF_BYTES 16
+#define LIES_THERE (-1.0) /* no time to wait: it was sent before the fence */
+
+/* What a guest and its host prove the secret over, once each has told the other its fresh number. */
+struct meeting {
+    int32_t rank; /* the guest's */
+    unsigned char guest_nonce[NONCE_BYTES], host_nonce[NONCE_BYTES];
+};
 
 struct hello {
     uint32_t magic;
-    int32_t rank;
-    unsigned char secret[HX_SECRET_BYTES - HX_PUBLIC_BYTES];
+    int32_t rank, pid, unused;
+    uint64_t pid_space;
+    unsigned char nonce[NONCE_BYTES], proof[PROOF_BYTES]; /* over a meeting without a host's number yet */
+};
+
+struct challenge {
+    uint32_t magic;
+    unsigned char nonce[NONCE_BYTES];
 };
 
 struct welcome {
     uint32_t magic;
     int32_t n, me;
     uint64_t bytes;
+    unsigned char proof[PROOF_BYTES];
     struct hx_failure failure; /* why the host could not create the segment */
     int32_t ranks[];           /* [n] */
 };
 
 struct guest {
-    int rank, socket, wake_fd;
+    int rank, socket, wake_fd, pid;
+    uint64_t pid_space;
+    int challenged; /* it has been sent our number, and proves the secret over it */
+    struct meeting meeting;
 };
 
-static int secrets_equal(const unsigned char *a, const unsigned char *b, size_t n)
+/* use: who proves it, and when. */
+static void prove(const unsigned char *secret, const char *use, const struct meeting *meeting, unsigned char proof[PROOF_BYTES])
 {
-    unsigned char difference = 0;
-    for (size_t i = 0; i < n; i++)
-        difference |= a[i] ^ b[i];
-    return difference == 0;
+    crypto_generichash_state state;
+
+    crypto_generichash_init(&state, secret, HX_SECRET_BYTES, PROOF_BYTES);
+    crypto_generichash_update(&state, (const unsigned char *)use, strlen(use) + 1);
+    crypto_generichash_update(&state, (const unsigned char *)meeting, sizeof(*meeting));
+    crypto_generichash_final(&state, proof, PROOF_BYTES);
+}
+
+static int is_proved(const unsigned char *secret, const char *use, const struct meeting *meeting, const unsigned char proof[PROOF_BYTES])
+{
+    unsigned char right[PROOF_BYTES];
+
+    prove(secret, use, meeting, right);
+    return sodium_memcmp(right, proof, PROOF_BYTES) == 0;
+}
+
+static hx_status_t nonce_draw(unsigned char nonce[NONCE_BYTES])
+{
+    if (getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES)
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes to meet the ranks of this node: %s", strerror(errno));
+}
+
+/* In which this process has its pid; 0: not known. */
+static uint64_t pid_space(void)
+{
+    struct stat space;
+
+    return stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
 }
 
 /* ---- the host's side --------------------------------------------------------------------------------------------- */
@@ -65,22 +115,41 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Take what whoever has connected says. Nonzero where that is a rank of this job; *wake_fd = -1 where this process may open no more files. */
-static int hello_receive(int s, const unsigned char *secret, struct hello *hello, int *wake_fd)
+/* Take what whoever has connected says. Nonzero where that is a rank of this job; guest->wake_fd = -1 where this process may open no more
+ * files. */
+static int hello_receive(int s, const unsigned char *secret, struct guest *guest)
 {
-    int nfds = 1;
-    ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, hello, sizeof(*hello), wake_fd, &nfds, KNOCK_SECONDS) : -1;
-    int is_full = got == sizeof(*hello) && nfds != 1 && errno == EMFILE;
+    struct hello hello;
+    int nfds = 1, wake_fd = -1;
+    ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, &hello, sizeof(hello), &wake_fd, &nfds, LIES_THERE) : -1;
+    int is_full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
 
     if (nfds != 1 || got < 0) /* of another user nothing is received */
-        *wake_fd = -1;
-    if (got == sizeof(*hello) && (nfds == 1 || is_full) && hello->magic == HELLO_MAGIC &&
-        secrets_equal(hello->secret, secret + HX_PUBLIC_BYTES, sizeof(hello->secret)))
-        return 1;
-    hx_warn("refused a process that is not of this job at the node's socket");
-    if (*wake_fd >= 0)
-        close(*wake_fd);
+        wake_fd = -1;
+    *guest = (struct guest){.socket = s, .wake_fd = wake_fd};
+    if (got == sizeof(hello) && (nfds == 1 || is_full) && hello.magic == HELLO_MAGIC) {
+        guest->rank = guest->meeting.rank = hello.rank;
+        guest->pid = hello.pid;
+        guest->pid_space = hello.pid_space;
+        memcpy(guest->meeting.guest_nonce, hello.nonce, NONCE_BYTES);
+        if (is_proved(secret, "hello", &guest->meeting, hello.proof))
+            return 1;
+    }
+    if (wake_fd >= 0)
+        close(wake_fd);
     return 0;
+}
+
+static hx_status_t challenge_send(struct guest *guest)
+{
+    struct challenge challenge = {.magic = HELLO_MAGIC};
+    hx_status_t status = nonce_draw(challenge.nonce);
+
+    if (status != HX_SUCCESS)
+        return status;
+    memcpy(guest->meeting.host_nonce, challenge.nonce, NONCE_BYTES);
+    guest->challenged = hx_socket_send(guest->socket, &challenge, sizeof(challenge), NULL, 0) == 0;
+    return HX_SUCCESS;
 }
 
 /* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
@@ -88,25 +157,26 @@ static int hello_receive(int s, const unsigned char *secret, struct hello *hello
 static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
 {
     hx_status_t status = HX_SUCCESS;
-    int n = 1, s;
+    int n = 1, refused = 0, s;
 
     while (n < size && status == HX_SUCCESS) {
-        struct hello hello;
-        int fd;
         hx_files_allow(hx_files_needed(n + 1));
         if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
             if (errno != EAGAIN)
                 status = hx_files_fail(n + 1, errno);
             break;
         }
-        if (!hello_receive(s, secret, &hello, &fd)) {
+        if (!hello_receive(s, secret, &guests[n])) {
             close(s);
+            refused++;
             continue;
         }
-        if (fd < 0)
-            status = hx_files_fail(n + 1, EMFILE);
-        guests[n++] = (struct guest){hello.rank, s, fd};
+        status = challenge_send(&guests[n]);
+        if (guests[n++].wake_fd < 0)
+            status = hx_files_fail(n, EMFILE);
     }
+    if (refused)
+        hx_warn("refused %d connections that are not of this job at the node's socket", refused);
     qsort(guests, (size_t)n, sizeof(*guests), by_rank);
     *count = n;
     return status;
@@ -135,6 +205,16 @@ static hx_status_t segment_create(struct hx_shared *shared, int size)
     return HX_SUCCESS;
 }
 
+/* It knows the secret, and is no recording. */
+static int guest_proves(const struct guest *guest, const unsigned char *secret, double timeout)
+{
+    unsigned char proof[PROOF_BYTES];
+    int nfds = 0;
+
+    return guest->challenged && hx_socket_receive(guest->socket, proof, sizeof(proof), NULL, &nfds, timeout) == sizeof(proof) &&
+           is_proved(secret, "guest", &guest->meeting, proof);
+}
+
 static int welcome_send(const struct guest *guest, const struct welcome *welcome, int memory, const int *wake_fds)
 {
     size_t bytes = sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t);
@@ -153,16 +233,19 @@ static int welcome_send(const struct guest *guest, const struct welcome *welcome
 /* Pass the segment, or why there is none, to every guest, and hear whether it could map it. One that could not has arrived too: the others
  * wait for it no longer, and read why. One after the other: of descriptors sent and not yet received the kernel lets a user have as many
  * as one process may open (ETOOMANYREFS). */
-static void guests_welcome(const struct guest *guests, struct welcome *welcome, double timeout,
+static void guests_welcome(const struct guest *guests, struct welcome *welcome, const unsigned char *secret, double timeout,
                            struct hx_shared *shared)
 {
     for (welcome->me = 0; welcome->me < shared->n; welcome->me++) {
         const struct guest *guest = &guests[welcome->me];
         struct hx_failure answer = {0};
-        int nfds = 0, sent;
+        int nfds = 0, sent = -1, proves;
         if (guest->socket < 0)
             continue;
-        sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
+        proves = guest_proves(guest, secret, timeout); /* where there is no segment too: what lies unread when a socket closes comes first */
+        prove(secret, "host", &guest->meeting, welcome->proof);
+        if (proves || welcome->failure.status != HX_SUCCESS)
+            sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
         if (welcome->failure.status != HX_SUCCESS) /* nobody answers */
             continue;
         if (sent < 0 || hx_socket_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout) != sizeof(answer)) {
@@ -183,14 +266,14 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
  * comes before what was sent. */
 static void others_refuse(int listener, const unsigned char *secret, const struct welcome *none)
 {
-    struct hello hello;
-    int s, fd;
+    struct guest guest;
+    int s;
 
     while ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
-        if (hello_receive(s, secret, &hello, &fd)) {
+        if (hello_receive(s, secret, &guest)) {
             hx_socket_send(s, none, sizeof(*none), NULL, 0);
-            if (fd >= 0)
-                close(fd);
+            if (guest.wake_fd >= 0)
+                close(guest.wake_fd);
         }
         close(s);
     }
@@ -206,7 +289,7 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
 
     fcntl(listener, F_SETFL, O_NONBLOCK);
     if (guests) {
-        guests[0] = (struct guest){rank, -1, wake_fd};
+        guests[0] = (struct guest){.rank = rank, .socket = -1, .wake_fd = wake_fd, .pid = getpid(), .pid_space = pid_space()};
         status = guests_accept(listener, secret, size, guests, &n);
     }
     hx_shared_dimension(shared, n ? n : 1, size, job->llc_bytes);
@@ -219,7 +302,7 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
         status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
         hx_failure_keep(&none.failure, rank, status);
         if (guests)
-            guests_welcome(guests, &none, timeout, shared);
+            guests_welcome(guests, &none, secret, timeout, shared);
         goto out;
     }
     for (int i = 0; i < n; i++) {
@@ -229,9 +312,13 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
     }
     if (status == HX_SUCCESS)
         status = segment_create(shared, size);
+    for (int i = 0; i < n && status == HX_SUCCESS; i++) {
+        shared->doorbells[i].pid = guests[i].pid;
+        shared->doorbells[i].pid_space = guests[i].pid_space;
+    }
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
-    guests_welcome(guests, welcome, timeout, shared);
+    guests_welcome(guests, welcome, secret, timeout, shared);
 out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
@@ -249,11 +336,15 @@ out:
 
 /* ---- the guest's side -------------------------------------------------------------------------------------------- */
 
-static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int rank)
+static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, struct meeting *meeting)
 {
-    struct hello hello = {.magic = HELLO_MAGIC, .rank = rank};
+    struct hello hello = {.magic = HELLO_MAGIC, .rank = meeting->rank, .pid = getpid(), .pid_space = pid_space()};
+    hx_status_t status = nonce_draw(meeting->guest_nonce);
 
-    memcpy(hello.secret, secret + HX_PUBLIC_BYTES, sizeof(hello.secret));
+    if (status != HX_SUCCESS)
+        return status;
+    memcpy(hello.nonce, meeting->guest_nonce, NONCE_BYTES);
+    prove(secret, "hello", meeting, hello.proof);
     if (!hx_socket_same_user(s))
         return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user");
     if (hx_socket_send(s, &hello, sizeof(hello), &wake_fd, 1) < 0)
@@ -261,15 +352,33 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, int ra
     return HX_SUCCESS;
 }
 
+/* The host's first word: its number, which is answered, and then its welcome; or why there is none. Returns as hx_socket_receive does. */
+static ssize_t first_word(int s, const unsigned char *secret, struct meeting *meeting, void *word, size_t capacity, int *memory, int *nfds,
+                          double timeout)
+{
+    const struct challenge *challenge = word;
+    unsigned char proof[PROOF_BYTES];
+    int room = *nfds;
+    ssize_t got = hx_socket_receive(s, word, capacity, memory, nfds, timeout);
+
+    if (got != sizeof(*challenge) || challenge->magic != HELLO_MAGIC)
+        return got;
+    memcpy(meeting->host_nonce, challenge->nonce, NONCE_BYTES);
+    prove(secret, "guest", meeting, proof);
+    hx_socket_send(s, proof, sizeof(proof), NULL, 0); /* a host that went away says no more */
+    *nfds = room;
+    return hx_socket_receive(s, word, capacity, memory, nfds, timeout);
+}
+
 /* What the welcome says, and the descriptors that follow it. */
-static hx_status_t welcome_receive(int s, int size, double timeout, const struct hx_job *job, struct hx_shared *shared,
-                                   struct hx_failure *failure)
+static hx_status_t welcome_receive(int s, int size, double timeout, const struct hx_job *job, const unsigned char *secret,
+                                   struct meeting *meeting, struct hx_shared *shared, struct hx_failure *failure)
 {
     size_t capacity = sizeof(struct welcome) + (size_t)size * sizeof(int32_t);
     struct welcome *welcome = malloc(capacity);
     int nfds = 1;
     hx_status_t status = HX_SUCCESS;
-    ssize_t got = welcome ? hx_socket_receive(s, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
+    ssize_t got = welcome ? first_word(s, secret, meeting, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
 
     if (!welcome) {
         status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
@@ -284,6 +393,10 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     if (welcome->failure.status != HX_SUCCESS) {
         *failure = welcome->failure;
         status = (hx_status_t)failure->status;
+        goto out;
+    }
+    if (!is_proved(secret, "host", meeting, welcome->proof)) {
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment is not of this job");
         goto out;
     }
     hx_shared_dimension(shared, welcome->n, size, job->llc_bytes);
@@ -318,10 +431,10 @@ out:
     return status;
 }
 
-static hx_status_t guest_node(int s, int rank, int size, double timeout, const struct hx_job *job,
-                              struct hx_shared *shared, struct hx_failure *failure)
+static hx_status_t guest_node(int s, struct meeting *meeting, int size, double timeout, const struct hx_job *job,
+                              const unsigned char *secret, struct hx_shared *shared, struct hx_failure *failure)
 {
-    hx_status_t status = welcome_receive(s, size, timeout, job, shared, failure);
+    hx_status_t status = welcome_receive(s, size, timeout, job, secret, meeting, shared, failure);
 
     if (status == HX_SUCCESS) {
         void *base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0);
@@ -331,7 +444,7 @@ static hx_status_t guest_node(int s, int rank, int size, double timeout, const s
         else
             hx_shared_map(shared, base, size);
     }
-    hx_failure_keep(failure, rank, status);
+    hx_failure_keep(failure, meeting->rank, status);
     hx_socket_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
     return status;
 }
@@ -363,6 +476,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     struct hx_shared *shared = malloc(sizeof(*shared));
+    struct meeting meeting = {.rank = rank};
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
     hx_status_t status = HX_SUCCESS, fenced;
 
@@ -375,13 +489,13 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     if (status == HX_SUCCESS && (s = hx_socket_meet(secret, emulated, &hosting)) < 0)
         status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS && !hosting)
-        status = knock(s, wake_fd, secret, rank);
+        status = knock(s, wake_fd, secret, &meeting);
     fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
         status = hosting ? host_node(s, wake_fd, secret, job, rank, size, env->timeout, shared)
-                         : guest_node(s, rank, size, env->timeout, job, shared, failure);
+                         : guest_node(s, &meeting, size, env->timeout, job, secret, shared, failure);
     hx_failure_keep(failure, rank, status);
     if (s >= 0)
         close(s);

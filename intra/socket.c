@@ -123,11 +123,11 @@ ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfd
     ssize_t got;
 
     *nfds = 0;
-    if (hx_boot_wait_fd(s, POLLIN, hx_deadline(timeout)) <= 0) {
+    if (timeout >= 0 && hx_boot_wait_fd(s, POLLIN, hx_deadline(timeout)) <= 0) {
         errno = ETIMEDOUT;
         return -1;
     }
-    got = recvmsg(s, &message, MSG_CMSG_CLOEXEC);
+    got = recvmsg(s, &message, MSG_CMSG_CLOEXEC | (timeout < 0 ? MSG_DONTWAIT : 0));
     if (got >= 0) /* descriptors are missing where the process may not open so many files */
         errno = message.msg_flags & MSG_CTRUNC ? EMFILE : got ? EPROTO : ECONNRESET;
     struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;

@@ -15,7 +15,7 @@ int hx_socket_same_user(int s);
 
 /* 0, or -1. */
 int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nfds);
-/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never). *nfds in: room in fds; out: how many came. Those
+/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never; less: what lies there already). *nfds in: room in fds; out: how many came. Those
  * for which there is no room are closed. errno is EMFILE where some are missing. */
 ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout);
 

@@ -24,14 +24,16 @@
 #define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
 #define GREET_SECONDS 10.0   /* for a store that hangs up before it knows us: too many strangers may have been at its door */
-#define GONE_SECONDS 2.0     /* a rank's store that has answered and then refuses for so long has ended */
+#define GONE_SECONDS 5.0     /* who has listened, and then refuses for so long, has ended */
 #define CLEAR_MAX_BYTES 4096 /* what is not sealed is short */
 
 struct tcp {
     struct hx_boot boot;
     int fd;
-    int broken;  /* the connection is out of step: no further requests */
+    hx_status_t broken;        /* why the connection is out of step: no further requests */
+    char why[HX_DETAIL_BYTES]; /* the text that was told then */
     int hung_up; /* it broke before the store knew this rank */
+    int met;     /* somebody has listened */
     enum { STRANGER, PROVING, JOINED } state;
     uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or not known yet */
     struct hx_store_greeting greeting;
@@ -63,21 +65,28 @@ int hx_boot_tcp_present(const struct hx_env *env)
     return -1;
 }
 
+/* With the last text. */
+static hx_status_t break_off(struct tcp *tcp, hx_status_t status)
+{
+    tcp->broken = status;
+    hx_detail_keep(tcp->why);
+    return status;
+}
+
 /* errno as the call left it, 0 for end of file. A rank that serves leaves last, unless it dies; where the job fails the store says so. */
 static hx_status_t lost(struct tcp *tcp, const char *doing)
 {
     const char *why = errno ? strerror(errno) : "closed by the store (has its process ended?)";
 
-    tcp->broken = 1;
     if (tcp->state != JOINED) {
         tcp->hung_up = 1;
         return HX_ERR_BOOTSTRAP; /* without a text: see meet_store */
     }
     if (tcp->server != HX_STORE_LAUNCHER)
-        return hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
-                       tcp->server, tcp->root.host, tcp->root.port, doing, why);
-    return hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s broke while %s: %s", tcp->root.host,
-                   tcp->root.port, doing, why);
+        return break_off(tcp, hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
+                                      tcp->server, tcp->root.host, tcp->root.port, doing, why));
+    return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s broke while %s: %s", tcp->root.host,
+                                  tcp->root.port, doing, why));
 }
 
 /* HX_SUCCESS, HX_ERR_TIMEOUT without a text, or an error. */
@@ -117,21 +126,16 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     const size_t bytes = head.value_bytes;
     if ((head.magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > (sealed ? HX_STORE_VALUE_MAX_BYTES : CLEAR_MAX_BYTES) ||
         (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE)) {
-        tcp->broken = 1;
-        return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host,
-                       tcp->root.port);
+        return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host,
+                                      tcp->root.port));
     }
     *answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
-    if (!answer->value) {
-        tcp->broken = 1;
-        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes);
-    }
+    if (!answer->value)
+        return break_off(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
     status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
-    if (!status && sealed && hx_store_unseal(&tcp->channel.from_store, &wire, answer->value, bytes) < 0) {
-        tcp->broken = 1;
-        status = hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s does not know HX_SECRET, or somebody has changed what it sent",
-                         tcp->root.host, tcp->root.port);
-    }
+    if (!status && sealed && hx_store_unseal(&tcp->channel.from_store, &wire, answer->value, bytes) < 0)
+        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s does not know HX_SECRET, or somebody has changed "
+                                                          "what it sent", tcp->root.host, tcp->root.port));
     if (status) {
         free(answer->value);
         answer->value = NULL;
@@ -202,18 +206,15 @@ static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct an
     status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
         status = give_up_fence(tcp, answer);
-    if (status == HX_ERR_TIMEOUT) {
-        tcp->broken = 1;
-        return hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT)", tcp->root.host,
-                       tcp->root.port, tcp->boot.timeout);
-    }
+    if (status == HX_ERR_TIMEOUT)
+        return break_off(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT)", tcp->root.host,
+                                      tcp->root.port, tcp->boot.timeout));
     if (status)
         return status;
     if (answer->op == HX_STORE_REFUSE) {
-        tcp->broken = 1;
         for (char *c = answer->value; *c; c++) /* anybody may have sent it */
             *c = (unsigned char)*c < ' ' ? ' ' : *c;
-        status = hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value);
+        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
     } else if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT) {
         status = hx_fail((hx_status_t)answer->status, "%s", answer->value);
     }
@@ -228,9 +229,10 @@ static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key
                            size_t bytes, struct answer *answer)
 {
     *answer = (struct answer){.value = NULL};
-    if (tcp->broken)
-        return hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s has failed before", tcp->root.host,
-                       tcp->root.port);
+    if (tcp->broken) { /* told already */
+        hx_recall(tcp->why);
+        return tcp->broken;
+    }
     const hx_status_t status = send_request(tcp, op, key, key_bytes, value, bytes);
     return status ? status : receive_reply(tcp, op, answer);
 }
@@ -359,7 +361,7 @@ static hx_status_t unanswered(const struct tcp *tcp, double start, int error)
 }
 
 /* The store may start after us, so a refusal is not final at once. It is rank 0's, which may be late: the others wait until HX_TIMEOUT, for
- * nobody can tell a process that is late from one that has ended, unless it has answered before. Rank 0 itself asks where it cannot listen,
+ * nobody can tell a process that is late from one that has ended, unless it has listened before. Rank 0 itself asks where it cannot listen,
  * for there a launcher serves, and has done so since before its ranks were there. */
 static hx_status_t connect_root(struct tcp *tcp)
 {
@@ -379,14 +381,15 @@ static hx_status_t connect_root(struct tcp *tcp)
             tcp->fd = connect_once(address, fmin(hx_clock_awake() + attempt, deadline));
             if (tcp->fd >= 0) {
                 hx_store_socket_tune(tcp->fd);
+                tcp->met = 1;
                 return HX_SUCCESS;
             }
             error = errno;
         }
         const double now = hx_clock_awake();
-        if (tcp->server != HX_STORE_LAUNCHER && error != ETIMEDOUT && now >= start + GONE_SECONDS)
-            return hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, which answers no more: %s",
-                           tcp->server, tcp->root.host, tcp->root.port, strerror(error));
+        if (tcp->met && error == ECONNREFUSED && now >= start + GONE_SECONDS)
+            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: it listened at HX_ROOT=%s:%s, unless a launcher did, and does no more",
+                           tcp->root.host, tcp->root.port);
         if (now >= (error == ETIMEDOUT ? deadline : late))
             return unanswered(tcp, start, error);
         if (silent && now >= told)
@@ -454,7 +457,7 @@ static hx_status_t meet_store(struct tcp *tcp, const char *secret)
                            tcp->root.host, tcp->root.port);
         close(tcp->fd);
         tcp->fd = -1;
-        tcp->hung_up = tcp->broken = 0;
+        tcp->hung_up = 0;
         tcp->state = STRANGER;
         nanosleep(&pause, NULL);
     }

@@ -7,6 +7,7 @@
  * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
  * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
  */
+#include "ancestor.h"
 #include "comm.h"
 #include "failed.h"
 #include "log.h"
@@ -156,10 +157,14 @@ static uint64_t number_of(const struct hx_doorbell *whose, int place)
 void hx_fetch_offer(struct hx_shared *shared)
 {
     struct hx_doorbell *mine = &shared->doorbells[shared->me];
+    int ancestor;
 
     if (shared->n == 1)
         return;
-    offered = prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) == 0; /* for Yama: not only by its ancestors. Elsewhere there is no need */
+    /* For Yama, which lets only ancestors read; elsewhere this has no effect. The process named may, and all that descend of it: the ranks
+     * and what their launcher starts, not every process of this user. It must live as long as they. */
+    ancestor = hx_ancestor_of_node(shared);
+    offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
     mine->number = (uintptr_t)&number;
     number = number_of(mine, shared->me);
 }

@@ -162,7 +162,7 @@ typedef struct hx_config {
 /* Start Hierax; *world becomes the communicator of all ranks of the job. Blocking, collective, once per process. The
  * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1 (PMI_FD), PMIx, else a job of one rank;
  * HX_BOOTSTRAP forces one. With HX_ROOT set by hand rank 0 serves the store: when it dies the others get HX_ERR_PEER_DEAD, but one that
- * had no answer from it yet cannot tell whether it is only late, and waits until HX_TIMEOUT (HX_ERR_BOOTSTRAP). Time in which a process was
+ * has not found it listening cannot tell whether it is only late, and waits until HX_TIMEOUT (HX_ERR_BOOTSTRAP). Time in which a process was
  * stopped does not count. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE, HX_ERR_TIMEOUT,
  * HX_ERR_PEER_DEAD; HX_ERR_ARG where world is NULL. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);

@@ -84,7 +84,8 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
     _Atomic uint32_t life;                             /* enum hx_life */
-    int32_t pid;                                       /* in its own pid namespace */
+    int32_t pid;                                       /* in its own pid namespace; like the next written by the node's host */
+    uint64_t pid_space;                                /* inode of that namespace; 0: not known */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
     uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
     struct hx_stand stand;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 /* A moment for others of this node, of which rank `from` or, if that is -1, any may have died. HX_ERR_TIMEOUT, without a text, past the
  * deadline. */
@@ -56,7 +55,6 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
 {
     struct hx_node_header *header = world->shared->header;
 
-    world->shared->doorbells[world->shared->me].pid = getpid();
     world->shared->doorbells[world->shared->me].cpu = bound_to(place);
     hx_watch_enter(world->shared);
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)

@@ -2,6 +2,7 @@
 /*
  * One rank that behaves as a test's script wants:
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
+ *   timed N               start, N all-reduces, finalize; print how long the first and the last take, and whether the environment hides the secret
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
  *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
  *                         streams are, and which of them are closed after hx_finalize
@@ -115,6 +116,44 @@ static int play_init(void)
     size = hx_size(world);
     check(sum(10), "allreduce");
     check(hx_finalize(), "hx_finalize");
+    return 0;
+}
+
+/* Neither what it starts nor /proc tells the secret. */
+static int secret_is_hidden(void)
+{
+    const char *shown = getenv("HX_SECRET");
+    char line[64 << 10];
+    size_t bytes;
+    FILE *f;
+
+    if (!shown || strspn(shown, "*") != strlen(shown))
+        return 0;
+    if (!(f = fopen("/proc/self/environ", "r")))
+        return 0;
+    bytes = fread(line, 1, sizeof line, f);
+    fclose(f);
+    for (size_t at = 0; at < bytes; at += strlen(line + at) + 1)
+        if (!strncmp(line + at, "HX_SECRET=", 10) && line[at + 10 + strspn(line + at + 10, "*")])
+            return 0;
+    return 1;
+}
+
+static int play_timed(int calls)
+{
+    double start = now(), started, ends;
+
+    check(hx_init(&world), "hx_init");
+    started = now() - start;
+    rank = hx_rank(world);
+    size = hx_size(world);
+    for (int i = 0; i < calls; i++)
+        check(sum(i % 2 ? 1000 : 1), "allreduce");
+    ends = now();
+    check(hx_finalize(), "hx_finalize");
+    printf("rank %d started in %.0f ms, ended in %.0f ms\n", rank, started * 1e3, (now() - ends) * 1e3);
+    if (secret_is_hidden())
+        printf("rank %d hides the secret\n", rank);
     return 0;
 }
 
@@ -883,6 +922,8 @@ int main(int argc, char **argv)
 
     if (!strcmp(mode, "init"))
         return play_init();
+    if (!strcmp(mode, "timed") && argc > 2)
+        return play_timed(atoi(argv[2]));
     if (!strcmp(mode, "vanish") && argc > 2)
         return play_vanish(argv[2], argc > 4 ? argv[3] : "", argc > 4 ? argv[4] : "");
     check(hx_init(&world), "hx_init");

@@ -39,7 +39,8 @@ dist_tests_list += tests/system/faults.sh tests/system/astray.sh tests/system/co
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system/children.sh
-EXTRA_DIST += tests/system/common.sh tests/system/refuse.c
+dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
+EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
 
 noinst_PROGRAMS += tests/system/counted
 tests_system_counted_SOURCES = tests/system/counted.c
