@@ -9,16 +9,17 @@
  *                  pass it with the list of ranks and eventfds, and proof of the secret
  *   this guest     prove the secret again, over both numbers; answer whether it could map it
  *
- * The secret itself never crosses the socket, and who has recorded a hello does not get in. Connections wait in the queue of the kernel
- * until the fence; then each is looked at once, and who has not said its hello by then is a stranger.
+ * The secret itself never crosses the socket, and who has recorded a hello does not get in. A porter keeps connections until the fence; then
+ * each is looked at once, and who has not said its hello by then is a stranger.
  *
  * Whoever fails goes on to the fence, and all that would have shared with it are told why.
  *
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
-#include "runtime/files.h"
+#include "porter.h"
 #include "runtime/comm.h"
+#include "runtime/files.h"
 #include "runtime/log.h"
 #include "socket.h"
 #include <errno.h>
@@ -154,14 +155,14 @@ static hx_status_t challenge_send(struct guest *guest)
 
 /* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
  * failure others may wait in the queue still. */
-static hx_status_t guests_accept(int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
+static hx_status_t guests_accept(struct hx_porter *porter, int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
 {
     hx_status_t status = HX_SUCCESS;
     int n = 1, refused = 0, s;
 
     while (n < size && status == HX_SUCCESS) {
         hx_files_allow(hx_files_needed(n + 1));
-        if ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) < 0) {
+        if ((s = hx_porter_next(porter, listener)) < 0) {
             if (errno != EAGAIN)
                 status = hx_files_fail(n + 1, errno);
             break;
@@ -264,12 +265,12 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
 
 /* Those who wait in the queue still hear why there is no segment. Their hellos are taken first: what lies unread when a socket closes
  * comes before what was sent. */
-static void others_refuse(int listener, const unsigned char *secret, const struct welcome *none)
+static void others_refuse(struct hx_porter *porter, int listener, const unsigned char *secret, const struct welcome *none)
 {
     struct guest guest;
     int s;
 
-    while ((s = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while ((s = hx_porter_next(porter, listener)) >= 0) {
         if (hello_receive(s, secret, &guest)) {
             hx_socket_send(s, none, sizeof(*none), NULL, 0);
             if (guest.wake_fd >= 0)
@@ -279,7 +280,7 @@ static void others_refuse(int listener, const unsigned char *secret, const struc
     }
 }
 
-static hx_status_t host_node(int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
+static hx_status_t host_node(struct hx_porter *porter, int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
                              int size, double timeout, struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
@@ -287,10 +288,9 @@ static hx_status_t host_node(int listener, int wake_fd, const unsigned char *sec
     int n = guests ? 1 : 0, spare = fcntl(listener, F_DUPFD_CLOEXEC, 0); /* by which to refuse, when there is no other left */
     hx_status_t status = HX_SUCCESS;
 
-    fcntl(listener, F_SETFL, O_NONBLOCK);
     if (guests) {
         guests[0] = (struct guest){.rank = rank, .socket = -1, .wake_fd = wake_fd, .pid = getpid(), .pid_space = pid_space()};
-        status = guests_accept(listener, secret, size, guests, &n);
+        status = guests_accept(porter, listener, secret, size, guests, &n);
     }
     hx_shared_dimension(shared, n ? n : 1, size, job->llc_bytes);
     struct welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
@@ -327,7 +327,7 @@ out:
         close(spare);
     if (status != HX_SUCCESS) {
         hx_failure_keep(&none.failure, rank, status);
-        others_refuse(listener, secret, &none);
+        others_refuse(porter, listener, secret, &none);
     }
     free(guests);
     free(welcome);
@@ -477,6 +477,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
     struct hx_shared *shared = malloc(sizeof(*shared));
     struct meeting meeting = {.rank = rank};
+    struct hx_porter *porter = NULL;
     int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), s = -1;
     hx_status_t status = HX_SUCCESS, fenced;
 
@@ -486,17 +487,21 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
         status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
     else if (wake_fd < 0)
         status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
-    if (status == HX_SUCCESS && (s = hx_socket_meet(secret, emulated, &hosting)) < 0)
+    if (status == HX_SUCCESS && (s = hx_socket_meet(secret, emulated, env->timeout, &hosting)) < 0)
         status = HX_ERR_NOMEM;
     if (status == HX_SUCCESS && !hosting)
         status = knock(s, wake_fd, secret, &meeting);
+    if (status == HX_SUCCESS && hosting)
+        porter = hx_porter_start(s, size);
     fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
+    hx_porter_stop(porter);
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
-        status = hosting ? host_node(s, wake_fd, secret, job, rank, size, env->timeout, shared)
+        status = hosting ? host_node(porter, s, wake_fd, secret, job, rank, size, env->timeout, shared)
                          : guest_node(s, &meeting, size, env->timeout, job, secret, shared, failure);
     hx_failure_keep(failure, rank, status);
+    hx_porter_release(porter);
     if (s >= 0)
         close(s);
     if (wake_fd >= 0 && !(hosting && shared && shared->wake_fds))

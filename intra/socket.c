@@ -44,32 +44,35 @@ static long somaxconn(void)
     return value;
 }
 
-int hx_socket_meet(const unsigned char *secret, int emulated, int *hosting)
+int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, int *hosting)
 {
     struct sockaddr_un name;
     socklen_t length = socket_name(&name, secret, emulated);
+    const double deadline = hx_deadline(timeout);
 
-    for (int tries = 0; tries < CONNECT_TRIES; tries++) {
+    for (int tries = 0; tries < CONNECT_TRIES;) {
         int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), connected;
         if (s < 0)
             break;
         connected = connect(s, (const struct sockaddr *)&name, length);
-        fcntl(s, F_SETFL, 0);
         if (connected == 0) {
+            fcntl(s, F_SETFL, 0);
             *hosting = 0;
             return s;
         }
-        if (errno == EAGAIN) { /* the host accepts when all have come: nobody may wait for room in its queue */
+        const int is_full = errno == EAGAIN; /* its host makes room, as long as it can keep more */
+        if (is_full && hx_deadline_passed(deadline)) {
             close(s);
-            hx_fail(HX_ERR_NOMEM, "this node has more ranks than a socket may keep waiting: net.core.somaxconn is %ld, raise it to their number",
-                    somaxconn());
+            hx_fail(HX_ERR_NOMEM, "the socket of this node has been full for %g s (HX_TIMEOUT): it has more ranks than the host may open files "
+                    "(ulimit -n) and keep waiting (net.core.somaxconn is %ld), or strangers fill it", timeout, somaxconn());
             return -1;
         }
-        if (bind(s, (const struct sockaddr *)&name, length) == 0 && listen(s, 65535) == 0) {
+        if (!is_full && bind(s, (const struct sockaddr *)&name, length) == 0 && listen(s, 65535) == 0) {
             *hosting = 1;
             return s;
         }
         close(s);
+        tries += !is_full;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     hx_fail(HX_ERR_NOMEM, "cannot meet the ranks of this node at socket @%s: %s", name.sun_path + 1, strerror(errno));

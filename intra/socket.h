@@ -7,8 +7,9 @@
 #define HX_PUBLIC_BYTES 8 /* of the job's random bytes: name the socket; the others stay secret */
 #define HX_SOCKET_FDS 200 /* descriptors in one message; the kernel allows 253 */
 
-/* Bind the name of this job's (emulated) node and listen (*hosting 1), or connect to who has (0). Returns the socket, or -1 after hx_fail. */
-int hx_socket_meet(const unsigned char *secret, int emulated, int *hosting);
+/* Bind the name of this job's (emulated) node and listen (*hosting 1), or connect to who has (0), of which the queue may be full for so many
+ * seconds (0: for ever). Returns the socket, or -1 after hx_fail. A listener does not block. */
+int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, int *hosting);
 
 /* Does the process at the other end run as this user? */
 int hx_socket_same_user(int s);
