@@ -177,6 +177,8 @@ static hx_status_t world_start(struct hx_world *world, const hx_config_t *config
     hx_log_configure((enum hx_log_level)world->env->log, world->rank);
     status = world_meet(world, &place, failure);
     *met = status == HX_SUCCESS;
+    if (status == HX_ERR_PEER_DEAD && failure->status == HX_ERR_BOOTSTRAP) /* a connection that broke within the node, by that death */
+        return status;
     if (failure->status != HX_SUCCESS)
         return failure_tell(world, failure);
     return status == HX_SUCCESS ? world_build(world, &place) : status;

@@ -332,6 +332,8 @@ static void tcp_refuses_strangers(void **state)
     assert_int_equal(open_as(1, 3, "0123456789abcde", 10, &boot), HX_ERR_BOOTSTRAP);
     assert_int_equal(open_as(1, 3, NULL, 10, &boot), HX_ERR_BOOTSTRAP);
     assert_detail("HX_SECRET");
+    assert_int_equal(open_as(1, 3, "********", 10, &boot), HX_ERR_ENV); /* a child of a rank, or that rank after exec */
+    assert_detail("a rank's child is not of the job");
     assert_int_equal(open_as(1, 3, SECRET, 10, &boot), HX_SUCCESS); /* they harm nobody */
     hx_boot_close(boot, 1);
     stop_store();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE; the rank in DIE ends where it lets the
+/* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE, or ends the process with DIE_HOST set; the rank in DIE ends where it lets the
  * others of its node read its memory; with PAUSE set, who begins to listen does nothing else for a second; with TRACER set, the call
  * that lets processes read this one's memory is told on standard error. */
 #include <errno.h>
@@ -16,6 +16,10 @@ int memfd_create(const char *name, unsigned int flags)
 {
     const char *number = getenv("REFUSE");
 
+    if (getenv("DIE_HOST")) {
+        fprintf(stderr, "rank %s dies\n", getenv("HX_RANK"));
+        _exit(3);
+    }
     if (!number)
         return (int)syscall(SYS_memfd_create, name, flags);
     errno = atoi(number);

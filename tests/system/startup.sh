@@ -71,6 +71,18 @@ first_fence() { # one of them is not there yet, and comes when rank 0 is gone
     has "$tmp/late.out" "rank 0 serves it, unless a launcher does: it has not started, or has ended" "too late"
 }
 
+host_dies() { # who creates the node's segment, at that
+    local others=() dead
+    for r in 0 1 2; do
+        rank host "$1" $r "${refuse[@]}" DIE_HOST=1 HX_TIMEOUT=60
+        others+=("$pid")
+    done
+    wait "${others[@]}"
+    dead=$(sed -n 's/^rank \([0-9]\) dies$/\1/p' "$tmp/host.err")
+    [ "$(grep -c "status 8: rank ${dead:-nobody} has died" "$tmp/host.out")" = 2 ] ||
+        { fail "the host of a node dies: not both others name rank $dead"; cat "$tmp/host.out" "$tmp/host.err" >&2; }
+}
+
 suspended() { # two wait for the third, and are stopped for longer than their limit
     local waiting=()
     for r in 0 1; do
@@ -106,6 +118,7 @@ if [ ${#refuse[@]} != 0 ]; then # who listens pauses then for a second: at the s
     begin killed unanswered $((port + 2)) 0.5 '8: rank 0 has died' "${refuse[@]}" PAUSE=1
     begin killed node $((port + 3)) 1.5 '8: .*rank 0 has died' "${refuse[@]}" PAUSE=1
     begin killed nodes $((port + 4)) 2.5 '8: .*rank 0 has died' "${refuse[@]}" PAUSE=1 HX_NODES=3
+    begin host_dies $((port + 6))
     begin killed reads $((port + 5)) 3 '8: .*rank 0 has died' "${refuse[@]}" DIE=0
 fi
 for case in "${cases[@]}"; do wait "$case" || failures=$((failures + 1)); done

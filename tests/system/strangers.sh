@@ -85,6 +85,33 @@ if [ -e "$tmp/refuse.so" ]; then
     [ "$(grep -c 'hierax-' "$tmp/node.crowd")" -ge 1 ] || fail "no stranger has found the node's socket"
 fi
 
+# Without a secret ranks of other machines are refused at once, and told what to do; with one they are let in.
+ring=$top_builddir/tests/runtime/boot_ring
+unshare --net sleep 60 & # another machine
+elsewhere=$!
+for ((i = 0; i < 500; i++)); do [ "$(readlink /proc/$elsewhere/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break; sleep 0.02; done
+ip link add strangers0 type veth peer name strangers1 netns $elsewhere
+ip address add 10.77.1.1/24 dev strangers0 && ip link set strangers0 up
+nsenter --net=/proc/$elsewhere/ns/net sh -c 'ip address add 10.77.1.2/24 dev strangers1 && ip link set strangers1 up'
+for given in '' "$secret"; do
+    export HX_ROOT=10.77.1.1:$((++port + 1)) HX_SIZE=2 HX_TIMEOUT=10 HX_SECRET=$given
+    HX_RANK=0 "$ring" >"$tmp/here" 2>&1 &
+    here_pid=$!
+    HX_RANK=1 nsenter --net=/proc/$elsewhere/ns/net "$ring" >"$tmp/there" 2>&1
+    status=$?
+    if [ -n "$given" ]; then
+        wait $here_pid && [ $status = 0 ] || { fail "with a secret, over two machines: exit $status"; cat "$tmp/here" "$tmp/there" >&2; }
+    else
+        [ $status = 3 ] || fail "without a secret, from another machine: exit $status"
+        has "$tmp/there" "set HX_SECRET to the same text for all ranks" "without a secret, from another machine"
+        HX_RANK=1 "$ring" >"$tmp/there" 2>&1 || { fail "without a secret, on one machine"; cat "$tmp/there" >&2; }
+        wait $here_pid || fail "without a secret, on one machine: rank 0"
+        has "$tmp/here" "HX_SECRET is not set: any process of this machine can join the job" "without a secret"
+    fi
+done
+unset HX_ROOT HX_SIZE HX_TIMEOUT HX_SECRET
+kill $elsewhere
+
 # A rank's environment, and what it starts, tell nothing of the secret.
 for name in by_hand launched; do
     [ "$(grep -c '^rank [0-9]* hides' "$tmp/$name.out")" = 3 ] || { fail "$name: ranks show their secret"; cat "$tmp/$name.out" >&2; }
