@@ -162,7 +162,8 @@ static void maxima_take(struct hx_bound *bound)
         int spans = hx_layout_max_spans(stage);
         bound->max_spans = spans > bound->max_spans ? spans : bound->max_spans;
         for (uint32_t i = 0; i < stage->nsteps; i++) {
-            bound->writes_node |= stage->steps[i].dst == HX_SLOT || stage->steps[i].op == HX_OP_PUBLISH || stage->steps[i].op == HX_OP_ELECT;
+            bound->writes_slot |= stage->steps[i].dst == HX_SLOT;
+            bound->raises_flag |= stage->steps[i].op == HX_OP_PUBLISH;
             if (stage->steps[i].op == HX_OP_REDUCE && (int)stage->steps[i].n > bound->max_sources)
                 bound->max_sources = (int)stage->steps[i].n;
         }

@@ -157,7 +157,7 @@ struct hx_bound {
     struct hx_sizes sizes;
     struct hx_traffic traffic; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
-    int writes_node; /* slots or flags, which others read */
+    int writes_slot, raises_flag; /* which others of its node read */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int walks; /* one slice, stage after stage: run_inline */
     int quick; /* it does, and that is all there is to a call */

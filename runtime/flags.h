@@ -16,16 +16,12 @@ static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx
     return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
 }
 
-/* Has whoever raised this member's flag done so in a call unlike this? Then run->status is HX_ERR_MISMATCH. It was in this very call: who
- * raises a flag in the next but one waits until all of its node have left this (slots_user in run.c). */
+/* Has whoever raised this member's flag done so in a call unlike this? Then run->status is HX_ERR_MISMATCH. */
 static inline int hx_flag_is_unlike(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
 {
     uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
 
-    if (__builtin_expect(stamp == run->stamp, 1))
-        return 0;
-    hx_stamp_refuse(run, bs->stage->members[member], stamp);
-    return 1;
+    return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_is_refused(run, bs->controls[member], bs->stage->members[member], stamp);
 }
 
 /* Have members [cursor, end) of an AWAIT all reached the epoch? 0 also when run->status has become an error. */

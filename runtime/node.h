@@ -17,6 +17,7 @@
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
  *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
  *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
+ *   stamps    relaxed: a flag that is raised later publishes them
  *   failed    stored with release after the rank's failure; whoever acquires it may read that
  *   refused   relaxed: it says all that it means
  *   passed    relaxed: what counts is how long it takes to read
@@ -28,6 +29,7 @@
 #include "error.h"
 #include "topo/shape.h"
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
@@ -35,6 +37,7 @@
  * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
 #define HX_NODE_FLAGS 18
 #define HX_INLINE_BYTES 48
+#define HX_STAMPS 4     /* as many as fill a control's first line */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
@@ -103,9 +106,11 @@ struct hx_control { /* of one rank in one channel; written by it alone */
         _Atomic uint64_t number, inode; /* number 0: it stands in none */
         _Atomic uintptr_t base;         /* its address there */
     } windows[2];                       /* of hx_alloc, in which these stand */
+    _Atomic uint64_t stamps[HX_STAMPS];               /* of the calls in which it has raised flags last, by their numbers */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
+_Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");
 
 #define HX_PASSED_LINES 32
 #define HX_PASSED_STAMP (HX_PASSED_LINES / 2)

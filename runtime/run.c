@@ -278,35 +278,52 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* A member of this node that has not left the call before the last, whose slots and flags are now written anew; -1: all have. */
-static int slots_user(const struct hx_engine *engine)
+/* So many calls back all of the node must have left before this one writes what they read there: the slots of the call before the last; the
+ * flags of that too, but who finds one raised anew looks at the stamps of older calls (flags.h), of which there are HX_STAMPS. */
+static inline uint64_t calls_kept(const struct hx_bound *bound)
+{
+    return bound->writes_slot ? 2 : HX_STAMPS;
+}
+
+/* A member of this node that has not left the call so far back; -1: all have. */
+static int slots_user(const struct hx_engine *engine, uint64_t back)
 {
     const struct hx_node *node = &engine->node;
 
     for (int i = 0; i < node->n; i++) {
         /* acquire pairs with the release in hx_run_end: what i read then, it has read */
         uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire);
-        if (i != node->me && (left >> HX_SLICE_BITS) + 2 < engine->call)
+        if (i != node->me && (left >> HX_SLICE_BITS) + back < engine->call)
             return i;
     }
     return -1;
 }
 
 /* The same, as a rank of the job. */
-static int slots_awaited(const struct hx_engine *engine)
+static int slots_awaited(const struct hx_engine *engine, uint64_t back)
 {
-    int user = slots_user(engine);
+    int user = slots_user(engine, back);
 
     return user < 0 ? -1 : engine->comm->ranks[engine->node.ranks[user]];
+}
+
+/* Nobody is in the call any more whose stamp stood there. */
+static inline void stamp_keep(const struct hx_run *run)
+{
+    atomic_store_explicit(&run->engine->mine->stamps[run->engine->call % HX_STAMPS], run->stamp, memory_order_relaxed);
 }
 
 static int slots_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    const struct hx_engine *engine = run->engine;
+    uint64_t back = calls_kept(run->bound);
 
     world_progress(run);
-    return slots_user(engine) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(engine));
+    if (slots_user(run->engine, back) < 0) {
+        stamp_keep(run);
+        return 1;
+    }
+    return run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run->engine, back));
 }
 
 /* A call that does not await all has ended here: others may be behind, and wait for just that (slots_look). */
@@ -352,7 +369,15 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
     atomic_store_explicit(&engine->mine->entered, run->stamp, memory_order_relaxed);
-    return !engine->ahead || !bound->writes_node || slots_user(engine) < 0;
+    if (engine->ahead) {
+        uint64_t back = calls_kept(bound);
+        if (!(bound->writes_slot | bound->raises_flag))
+            return 1;
+        if ((uint64_t)engine->ahead + 2 > back && slots_user(engine, back) >= 0) /* all had entered call - 1 - ahead */
+            return 0;
+    }
+    stamp_keep(run);
+    return 1;
 }
 
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
@@ -459,8 +484,11 @@ int hx_run_advance(struct hx_engine *engine)
     struct hx_run *run = &engine->run;
     uint64_t moves = engine->world->moves;
 
-    if (engine->running == HX_AWAITS_SLOTS && slots_user(engine) >= 0 && run->status == HX_SUCCESS)
-        return 0;
+    if (engine->running == HX_AWAITS_SLOTS) {
+        if (slots_user(engine, calls_kept(run->bound)) >= 0 && run->status == HX_SUCCESS)
+            return 0;
+        stamp_keep(run);
+    }
     engine->running = HX_RUNS;
     engine->patience.naps = 0;
     do {

@@ -202,7 +202,14 @@ int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t their
     return 1;
 }
 
-void hx_stamp_refuse(struct hx_run *run, int rank, uint64_t theirs)
+int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs)
 {
+    uint64_t call = run->stamp >> HX_SLICE_BITS;
+
+    if (theirs >> HX_SLICE_BITS > call) /* relaxed: the flag has published it. Its place is not used again before this rank leaves (run.c) */
+        theirs = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
+    if (theirs == run->stamp)
+        return 0;
     run_refuse(run, run->stamp, rank, theirs);
+    return 1;
 }

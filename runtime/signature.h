@@ -64,8 +64,9 @@ void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, con
 /* The same of a rank of this node, whose stamp is this. */
 void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity);
 
-/* A rank of this node has raised a flag for the run in a call unlike it: run->status is HX_ERR_MISMATCH, with a text. */
-void hx_stamp_refuse(struct hx_run *run, int rank, uint64_t theirs);
+/* A rank of this node has raised a flag with a stamp that is not the run's. Nonzero if it makes, or has made, another call: run->status is
+ * HX_ERR_MISMATCH, with a text. Else it has raised the flag in this call, and in a later one anew. */
+int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs);
 /* Stamps of this rank, in run's communicator, and of another of this node. Nonzero if they are unlike, and of the same call: then run->status is
  * HX_ERR_MISMATCH, with a text. */
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs);

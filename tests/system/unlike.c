@@ -6,6 +6,7 @@
  *        unlike list                    rank 0 tells how many trials "all" has on this shape
  *        unlike groups                  lists of members that differ, in hx_comm_group
  *        unlike stale                   two ranks: a message that nobody received
+ *        unlike late                    a flag that has been raised again
  *        unlike finalize                hx_finalize against a barrier of the world
  *
  * A trial has a communicator of its own, duplicated from the world, which stays healthy, and a plan forced by its name. All make one
@@ -662,6 +663,28 @@ static void groups_run(void)
     group_expect("the same again", rank < 2, 0, two, 2);
 }
 
+/* Rank 0 has raised its flags anew, in the barrier two calls on, when the others come to the broadcast: of `odd` elements, or one. */
+static void late_run(size_t odd)
+{
+    int32_t numbers[2] = {-1, -1}, more = 0;
+    hx_status_t status;
+    hx_comm_t *comm;
+
+    must(hx_comm_dup(world, &comm), "hx_comm_dup");
+    if (rank == 0)
+        numbers[0] = numbers[1] = (int32_t)odd;
+    else
+        usleep(200000);
+    status = hx_bcast(numbers, rank == 0 ? odd : 1, HX_INT32, 0, comm);
+    if (rank && (odd == 1 ? status != HX_SUCCESS || numbers[0] != 1 : status == HX_SUCCESS)) {
+        fprintf(stderr, "unlike: rank %d: 1 of %zu numbers comes late: status %d: %s\n", rank, odd, (int)status, hx_error_detail(comm));
+        wrong++;
+    }
+    hx_bcast(&more, 1, HX_INT32, 0, comm);
+    hx_barrier(comm);
+    hx_comm_free(comm);
+}
+
 /* Ranks 0 and 1 both take themselves for the root of a broadcast, and succeed. What rank 0 has sent nobody has received: no later
  * broadcast takes it for its own, though match ids come again. */
 static void stale_run(void)
@@ -721,6 +744,9 @@ int main(int argc, char **argv)
             printf("%ld\n", (long)ncandidates * ODDITIES_COUNT * SIZES);
     } else if (argc == 2 && !strcmp(argv[1], "groups")) {
         groups_run();
+    } else if (argc == 2 && !strcmp(argv[1], "late")) {
+        late_run(1);
+        late_run(2);
     } else if (argc == 2 && (!strcmp(argv[1], "finalize") || !strcmp(argv[1], "stale"))) {
         if (argv[1][0] == 's')
             stale_run();

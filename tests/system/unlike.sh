@@ -8,14 +8,17 @@
 program=$here/unlike
 seed=${TEST_SEED:-1}
 most=240 # trials in a job: the communicators that have failed are never used again
-shapes=("8 8/2/2 -" "4 1 -" "4 2 efa" "6 3,1,2 efa")
+shapes=("8 8/2/2 -" "4 1 -" "4 2 writes" "6 3,1,2 efa") # writes: efa, whose devices write into each other's memory
 
 # job RANKS NODES PROVIDER NAME ARGUMENT...: in the background, with its files
 job() {
     local n=$1 nodes=$2 provider=$3 name=$4
     shift 4
-    if [ "$provider" = efa ]; then
+    if [ "$provider" != - ]; then
         local -x HX_PROVIDER=efa FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs EFA_WORST=reorder EFA_SEED=$seed
+    fi
+    if [ "$provider" = writes ]; then
+        local -x EFA_RDMA=1 HX_RDMA=1
     fi
     {
         timeout 300 "$run" -n "$n" --nodes "$nodes" -- "$program" "$@" >"$tmp/out.$name" 2>"$tmp/err.$name"
@@ -60,7 +63,7 @@ else
     trials 8 8/2/2 - 0 $((45 + extra))
     trials 8 8/2/2 - $((45 + extra)) $((90 + 2 * extra))
     trials 4 1 - 100 $((130 + extra))
-    trials 4 2 efa 0 $((75 + extra))
+    trials 4 2 writes 0 $((75 + extra))
     trials 6 3,1,2 efa 100 $((140 + extra))
 fi
 for nodes in 1 3,1,2; do
@@ -68,6 +71,7 @@ for nodes in 1 3,1,2; do
     job 6 $nodes - "finalize.$nodes" finalize
 done
 job 2 2 - stale.2 stale
+job 4 1 - late late
 job 2 2 efa stale.efa stale
 judge
 grep -h '^trials' "$tmp"/out.*
