@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian: a foreign byte order does not pass either */
-#define ADDRESS_VERSION 8
+#define ADDRESS_VERSION 9
 
 struct address_blob {
     uint32_t magic;
@@ -249,12 +249,12 @@ static int is_of_this_host(const struct hx_rail *rail, const struct rail_blob *p
  * until that segment has been read to the end: when it ends within a head, both wait for ever. Buffers long enough for
  * several segments prevent it, but FI_SOCKETS_MAX_BUF_SZ gives them to accepted connections only. So send nothing over
  * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
-static void keep_moving(const struct hx_path *path, const struct rail_blob *peer)
+static void keep_moving(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct rail_blob *peer)
 {
-    const struct hx_credit none = {0, 0};
+    struct hx_credit none = {.sum = 0};
 
     if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
-        fi_tinject(path->rail->ep, &none, sizeof(none), path->addr, HX_CREDIT_TAG);
+        hx_credit_inject(net, edge, path, &none);
 }
 
 /* ---- connecting */
@@ -307,7 +307,7 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
     if (fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL) != 1)
         return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
                        rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
-    keep_moving(path, to);
+    keep_moving(net, edge, path, to);
     return HX_SUCCESS;
 }
 

@@ -264,7 +264,8 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     return chunk;
 }
 
-ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const void *data, size_t bytes, uint64_t tag)
+ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
+                        size_t bytes)
 {
     struct hx_path *path = &edge->paths[0];
     struct hx_chunk *chunk;
@@ -278,27 +279,31 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
         hx_chunk_release(net, chunk);
         return -FI_EAGAIN;
     }
-    memcpy(chunk->slot->base, data, bytes);
-    rc = fi_tsend(path->rail->ep, chunk->slot->base, bytes, hx_descriptor(chunk->slot->registration), path->addr, tag, &chunk->context);
+    hx_proof_write(net, edge, control, message, bytes);
+    memcpy(chunk->slot->base, message, bytes);
+    rc = fi_tsend(path->rail->ep, chunk->slot->base, bytes, hx_descriptor(chunk->slot->registration), path->addr,
+                  hx_control_tag(control), &chunk->context);
     if (rc != 0) {
         hx_slot_release(path->rail, chunk->slot, bytes);
         hx_chunk_release(net, chunk);
         return rc;
     }
+    edge->said[control]++;
     path->rail->sends_in_flight++;
     path->rail->unread = 1;
     return 0;
 }
 
-int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const struct hx_slot *slot, size_t bytes,
-                       uint64_t tag)
+int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
+                       const struct hx_slot *slot, size_t bytes)
 {
     struct hx_path *path = &edge->paths[0];
     struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
 
     if (chunk == NULL)
         return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, slot->base, bytes, hx_descriptor(slot->registration), path->addr, tag, 0, &chunk->context) != 0) {
+    if (fi_trecv(path->rail->ep, slot->base, bytes, hx_descriptor(slot->registration), path->addr, hx_control_tag(control), 0,
+                 &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
         hx_path_refuse(path, HX_POST_RECV);
         return -FI_EAGAIN;

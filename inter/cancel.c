@@ -42,7 +42,14 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
     if (chunk->op != op)
         return;
-    if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_WINDOW && chunk->edge->ended)) {
+    if (chunk->kind == HX_CHUNK_AGAIN) { /* nothing is posted */
+        size_t bytes = chunk->bytes;
+        chunk->edge->again--;
+        chunk->edge->recvs_in_flight--;
+        net->recvs_in_flight--;
+        hx_chunk_drop(net, chunk);
+        hx_message_advance(net, op, bytes);
+    } else if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_WINDOW && chunk->edge->ended)) {
         size_t bytes = chunk->bytes;
         chunk->op = NULL;
         if (chunk->kind == HX_CHUNK_WINDOW)

@@ -68,8 +68,22 @@ static unsigned arrive_in_order(struct hx_net_op *op, size_t number)
     return more;
 }
 
+/* FI_REMOTE_CQ_DATA need not be looked at, which libfabric's sockets forget for messages that were there before their receive. */
+int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data)
+{
+    uint64_t chunk = offset / op->chunk_bytes;
+
+    if (hx_op_status(op) != 0 || data == hx_proof_data(net, op->peer, net->rank, op->match, chunk, op->signature))
+        return 1;
+    hx_forged(net, "a message", op->peer);
+    op->doubt = data != 0 ? data : 1;
+    op->doubt_chunk = chunk;
+    op->doubt_is_asked = 0;
+    return 0;
+}
+
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data, uint32_t signature)
+                     size_t came, const void *data)
 {
     unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
 
@@ -83,7 +97,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     }
     if (data != NULL && hx_op_status(op) == 0)
         hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
-    if (!hx_message_is_unlike(net, op, signature) && came != bytes) {
+    if (came != bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_MISMATCH);
@@ -91,7 +105,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     hx_message_advance(net, op, bytes);
 }
 
-static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came, uint32_t signature)
+static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_net_op *op = chunk->op;
@@ -100,8 +114,7 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came, u
     net->recvs_in_flight--;
     edge->recvs_in_flight--;
     chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
-    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL,
-                    signature);
+    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL);
     chunk_end(net, chunk, &bytes);
     if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
         hx_recv_wait(net, edge, op);
@@ -110,14 +123,13 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came, u
 /* A peer has written where it was invited to, and tells which invitation it was. */
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
-    struct hx_chunk *chunk = hx_chunk_numbered(net, number);
+    struct hx_chunk *chunk = number <= UINT32_MAX ? hx_chunk_numbered(net, hx_number_show(net, (uint32_t)number)) : NULL;
     size_t bytes;
 
     if (chunk == NULL || chunk->kind != HX_CHUNK_WINDOW) {
-        hx_warn("%s reports a write that nobody was invited to (number %llu)", net->info->fabric_attr->prov_name,
-                (unsigned long long)number);
+        hx_forged(net, "a remote write", -1);
     } else if (chunk->op != NULL) {
-        recv_done(net, chunk, chunk->bytes, chunk->op->signature); /* the writer has compared it with the invitation's */
+        recv_done(net, chunk, chunk->bytes);
     } else { /* cancelled */
         chunk_end(net, chunk, &bytes);
     }
@@ -135,8 +147,13 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     }
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
-    case HX_CHUNK_RECV: recv_done(net, chunk, entry->len, hx_signature_in(entry)); break;
-    case HX_CHUNK_LISTEN: hx_invite_arrived(net, chunk); break;
+    case HX_CHUNK_RECV:
+        if (hx_recv_proves(net, chunk->op, chunk->offset, (uint32_t)entry->data))
+            recv_done(net, chunk, entry->len);
+        else
+            hx_recv_again(net, chunk);
+        break;
+    case HX_CHUNK_LISTEN: hx_invite_arrived(net, chunk, entry->len); break;
     case HX_CHUNK_INVITE:
     case HX_CHUNK_TELL:
         chunk->path->rail->sends_in_flight--;
@@ -144,16 +161,17 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
         break;
     case HX_CHUNK_CREDIT:
         hx_chunk_release(net, chunk);
-        hx_credit_arrived(net, chunk->edge);
+        hx_credit_arrived(net, chunk->edge, entry->len);
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
-    case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1, hx_signature_in(entry)); break;
+    case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1, (uint32_t)entry->data); break;
     case HX_CHUNK_WORD:
         chunk->edge->words--;
         chunk->path->rail->sends_in_flight--;
         chunk_end(net, chunk, &bytes);
         return 0;
     case HX_CHUNK_HEAR: hx_word_heard(net, chunk, entry->len); return 0;
+    case HX_CHUNK_AGAIN:
     case HX_CHUNK_WINDOW:
     case HX_CHUNK_SPENT:
     case HX_CHUNK_FREE: break;
@@ -284,8 +302,6 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     if (kind == HX_CHUNK_TELL)
         hx_credits_tell_again(net, edge);
     op = sent ? failed_send_end(chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
-    if (op != NULL && error->err == FI_ETRUNC && kind == HX_CHUNK_RECV && error->flags & FI_REMOTE_CQ_DATA)
-        hx_message_is_unlike(net, op, (uint32_t)error->data);
     ends_op = op != NULL && hx_op_status(op) == 0; /* else we have cancelled it */
     ends_writes = (kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge);
     ends_flows = kind == HX_CHUNK_CREDIT && hx_flows_wait(edge); /* which would be for ever */
@@ -301,6 +317,31 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_writes_fail(net, edge, status);
     if (ends_flows)
         hx_flows_fail(net, edge, status);
+}
+
+/* What came was longer than the receive that it met. Returns 1 if it was forged: then that is posted again. Where a provider does not tell
+ * the completion data of such a message, nobody can know. */
+static int too_long(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
+{
+    struct hx_edge *edge = chunk->edge;
+    uint32_t data = (uint32_t)error->data;
+
+    if (chunk->kind == HX_CHUNK_RECV) {
+        if ((data == 0 && !hx_provider_is_native_tcp(net->info)) || hx_recv_proves(net, chunk->op, chunk->offset, data))
+            return 0;
+        hx_recv_again(net, chunk);
+        return 1;
+    }
+    if (chunk->kind != HX_CHUNK_CREDIT && chunk->kind != HX_CHUNK_LISTEN)
+        return 0;
+    if (chunk->kind == HX_CHUNK_CREDIT)
+        edge->credit_listening = 0;
+    else
+        edge->invite_listening = 0;
+    hx_chunk_release(net, chunk);
+    hx_forged(net, "a control message", edge->peer);
+    hx_edge_activate(net, edge);
+    return 1;
 }
 
 /* Returns whether it was news: that there are no early messages is not. */
@@ -334,8 +375,10 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
     } else if (chunk->kind == HX_CHUNK_HEAR) {
         net->rails[chunk->offset].hears = 0;
         hx_chunk_release(net, chunk);
+        if (error.err == FI_ETRUNC)
+            hx_forged(net, "a word", -1);
         return 0;
-    } else {
+    } else if (error.err != FI_ETRUNC || !too_long(net, chunk, &error)) {
         chunk_fail(net, chunk, &error);
     }
     return 1;

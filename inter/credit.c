@@ -60,16 +60,16 @@ int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
     if (edge->credit_slot == NULL)
         edge->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
     if (edge->credit_slot == NULL ||
-        hx_control_receive(net, HX_CHUNK_CREDIT, edge, edge->credit_slot, sizeof(struct hx_credit), HX_CREDIT_TAG) != 0)
+        hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_slot, sizeof(struct hx_credit)) != 0)
         return -FI_EAGAIN;
     edge->credit_listening = 1;
     return 0;
 }
 
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge)
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
 {
     struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_slot->base;
-    struct hx_flow *flow = edge->flows;
+    struct hx_flow *flow = hx_proof_check(net, HX_CONTROL_CREDIT, edge, &credit, bytes, sizeof(credit)) ? edge->flows : NULL;
 
     while (flow != NULL && flow->number != credit.flow)
         flow = flow->next;
@@ -82,13 +82,21 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge)
 
 /* ---- the receiver */
 
-static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, const struct hx_credit *credit)
+ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, struct hx_credit *credit)
 {
-    const struct hx_path *path = &edge->paths[0];
+    ssize_t rc;
 
+    hx_proof_write(net, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
+    rc = fi_tinject(path->rail->ep, credit, sizeof(*credit), path->addr, hx_control_tag(HX_CONTROL_CREDIT));
+    edge->said[HX_CONTROL_CREDIT] += rc == 0;
+    return rc;
+}
+
+static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_credit *credit)
+{
     if (sizeof(*credit) <= net->inject_bytes)
-        return fi_tinject(path->rail->ep, credit, sizeof(*credit), path->addr, HX_CREDIT_TAG);
-    return hx_control_send(net, HX_CHUNK_TELL, edge, credit, sizeof(*credit), HX_CREDIT_TAG);
+        return hx_credit_inject(net, edge, &edge->paths[0], credit);
+    return hx_control_send(net, HX_CHUNK_TELL, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
 }
 
 void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge)
@@ -105,7 +113,7 @@ int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flo
 
     if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    rc = credit_send(net, edge, &(struct hx_credit){flow->number, flow->received});
+    rc = credit_send(net, edge, &(struct hx_credit){.flow = flow->number, .sum = flow->received});
     if (hx_is_refusal(rc)) {
         hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;

@@ -3,17 +3,20 @@
  * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
  * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
  * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
- * our own; a receive posted later finds it there. The grants of its flows bound that memory.
+ * our own; a receive posted later finds it there. The grants of its flows bound that memory, and where the sender is not who
+ * it says, limits do: what is beyond them stays where it is.
  */
 #include "fabric.h"
 #include <stdlib.h>
 #include <string.h>
 
+#define EARLY_BYTES_MAX ((size_t)1 << 30) /* of one peer */
+
 struct hx_early {
     struct hx_early *next;
     uint64_t tag;
     size_t bytes;
-    uint32_t signature;
+    uint32_t proof; /* its completion data */
     int arrived;
     uint8_t data[];
 };
@@ -55,7 +58,7 @@ static void compare(struct hx_net *net, struct hx_chunk *chunk, void *arg)
     struct wanted *wanted = arg;
 
     (void)net;
-    wanted->posted |= chunk->kind == HX_CHUNK_RECV && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
+    wanted->posted |= (chunk->kind == HX_CHUNK_RECV || chunk->kind == HX_CHUNK_AGAIN) && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
 }
 
 static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t tag)
@@ -66,6 +69,11 @@ static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t ta
     return wanted.posted;
 }
 
+static size_t longest(const struct hx_net *net) /* of chunks */
+{
+    return net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
+}
+
 /* The completions of receives posted since the look come after its own: is_posted still sees them. */
 void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes)
 {
@@ -73,7 +81,8 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     struct hx_early *early;
 
     chunk->path->peeking = 0;
-    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || is_posted(net, edge, tag) ||
+    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > longest(net) || edge->early_bytes + bytes > EARLY_BYTES_MAX ||
+        is_posted(net, edge, tag) ||
         (early = malloc(sizeof(*early) + bytes)) == NULL) {
         hx_chunk_release(net, chunk);
         return;
@@ -87,6 +96,7 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
         return;
     }
     edge->early = early;
+    edge->early_bytes += sizeof(*early) + bytes;
     peek(net, edge, chunk->path); /* there may be more behind it */
 }
 
@@ -96,9 +106,9 @@ void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
     hx_chunk_release(net, chunk);
 }
 
-void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t signature)
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data)
 {
-    chunk->early->signature = signature;
+    chunk->early->proof = data;
     chunk->early->arrived = arrived; /* else its connection has broken, and it is never taken */
     hx_chunk_release(net, chunk);
 }
@@ -106,6 +116,7 @@ void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint3
 int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes)
 {
     struct hx_early **link = &edge->early, *early;
+    int proves;
 
     while (*link != NULL && (*link)->tag != tag)
         link = &(*link)->next;
@@ -115,10 +126,14 @@ int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
     if (!early->arrived)
         return -FI_EAGAIN;
     *link = early->next;
-    op->posted_bytes += bytes;
-    hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data, early->signature);
+    edge->early_bytes -= sizeof(*early) + early->bytes;
+    proves = hx_recv_proves(net, op, op->posted_bytes, early->proof);
+    if (proves) {
+        op->posted_bytes += bytes;
+        hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+    }
     free(early);
-    return 1;
+    return proves;
 }
 
 void hx_early_close(struct hx_edge *edge)

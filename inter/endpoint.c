@@ -191,7 +191,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
         if (rail->info->rx_attr->size > 0) /* else it does not say */
             net->rx_size = smaller(net->rx_size, rail->info->rx_attr->size);
-        rail->slots[HX_SLOT_CONTROL].slot_bytes = 64;
+        rail->slots[HX_SLOT_CONTROL].slot_bytes = 128;
         rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
         rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
     }
@@ -245,7 +245,7 @@ static int links_count(const struct hx_nic_choice *choice)
 static int net_close(struct hx_net *net, int orderly);
 
 static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
-                            struct hx_net **out)
+                            const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **out)
 {
     struct hx_net *net = calloc(1, sizeof(*net));
     struct hx_nic_choice choice = {0};
@@ -256,6 +256,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     net->rank = rank;
     net->nranks = nranks;
     net->seat = seat->index;
+    hx_proofs_open(net, key);
     net->wait_fd = -1;
     net->guard_ns = HX_GUARD_NS_MIN;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
@@ -455,6 +456,7 @@ const struct hx_net_ops hx_net_fabric = {
     .describe = net_describe,
     .nic = net_nic,
     .chunk_bytes = net_chunk_bytes,
+    .proof = hx_proof_data,
     .profile = hx_address_profile,
     .leave_child = hx_sockets_leave,
     .close = net_close,

@@ -36,7 +36,7 @@ void hx_signals_restore(void);
 #define HX_CHUNK_BITS 6
 #define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_UNUSED_MATCH_BITS) - 1)
-#define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)       /* the next ones are those of invitations and words */
+#define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)       /* plus enum hx_control_kind: the tags of control messages */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
 #define HX_RECV_WINDOW 16   /* chunk receives of one message posted at a time, for each path */
 #define HX_RECV_LIMIT 4096  /* ceiling on chunk receives posted at a time: what the completion queue of each rail holds of them */
@@ -72,10 +72,13 @@ struct hx_slot_pool {
 enum { HX_SLOT_CONTROL, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
 
 /* ---- requests */
+enum hx_control_kind { HX_CONTROL_CREDIT, HX_CONTROL_INVITE, HX_CONTROL_WORD, HX_CONTROLS };
+
 enum hx_chunk_kind {
     HX_CHUNK_FREE,
     HX_CHUNK_SEND,
     HX_CHUNK_RECV,
+    HX_CHUNK_AGAIN,  /* a receive to be posted again: what came into it was dropped */
     HX_CHUNK_WINDOW, /* a receive that the peer writes: it is invited to, nothing is posted */
     HX_CHUNK_INVITE, /* that invitation */
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
@@ -161,7 +164,18 @@ struct hx_flow { /* long messages of a communicator's calls that come in order; 
     uint64_t received, told;     /* chunks received, and told to the peer */
 };
 
+struct hx_proof { /* proof.c; at the head of each control message */
+    uint64_t mac;      /* of all that follows */
+    uint64_t number;
+    int32_t from, to; /* ranks of the job */
+};
+
+struct hx_proof_window { /* of a kind of control messages from a peer */
+    uint64_t last, seen; /* the largest number; bit i: last - i was there too */
+};
+
 struct hx_credit { /* as it is sent */
+    struct hx_proof proof;
     uint64_t flow, sum; /* sum: of the flow's chunks received */
 };
 
@@ -170,6 +184,9 @@ struct hx_edge {
     int active; /* in net->active: something to retry */
     struct hx_edge *next_active;
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
+    int again;                   /* requests of kind AGAIN */
+    uint64_t said[HX_CONTROLS];  /* control messages sent to it */
+    struct hx_proof_window heard[HX_CONTROLS];
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
     struct hx_slot *credit_slot; /* where the peer's next credit arrives; NULL until the first long send */
@@ -186,6 +203,7 @@ struct hx_edge {
     uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
     size_t recvs_in_flight;
     struct hx_early *early; /* list */
+    size_t early_bytes;     /* in it */
     int npaths;
     struct hx_path paths[]; /* the first: for credits and invitations */
 };
@@ -199,6 +217,9 @@ struct hx_late {
     int fd, connected;    /* a connection to it, -1: none; it stands */
 };
 #define HX_LATE_MAX 8
+
+#define HX_PROOF_KEY_BYTES 16
+enum hx_proof_use { HX_PROOF_CONTROL, HX_PROOF_DATA, HX_PROOF_WRITE, HX_PROOFS };
 
 enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: by a thread, which alone may use the domains then */
 
@@ -236,6 +257,7 @@ struct hx_net {
     struct hx_late late[HX_LATE_MAX];
     uint64_t lost_ns; /* when a short message was lost, nobody tells to whom it was; 0: none was, or that peer is known to be gone */
     struct hx_net_counters count;
+    unsigned char keys[HX_PROOFS][HX_PROOF_KEY_BYTES];
     char text[256];
     char why[HX_DETAIL_BYTES]; /* what it broke of, or breaks; "": it does not */
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
@@ -327,11 +349,12 @@ void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request of no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
-/* One that sends a copy of data. 0, or what libfabric says. */
-ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const void *data, size_t bytes, uint64_t tag);
+/* One that sends a copy of the message, at whose head the proof is written. 0, or what libfabric says. */
+ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
+                        size_t bytes);
 /* One that receives into this slot, which stays the edge's. 0, or -FI_EAGAIN. */
-int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, const struct hx_slot *slot, size_t bytes,
-                       uint64_t tag);
+int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
+                       const struct hx_slot *slot, size_t bytes);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
@@ -361,6 +384,8 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
+/* What came into this receive was dropped: post it again, now or later. */
+void hx_recv_again(struct hx_net *net, struct hx_chunk *chunk);
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
 struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op); /* where it waits for its turn */
@@ -380,7 +405,8 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
 /* cancel.c */
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
-/* Has the peer another call in mind, by its signature (0: it tells none, which is no call)? Then the message has failed. */
+/* Has the peer another call in mind, by the signature that its invitation proves (0: it tells none, which is no call)? Then the message has
+ * failed. */
 int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
 int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
@@ -391,7 +417,7 @@ int hx_writes_ask(struct hx_rail *rail); /* before it is opened. Returns whether
 int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
 /* Have the peer write this chunk to buffer. 0, or what libfabric says. */
 ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer);
-void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk);
+void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 /* Invitations do not come through: do messages wait for their peer's, or for what these invite to? Then they fail. */
 int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge);
@@ -402,21 +428,17 @@ void hx_invites_close(struct hx_edge *edge);
 void hx_early_seek(struct hx_net *net);
 void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes);
 void hx_early_none(struct hx_net *net, struct hx_chunk *chunk);
-void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t signature);
+void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data);
 /* If op's next chunk is here already, receive it: 1; 0 if not; -FI_EAGAIN while it is still coming in. */
 int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
 void hx_early_close(struct hx_edge *edge);
 
 /* completion.c */
-/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is); with its call's signature,
- * 0: none. */
+/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is). It has proved to be op's. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data, uint32_t signature);
-/* That which a completion tells, or 0. */
-static inline uint32_t hx_signature_in(const struct fi_cq_tagged_entry *entry)
-{
-    return entry->flags & FI_REMOTE_CQ_DATA ? (uint32_t)entry->data : 0;
-}
+                     size_t came, const void *data);
+/* Do these completion data prove that the chunk at offset is op's? If not, it is dropped: the caller posts its receive again. */
+int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data);
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
@@ -434,15 +456,36 @@ void hx_late_lose(struct hx_net *net); /* a short message is lost, since its pee
 void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* it is gone */
 void hx_late_close(struct hx_net *net);
 
+/* proof.c */
+void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
+/* Into the head of the next control message of this kind to the peer. */
+void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind control, void *message, size_t bytes);
+/* Is this message, which came bytes long, one of that kind and length, and new? From sender, NULL: from anybody. Returns who has sent it;
+ * NULL: it is dropped. */
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control, const struct hx_edge *sender, const void *message, size_t came,
+                               size_t bytes);
+/* The completion data of a chunk from one rank to another; never 0. */
+uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
+/* The number of a request as its invitation tells it, and back. */
+uint32_t hx_number_hide(const struct hx_net *net, uint32_t number);
+uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden);
+void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names, -1: none */
+
 /* credit.c */
 struct hx_flow *hx_flow_of(struct hx_edge *edge, uint32_t number);            /* NULL: no memory */
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge);               /* before a large send: 0, or -FI_EAGAIN */
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge);
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
+ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, struct hx_credit *credit);
 void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge);               /* one was lost */
 int hx_flows_wait(const struct hx_edge *edge); /* does anything wait for a credit? */
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status); /* all that does */
 void hx_flows_close(struct hx_edge *edge);
+
+static inline uint64_t hx_control_tag(enum hx_control_kind control)
+{
+    return HX_CREDIT_TAG | control;
+}
 
 static inline int hx_match_is_credit(uint64_t match)
 {

@@ -97,6 +97,12 @@ static uint64_t tag_of(const struct hx_net_op *op, size_t offset)
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
+/* What is posted for it, and comes, with its completion. */
+static uint32_t data_of(const struct hx_net *net, const struct hx_net_op *op, size_t offset)
+{
+    return hx_proof_data(net, net->rank, op->peer, op->match, offset / op->chunk_bytes, op->signature);
+}
+
 /* Must this chunk be copied through a slot? If not, *registration is the one under which it goes, where it needs one. Short messages are
  * copied even where their own memory could be registered: that would pin more than a copy saves. */
 static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes,
@@ -177,7 +183,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
         hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
-    rc = fi_tinjectdata(path->rail->ep, buffer, bytes, op->signature, path->addr, tag_of(op, op->posted_bytes));
+    rc = fi_tinjectdata(path->rail->ep, buffer, bytes, data_of(net, op, op->posted_bytes), path->addr, tag_of(op, op->posted_bytes));
     if (rc == 0) {
         op->posted_bytes += bytes;
         hx_message_advance(net, op, bytes);
@@ -189,13 +195,15 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
 static struct fi_msg_tagged message_of(struct hx_chunk *chunk, const struct hx_pieces *pieces)
 {
     return (struct fi_msg_tagged){.msg_iov = pieces->at, .iov_count = pieces->n, .addr = chunk->path->addr, .tag = chunk->tag,
-                                  .context = &chunk->context, .data = chunk->op->signature};
+                                  .context = &chunk->context};
 }
 
-static ssize_t chunk_post_send(struct hx_chunk *chunk, const struct hx_pieces *pieces)
+static ssize_t chunk_post_send(const struct hx_net *net, struct hx_chunk *chunk, const struct hx_pieces *pieces)
 {
-    const struct fi_msg_tagged message = message_of(chunk, pieces);
+    struct fi_msg_tagged message = message_of(chunk, pieces);
     struct hx_rail *rail = chunk->path->rail;
+
+    message.data = data_of(net, chunk->op, chunk->offset);
 
     if (pieces->n > 1)
         return fi_tsendmsg(rail->ep, &message, rail->info->tx_attr->op_flags | FI_REMOTE_CQ_DATA);
@@ -215,7 +223,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
     chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
     if (chunk == NULL)
         return -FI_EAGAIN;
-    if ((rc = chunk_post_send(chunk, &pieces)) != 0) {
+    if ((rc = chunk_post_send(net, chunk, &pieces)) != 0) {
         hx_chunk_drop(net, chunk);
         return rc;
     }
@@ -306,6 +314,48 @@ void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
     hx_edge_activate(net, edge);
 }
 
+/* Refused, it keeps its place among what is in flight, and is tried when its edge is. */
+static int chunk_again(struct hx_net *net, struct hx_chunk *chunk)
+{
+    struct hx_net_op *op = chunk->op;
+    struct hx_pieces pieces = {.n = 1};
+    ssize_t rc = -FI_EAGAIN;
+
+    if (chunk->slot != NULL)
+        pieces.at[0] = (struct iovec){chunk->slot->base, chunk->bytes};
+    else
+        pieces.n = hx_segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
+    if (!hx_path_is_refused(chunk->path, HX_POST_RECV))
+        rc = chunk_receive(net, chunk->edge, chunk, &pieces);
+    if (rc != 0)
+        return hx_chunk_refused(net, chunk->path, op, rc);
+    chunk->kind = HX_CHUNK_RECV;
+    chunk->edge->again--;
+    chunk->path->rail->unread = 1;
+    return 0;
+}
+
+void hx_recv_again(struct hx_net *net, struct hx_chunk *chunk)
+{
+    chunk->kind = HX_CHUNK_AGAIN;
+    chunk->edge->again++;
+    if (chunk_again(net, chunk) != 0)
+        hx_edge_activate(net, chunk->edge);
+}
+
+struct again {
+    const struct hx_edge *edge;
+    int refused;
+};
+
+static void edge_again(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    struct again *again = arg;
+
+    if (chunk->kind == HX_CHUNK_AGAIN && chunk->edge == again->edge)
+        again->refused |= chunk_again(net, chunk) != 0;
+}
+
 static void message_refuse(struct hx_net_op *op, hx_status_t status)
 {
     op->done = -(int)status;
@@ -321,7 +371,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->done = 0;
     op->state = NULL;
     op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
-    op->theirs = 0;
+    op->theirs = op->doubt = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
     if (net->broken) {
@@ -392,6 +442,11 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
             refused |= hx_credit_tell(net, edge, flow) != 0;
     refused |= hx_writes_continue(net, edge) != 0;
     refused |= hx_words_continue(net, edge) != 0;
+    if (edge->again > 0) {
+        struct again again = {edge, 0};
+        hx_chunks_visit(net, edge_again, &again);
+        refused |= again.refused;
+    }
     while ((op = edge->recvs.head) != NULL) {
         if (hx_recv_continue(net, edge, op) != 0) {
             refused = 1;

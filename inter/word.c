@@ -5,12 +5,10 @@
  */
 #include "fabric.h"
 
-#define WORD_TAG (HX_CREDIT_TAG | 2) /* 0 is a credit's, 1 an invitation's */
-
 #define WORDS_MAX 4 /* on their way to one peer: one that does not answer must not be flooded */
 
 struct word { /* as it is sent */
-    int64_t from; /* rank of the job */
+    struct hx_proof proof;
     struct hx_word word;
 };
 
@@ -26,7 +24,7 @@ void hx_words_hear(struct hx_net *net, struct hx_rail *rail)
         return;
     chunk->offset = (size_t)(rail - net->rails);
     rail->hears = fi_trecv(rail->ep, rail->word_slot->base, sizeof(struct word), hx_descriptor(rail->word_slot->registration),
-                           FI_ADDR_UNSPEC, WORD_TAG, 0, &chunk->context) == 0;
+                           FI_ADDR_UNSPEC, hx_control_tag(HX_CONTROL_WORD), 0, &chunk->context) == 0;
     if (!rail->hears)
         hx_chunk_release(net, chunk);
 }
@@ -35,17 +33,18 @@ void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 {
     struct hx_rail *rail = &net->rails[chunk->offset];
     struct word word = *(const struct word *)rail->word_slot->base;
+    const struct hx_edge *from;
 
     hx_chunk_release(net, chunk);
     rail->hears = 0;
-    if (bytes != sizeof(word) || word.from < 0 || word.from >= net->nranks || net->edges[word.from] == NULL ||
-        word.word.ndead < 0 || word.word.ndead > HX_WORD_RANKS)
+    from = hx_proof_check(net, HX_CONTROL_WORD, NULL, &word, bytes, sizeof(word));
+    if (from == NULL || word.word.ndead < 0 || word.word.ndead > HX_WORD_RANKS)
         return;
     for (int i = 0; i < word.word.ndead; i++)
         if (word.word.dead[i] >= 0 && word.word.dead[i] < net->nranks && net->edges[word.word.dead[i]] != NULL)
             hx_edge_lose(net, net->edges[word.word.dead[i]]);
     if (net->heard != NULL)
-        net->heard(net->heard_arg, (int)word.from, &word.word);
+        net->heard(net->heard_arg, from->peer, &word.word);
 }
 
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
@@ -58,13 +57,13 @@ void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
 
 static int word_send(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word)
 {
-    const struct word said = {net->rank, *word};
+    struct word said = {.word = *word};
     struct hx_path *path = &edge->paths[0];
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    rc = hx_control_send(net, HX_CHUNK_WORD, edge, &said, sizeof(said), WORD_TAG);
+    rc = hx_control_send(net, HX_CHUNK_WORD, edge, HX_CONTROL_WORD, &said, sizeof(said));
     if (hx_is_refusal(rc)) {
         hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;

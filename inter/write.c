@@ -21,12 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INVITE_TAG (HX_CREDIT_TAG | 1) /* 0 is a credit's */
-
 struct invite { /* as it is sent */
+    struct hx_proof proof;
     uint64_t match, total_bytes, chunk; /* chunk: which of the message */
     uint64_t address, key;
-    uint32_t number; /* of the receiver's request */
+    uint32_t number; /* of the receiver's request, hidden: what a write brings along proves that it was invited */
     uint32_t signature; /* of the receiver's call */
 };
 
@@ -84,10 +83,10 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
                             .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
-                            .number = chunk->number, .signature = chunk->op->signature};
+                            .number = hx_number_hide(net, chunk->number), .signature = chunk->op->signature};
 
     invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    return hx_control_send(net, HX_CHUNK_INVITE, edge, &invite, sizeof(invite), INVITE_TAG);
+    return hx_control_send(net, HX_CHUNK_INVITE, edge, HX_CONTROL_INVITE, &invite, sizeof(invite));
 }
 
 /* ---- the sender */
@@ -97,7 +96,7 @@ static int listen_post(struct hx_net *net, struct hx_edge *edge)
     if (edge->invite_slot == NULL)
         edge->invite_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct invite));
     if (edge->invite_slot == NULL ||
-        hx_control_receive(net, HX_CHUNK_LISTEN, edge, edge->invite_slot, sizeof(struct invite), INVITE_TAG) != 0)
+        hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_slot, sizeof(struct invite)) != 0)
         return -FI_EAGAIN;
     edge->invite_listening = 1;
     return 0;
@@ -170,7 +169,7 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
     *end = kept;
 }
 
-void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk)
+void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 {
     struct hx_edge *edge = chunk->edge;
     struct invite invite;
@@ -179,7 +178,7 @@ void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk)
     memcpy(&invite, edge->invite_slot->base, sizeof(invite));
     edge->invite_listening = 0;
     hx_chunk_release(net, chunk);
-    rc = invite_follow(net, edge, &invite);
+    rc = hx_proof_check(net, HX_CONTROL_INVITE, edge, &invite, bytes, sizeof(invite)) ? invite_follow(net, edge, &invite) : FOLLOWED;
     if (rc != FOLLOWED)
         invite_keep(net, edge, &invite);
     if (listen_post(net, edge) != 0 || rc < 0)

@@ -273,6 +273,23 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
     return HX_SUCCESS;
 }
 
+int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out)
+{
+    for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++) {
+        const struct hx_bound *bound = engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS];
+        if (bound && match(&bound->signature, arg)) {
+            *out = bound->signature;
+            return 1;
+        }
+    }
+    for (unsigned i = 0; i < HX_SIGNATURES; i++) { /* groups are created by plans that are not in the cache */
+        *out = hx_signature_kept(engine->mine, i);
+        if (match(out, arg))
+            return 1;
+    }
+    return 0;
+}
+
 static struct hx_traits traits_of(const struct hx_kind *kind)
 {
     struct hx_user_op op = hx_user_op(kind->op);

@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "error.h"
 #include "node.h"
+#include "secret.h"
 #include "stats.h"
 #include "topo/place.h"
 #include "topo/ring_order.h"
@@ -78,6 +79,7 @@ struct hx_world {
     int held_streams; /* see streams.h */
     struct hx_shared *shared;
     struct hx_net *net; /* NULL on a single node */
+    unsigned char net_key[HX_KEY_BYTES];
     struct hx_waiter waiter;
     struct hx_engine *active; /* engines with non-blocking calls under way */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */

@@ -213,6 +213,7 @@ struct hx_engine {
     int nactive;
     unsigned net_looks;
     struct hx_patience patience; /* with the call under way */
+    struct hx_signature sent;    /* of a call of which a peer has sent a message that was dropped here, as it says */
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     int awaits_finished;     /* where pairs count: 1 + the rank in hx_finalize that it waited for then, or 0 */
     int refused;             /* likewise: 1 + a member that had failed in a group with this rank */
@@ -336,6 +337,9 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
 /* What a message has failed with (net.done < 0). */
+/* Does match hold for the signature of one of the calls that this rank remembers to have bound in the engine? Then that is put into *out. */
+typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
+int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);
 

@@ -190,6 +190,8 @@ static struct hx_engine *engine_of(const struct hx_world *world, int context, in
     struct hx_engine *engine;
 
     hx_failed_comm(world, context, peer, &engine);
+    if (!engine && world->groups && world->groups->contexts[0] == context)
+        engine = &world->groups->engine;
     return engine;
 }
 
@@ -206,6 +208,45 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
     }
     snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
     hx_failed_note(engine->comm, &failure);
+}
+
+struct dropped {
+    const struct hx_world *world;
+    const struct hx_word *word;
+    int peer;
+};
+
+static int has_sent(const struct hx_signature *signature, void *arg)
+{
+    const struct dropped *d = arg;
+
+    return hx_registry.net->proof(d->world->net, d->world->rank, d->peer, d->word->doubt.match, d->word->doubt.chunk,
+                                  d->word->doubt.mix ^ hx_signature_bits(signature)) == d->word->doubt.proof;
+}
+
+/* Peer has dropped what may have been a message of this rank. If it was one, it learns of which call; and this rank, of which call those are that
+ * it has dropped itself. */
+static int sent_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = word->doubt.proof ? engine_of(world, word->context, peer) : NULL;
+    struct dropped dropped = {world, word, peer};
+    struct hx_word answer = {.kind = HX_WORD_SENT, .context = word->context};
+
+    if (!engine)
+        return 0;
+    engine->sent = word->signature;
+    if (!hx_signature_find(engine, has_sent, &dropped, &answer.signature))
+        return 0;
+    hx_registry.net->tell(world->net, peer, &answer);
+    return 1;
+}
+
+static void sent_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = engine_of(world, word->context, peer);
+
+    if (engine)
+        engine->sent = word->signature; /* stall.c looks whether it explains what came */
 }
 
 static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
@@ -250,7 +291,8 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
     switch ((enum hx_word_kind)word->kind) {
     case HX_WORD_ASKS:
         hx_watch_look_at(world->shared, word->rank);
-        call_heard(world, peer, word);
+        if (!sent_tell(world, peer, word))
+            call_heard(world, peer, word);
         hx_failed_tell(world, peer);
         past_tell(world, peer, word->context);
         finish_tell(world, peer, word);
@@ -263,5 +305,6 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
     case HX_WORD_FAILED: failure_heard(world, peer, word); break;
     case HX_WORD_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
     case HX_WORD_STANDS: hx_stand_heard(world, peer, word); break;
+    case HX_WORD_SENT: sent_heard(world, peer, word); break;
     }
 }

@@ -131,15 +131,22 @@ void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signa
         atomic_store_explicit(&words[i], values[i], memory_order_relaxed);
 }
 
-void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
+struct hx_signature hx_signature_kept(struct hx_control *control, unsigned i)
 {
-    uint32_t bits = (uint32_t)stamp & BITS_MASK;
     uint64_t values[HX_SIGNATURE_WORDS];
     struct hx_signature signature;
 
-    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
-        values[i] = atomic_load_explicit(&control->signatures[bits % HX_SIGNATURES][i], memory_order_relaxed);
+    for (int k = 0; k < HX_SIGNATURE_WORDS; k++)
+        values[k] = atomic_load_explicit(&control->signatures[i][k], memory_order_relaxed);
     memcpy(&signature, values, sizeof(signature));
+    return signature;
+}
+
+void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
+{
+    uint32_t bits = (uint32_t)stamp & BITS_MASK;
+    struct hx_signature signature = hx_signature_kept(control, bits % HX_SIGNATURES);
+
     if (hx_signature_bits(&signature) == bits) /* not overwritten since */
         hx_signature_tell(&signature, hx_coll_name((enum hx_coll)signature.coll), text, capacity);
     else

@@ -53,6 +53,9 @@ void hx_signature_tell(const struct hx_signature *signature, const char *name, c
 /* Let others look it up, before this rank calls so. */
 void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signature);
 
+/* One of those that this rank has kept, i < HX_SIGNATURES; all 0: there is none. */
+struct hx_signature hx_signature_kept(struct hx_control *control, unsigned i);
+
 #define HX_CALL_TEXT_BYTES 192
 /* The call of this stamp, of a rank of this node, if it is one of the kinds that it has bound last; else "another one". */
 void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity);

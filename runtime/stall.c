@@ -77,6 +77,60 @@ static hx_status_t failure(const struct hx_run *run)
     return HX_SUCCESS;
 }
 
+struct dropped {
+    const struct hx_run *run;
+    struct hx_net_op *op;
+};
+
+/* Does the proof of what came for this message, and was dropped, belong to a call with this signature? */
+static int explains(const struct hx_signature *signature, void *arg)
+{
+    const struct dropped *d = arg;
+    const struct hx_world *world = d->run->engine->world;
+    uint32_t theirs = d->op->signature ^ (uint32_t)d->run->bound->signature_bits ^ hx_signature_bits(signature);
+
+    if (hx_registry.net->proof(world->net, d->op->peer, world->rank, d->op->match, d->op->doubt_chunk, theirs) != d->op->doubt)
+        return 0;
+    d->op->theirs = theirs;
+    return 1;
+}
+
+/* The peer is asked, which knows its own calls, and learns of this one. If it has sent nothing like that, what came was forged, and is forgotten. A
+ * call that this rank makes too is known at once. */
+static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
+{
+    const struct hx_engine *engine = run->engine;
+    struct hx_word question = hx_failed_question(run, t->net.peer);
+    struct dropped dropped = {run, &t->net};
+    struct hx_signature found;
+    int known;
+
+    if (!t->net.doubt_is_asked) {
+        question.doubt.match = t->net.match;
+        question.doubt.chunk = t->net.doubt_chunk;
+        question.doubt.proof = t->net.doubt;
+        question.doubt.mix = t->net.signature ^ (uint32_t)run->bound->signature_bits;
+        hx_registry.net->tell(engine->world->net, t->net.peer, &question);
+        t->net.doubt_is_asked = 1;
+    }
+    known = explains(&engine->sent, &dropped) || hx_signature_find(engine, explains, &dropped, &found);
+    return known ? hx_transfer_failure(run, t) : HX_SUCCESS;
+}
+
+static hx_status_t doubts(const struct hx_run *run)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers && status == HX_SUCCESS; i++) {
+                struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->far && !t->net.done && t->net.doubt)
+                    status = doubt(run, t);
+            }
+    return status;
+}
+
 /* Whom the step waits for, or -1. */
 static int step_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_step *step)
 {
@@ -398,6 +452,8 @@ void hx_stall_tell(void *ctx)
         hx_recall(run->engine->comm->detail); /* of another thread's call: the ranks that know of it come to this one no more */
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
+    if (run->status == HX_SUCCESS && run->engine->world->net)
+        run->status = doubts(run);
     if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
         compare(run);
     if (run->status == HX_SUCCESS) {

@@ -110,6 +110,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
+    hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
     world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret, &unjoined);
     if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;

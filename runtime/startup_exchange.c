@@ -251,7 +251,7 @@ static hx_status_t own_open(struct hx_world *world)
     if (status != HX_SUCCESS || world->shared->n == world->size)
         return status;
     struct hx_net_seat seat = hx_world_seat(world);
-    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, &world->net);
+    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, world->net_key, &world->net);
     if (status == HX_SUCCESS) {
         hx_registry.net->listen(world->net, hx_failed_heard, world);
         status = hx_registry.net->address(world->net, mine->address, &bytes);

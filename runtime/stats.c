@@ -67,6 +67,7 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
     c->net_credits_sent = net.credits_sent;
     c->net_again = net.again;
     c->net_bounced_bytes = net.bounced_bytes;
+    c->net_forged = net.forged;
 }
 
 /* ---- calls ---- */

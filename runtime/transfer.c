@@ -251,10 +251,14 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
     uint64_t bits = t->net.theirs ^ t->net.signature ^ run->bound->signature_bits; /* both are mixed with one number, if it is one call */
 
     if (t->net.theirs) {
-        hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely it is one that this rank makes too */
+        if (bits == hx_signature_bits(&engine->sent))
+            hx_signature_tell(&engine->sent, hx_coll_name((enum hx_coll)engine->sent.coll), there, sizeof(there));
+        else
+            hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely it is one that this rank makes too */
         hx_unlike_tell(engine, run->stamp, t->far - 1, there, text, sizeof(text));
         hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
         hx_detail_keep(engine->comm->why);
+        return HX_ERR_MISMATCH;
     }
     return (hx_status_t)-t->net.done;
 }

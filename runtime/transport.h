@@ -30,7 +30,7 @@ struct hx_net_op {
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
-    uint32_t signature;  /* of its call: goes along, and what comes must have the same. 0: none */
+    uint32_t signature;  /* of its call: part of the proof that goes along, which must fit what is expected. 0: none */
     char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
@@ -40,6 +40,10 @@ struct hx_net_op {
     uint64_t ahead;  /* bit i: chunk in_order + i has come too */
     int written;     /* goes by remote writes */
     uint32_t theirs; /* the peer's signature, if it was another: the message has failed, with HX_ERR_MISMATCH */
+    uint32_t doubt;  /* the proof of what came for it last and was dropped, since it did not fit: forged, or of a call that is unlike. 0: none.
+                      * The caller finds out which */
+    uint64_t doubt_chunk; /* of which chunk */
+    int doubt_is_asked;   /* the caller's, 0 with each that comes */
     struct hx_net_op *next;
     void *state;
 };
@@ -54,6 +58,7 @@ struct hx_net_counters {
     uint64_t chunks_written;   /* of those sent: by remote writes */
     uint64_t again;            /* -FI_EAGAIN seen */
     uint64_t bounced_bytes;    /* copied through registered buffers */
+    uint64_t forged;           /* dropped, since they did not prove to be of the job */
 };
 
 #define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
@@ -80,7 +85,8 @@ enum hx_word_kind {
     HX_WORD_DEAD,  /* these ranks of the job have died */
     HX_WORD_FAILED, /* a communicator has failed */
     HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, though others may wait for it */
-    HX_WORD_STANDS  /* the answer to ASKS: where a rank is */
+    HX_WORD_STANDS, /* the answer to ASKS: where a rank is */
+    HX_WORD_SENT    /* to one that asks with a doubt: the message was the peer's indeed, of a call with this signature */
 };
 #define HX_WORD_RANKS 96
 
@@ -89,11 +95,15 @@ struct hx_word {
     int32_t rank;    /* FAILED: the one of the communicator on which it has failed first; ASKS: the one of the job that is late; STANDS: the
                       * one of the job that is told of */
     int32_t status;  /* FAILED: with what, an hx_status_t */
-    int32_t context; /* ASKS, STANDS: of the call that asks; FAILED: of the communicator's blocking calls */
+    int32_t context; /* ASKS, STANDS, SENT: of the call that asks; FAILED: of the communicator's blocking calls */
     uint64_t call;   /* ASKS, STANDS: its number there; 0: none is told */
-    struct hx_signature signature; /* ASKS */
+    struct hx_signature signature; /* ASKS, SENT */
     int64_t ndead;   /* DEAD: how many; else 0 */
     union {
+        struct {
+            uint64_t match, chunk;
+            uint32_t proof, mix; /* mix: the message's signature, but for the bits of the call's */
+        } doubt; /* ASKS: of what came from the peer for that call and was dropped. Proof 0: nothing was */
         int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
         char text[4 * HX_WORD_RANKS];    /* FAILED: why */
         struct {
@@ -113,15 +123,18 @@ enum hx_net_memory {
     HX_MEMORY_PROGRAM /* shared; the program's once its call has returned, however */
 };
 
+#define HX_NET_KEY_BYTES 32
+
 struct hx_net; /* an open endpoint */
 struct hx_nic; /* topo/nic.h */
 
 struct hx_net_ops {
     const char *name;
 
-    /* Open endpoints on this process's nearest interfaces, or on its share of them. nranks: of the job.
-     * Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
-    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat, struct hx_net **net);
+    /* Open endpoints on this process's nearest interfaces, or on its share of them. nranks: of the job; key: of its messages, the same on
+     * all ranks. Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
+    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                        const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **net);
 
     /* This endpoint's address: *bytes in: capacity, out: length. Includes what a peer must agree on (version, provider name). */
     hx_status_t (*address)(struct hx_net *net, void *blob, size_t *bytes);
@@ -177,6 +190,9 @@ struct hx_net_ops {
 
     /* Name and place of its interface, the first choice if there are several. */
     void (*nic)(const struct hx_net *net, struct hx_nic *nic);
+
+    /* What a chunk of a message with this match id brings along from one rank to the other, in a call of this signature. */
+    uint32_t (*proof)(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
 
     /* Largest message chunk, for the planner. */
     size_t (*chunk_bytes)(const struct hx_net *net);

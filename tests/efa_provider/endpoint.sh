@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# All of the endpoint's cases over the conformance provider, with every misbehaviour on: one device, then three.
+# All of the endpoint's cases, and those of forged messages, over the conformance provider, with every misbehaviour on: one device, then three.
 : "${top_builddir:?run me by make check}"
 unset "${!HX_@}" "${!EFA_@}"
 export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs TEST_PROVIDER=efa EFA_WORST=all
-"$top_builddir/tests/inter/test_endpoint" && EFA_NICS=3 "$top_builddir/tests/inter/test_endpoint"
+"$top_builddir/tests/inter/test_forged" && "$top_builddir/tests/inter/test_endpoint" && EFA_NICS=3 "$top_builddir/tests/inter/test_endpoint"

@@ -13,6 +13,7 @@
 #define ops (&hx_net_fabric)
 
 static const struct hx_net_seat alone = {0, 1, 0, 1};
+static const unsigned char no_key[HX_NET_KEY_BYTES];
 
 static void test_bad_names(void **state)
 {
@@ -20,25 +21,25 @@ static void test_bad_names(void **state)
     struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_PROVIDER=nosuch"));
     assert_non_null(strstr(hx_last_detail(), "tcp;ofi_rxm"));
     env = (struct hx_env){.nic = "eth77"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=eth77"));
     assert_non_null(strstr(hx_last_detail(), " lo"));
     assert_non_null(strstr(hx_last_detail(), "as eth77; libfabric has: "));
     env = (struct hx_env){.nic = "lo, eth77,eth78"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo, eth77,eth78: no such network interface as eth77; "));
     env = (struct hx_env){.nic = "lo,lo"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo,lo: lo is named twice; libfabric"));
     env = (struct hx_env){.nic = " ,"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC= ,: no such"));
     env = (struct hx_env){.nic = "eth77", .provider = "sockets"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "eth77"));
 }
 
@@ -48,7 +49,7 @@ static void test_loopback(void **state)
     struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_SUCCESS);
     assert_non_null(strstr(ops->describe(net), " on lo"));
     assert_true(hx_provider_is_native_tcp(net->info));
     ops->close(net, 0);
@@ -73,7 +74,7 @@ static void test_bad_address(void **state)
     size_t bytes = sizeof(blob), few = 10, bytes_foreign;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_SUCCESS);
     assert_int_equal(ops->address(net, blob, &few), HX_ERR_INTERNAL);
     assert_int_equal(ops->address(net, blob, &bytes), HX_SUCCESS);
     refused_blob(net, blob, bytes, 0, 1, "no address of hierax");
@@ -84,13 +85,13 @@ static void test_bad_address(void **state)
     assert_int_equal(ops->connect(net, 1, blob, 3), HX_ERR_TRANSPORT);
     assert_int_equal(ops->connect(net, 0, blob, bytes), HX_ERR_INTERNAL);
     assert_int_equal(ops->connect(net, 2, blob, bytes), HX_ERR_INTERNAL);
-    assert_int_equal(ops->open(&other, 1, 2, &alone, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->open(&other, 1, 2, &alone, no_key, &foreign), HX_SUCCESS);
     bytes_foreign = sizeof(blob_foreign);
     assert_int_equal(ops->address(foreign, blob_foreign, &bytes_foreign), HX_SUCCESS);
     assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "sockets"));
     ops->close(foreign, 0);
-    assert_int_equal(ops->open(&chunked, 1, 2, &alone, &foreign), HX_SUCCESS);
+    assert_int_equal(ops->open(&chunked, 1, 2, &alone, no_key, &foreign), HX_SUCCESS);
     bytes_foreign = sizeof(blob_foreign);
     assert_int_equal(ops->address(foreign, blob_foreign, &bytes_foreign), HX_SUCCESS);
     assert_int_equal(ops->connect(foreign, 0, blob, bytes), HX_ERR_TRANSPORT);

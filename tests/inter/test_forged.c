@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that do not prove to be of the job. Rank 1 plays the stranger now and then: it has the place of a rank, but other keys. What it
+ * sends then has no effect on rank 0 but that it is counted; what it sends with the job's keys is received.
+ */
+#include "job.h"
+
+static void keys_change(struct world *w, int stranger)
+{
+    unsigned char other[HX_NET_KEY_BYTES] = "somebody else's";
+
+    hx_proofs_open(w->net, stranger ? other : job_key);
+}
+
+static uint64_t forged(const struct world *w)
+{
+    struct hx_net_counters c;
+
+    ops->counters(w->net, &c);
+    return c.forged;
+}
+
+/* Until so many were dropped. */
+static void await_forged(struct world *w, uint64_t n)
+{
+    double limit = now() + 20;
+
+    while (forged(w) < n && now() < limit)
+        turn(w);
+    check(forged(w) == n);
+}
+
+/* Say it, now. */
+static void word_say(struct world *w, int peer, const struct hx_word *word)
+{
+    double limit = now() + 20;
+
+    while (hx_word_ask(w->net, w->net->edges[peer], word) != 0 && now() < limit)
+        turn(w);
+    while (w->net->edges[peer]->words > 0 && now() < limit)
+        turn(w);
+    check(w->net->edges[peer]->words == 0);
+}
+
+static int heard;
+static struct hx_word last_heard;
+
+static void hear(void *arg, int peer, const struct hx_word *word)
+{
+    (void)arg;
+    heard += peer == 1;
+    last_heard = *word;
+}
+
+/* Words of a stranger are not heard: nobody is dead. */
+static void case_words(struct world *w)
+{
+    struct hx_word word = {.kind = HX_WORD_DEAD, .ndead = 1, .dead = {1}};
+
+    ops->listen(w->net, hear, NULL);
+    if (w->me == 1) {
+        keys_change(w, 1);
+        word_say(w, 0, &word);
+        meet(w, &w->meet->arrived, 2);
+        keys_change(w, 0);
+        word.kind = HX_WORD_FAILED;
+        word.ndead = 0;
+        word_say(w, 0, &word);
+        meet(w, &w->meet->arrived, 3);
+        return;
+    }
+    await_forged(w, 1);
+    check(heard == 0 && !w->net->edges[1]->gone);
+    meet(w, &w->meet->arrived, 2);
+    for (double limit = now() + 20; heard == 0 && now() < limit;)
+        turn(w);
+    check(heard == 1 && last_heard.kind == HX_WORD_FAILED && forged(w) == 1);
+    meet(w, &w->meet->arrived, 3);
+}
+
+/* A word that was heard is not heard again, whoever repeats it. Late ones are, but for very late ones. */
+static void case_repeated(struct world *w)
+{
+    static const struct {
+        uint64_t number;
+        int is_new;
+    } said[] = {{1, 1}, {1, 0}, {101, 1}, {51, 1}, {3, 0}};
+    const struct hx_word word = {.kind = HX_WORD_FAILED};
+    int expected = 0;
+
+    ops->listen(w->net, hear, NULL);
+    for (int i = 0; i < 5; i++) {
+        expected += said[i].is_new;
+        if (w->me == 1) {
+            w->net->edges[0]->said[HX_CONTROL_WORD] = said[i].number - 1;
+            word_say(w, 0, &word);
+        } else {
+            for (double limit = now() + 20; heard + (int)forged(w) < i + 1 && now() < limit;)
+                turn(w);
+            check(heard == expected && forged(w) == (uint64_t)(i + 1 - expected));
+        }
+        meet(w, &w->meet->arrived, 2 + i);
+    }
+}
+
+/* Short ones, before and after their receive is posted; one that is longer than what is expected, and one that is shorter. What was forged is
+ * overwritten by what comes. */
+static void case_data(struct world *w)
+{
+    static const size_t lengths[] = {8, 5000, 8192, 8, 4000}, faked[] = {8, 5000, 8192, 3, 4000};
+    int is_late[] = {0, 0, 1, 0, 1};
+
+    if (w->net->write_bytes > 0) /* what is written is invited */
+        return;
+    for (uint64_t i = 0; i < 5; i++) {
+        uint8_t *lie = fill(lengths[i], 77), *truth = fill(lengths[i], i), *in = calloc(1, lengths[i]);
+        struct hx_segment lies = {lie, faked[i]}, truths = {truth, lengths[i]}, to = {in, lengths[i]};
+        struct hx_net_op op, other;
+
+        if (w->me == 1) {
+            if (is_late[i])
+                meet(w, &w->meet->arrived, 3 * (int)i + 2);
+            keys_change(w, 1);
+            check(finish(w, post(w, &op, HX_NET_SEND, 0, i, &lies, 1)) == 1);
+            if (!is_late[i])
+                meet(w, &w->meet->arrived, 3 * (int)i + 2);
+            keys_change(w, 0);
+            meet(w, &w->meet->arrived, 3 * (int)i + 3);
+            check(finish(w, post(w, &other, HX_NET_SEND, 0, i, &truths, 1)) == 1);
+        } else {
+            if (!is_late[i])
+                meet(w, &w->meet->arrived, 3 * (int)i + 2);
+            post(w, &op, HX_NET_RECV, 1, i, &to, 1);
+            if (is_late[i])
+                meet(w, &w->meet->arrived, 3 * (int)i + 2);
+            await_forged(w, i + 1);
+            check(op.done == 0 && op.doubt != 0 && op.doubt_chunk == 0);
+            meet(w, &w->meet->arrived, 3 * (int)i + 3);
+            check(finish(w, &op) == 1 && holds(in, lengths[i], i) && forged(w) == i + 1);
+        }
+        meet(w, &w->meet->arrived, 3 * (int)i + 4);
+        free(lie);
+        free(truth);
+        free(in);
+    }
+}
+
+/* Which call a message was of that was dropped, its proof tells; the receive can be given up. */
+static void case_doubt(struct world *w)
+{
+    static uint8_t byte[8];
+    struct hx_segment part = {byte, 8};
+    struct hx_net_op op = {.direction = w->me ? HX_NET_SEND : HX_NET_RECV, .peer = !w->me, .match = 5, .segments = &part, .nsegments = 1,
+                           .signature = w->me ? 1234 : 4321};
+
+    if (w->net->write_bytes > 0)
+        return;
+    ops->post(w->net, &op);
+    if (w->me == 1) {
+        check(finish(w, &op) == 1);
+    } else {
+        await_forged(w, 1);
+        check(op.doubt == ops->proof(w->net, 1, 0, 5, 0, 1234) && op.doubt != ops->proof(w->net, 0, 1, 5, 0, 1234));
+        ops->cancel(w->net, &op);
+        check(op.done < 0 && !w->net->broken);
+    }
+    meet(w, &w->meet->arrived, 2);
+}
+
+/* Credits of a stranger let nothing through; of the true ones the message lives. */
+static void case_credits(struct world *w)
+{
+    size_t bytes = 64 * ops->chunk_bytes(w->net);
+    uint8_t *buffer = w->me ? calloc(1, bytes) : fill(bytes, 9);
+    struct hx_segment part = {buffer, bytes};
+    struct hx_net_op op;
+    double limit = now() + 5;
+
+    if (w->net->write_bytes > 0)
+        return;
+    if (w->me == 0) {
+        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        while (w->net->edges[1]->credit_slot == NULL || !w->net->edges[1]->credit_listening)
+            turn(w);
+        meet(w, &w->meet->arrived, 2);
+        await_forged(w, 1);
+        check(hx_flow_of(w->net->edges[1], 0)->acknowledged == 0);
+        meet(w, &w->meet->arrived, 3);
+        check(finish(w, &op) == 1 && forged(w) == 1);
+    } else {
+        struct hx_edge *edge = w->net->edges[0];
+        struct hx_flow *flow = hx_flow_of(edge, 0);
+        meet(w, &w->meet->arrived, 2);
+        keys_change(w, 1);
+        flow->received = 1000;
+        while (hx_credit_tell(w->net, edge, flow) != 0 && now() < limit)
+            turn(w);
+        flow->received = flow->told = 0;
+        meet(w, &w->meet->arrived, 3);
+        keys_change(w, 0);
+        check(finish(w, post(w, &op, HX_NET_RECV, 0, 1, &part, 1)) == 1 && holds(buffer, bytes, 9));
+    }
+    meet(w, &w->meet->arrived, 4);
+}
+
+/* Invitations of a stranger have nothing written, and nobody takes a write without one for a message. */
+static void case_invitations(struct world *w)
+{
+    enum { BYTES = 100000 };
+    uint8_t *buffer = w->me ? calloc(1, BYTES) : fill(BYTES, 3);
+    struct hx_segment part = {buffer, BYTES};
+    struct hx_net_op op;
+
+    if (w->net->write_bytes == 0)
+        return;
+    if (w->me == 0) {
+        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
+        await_forged(w, 1);
+        check(op.done == 0 && op.posted_bytes == 0);
+    } else {
+        keys_change(w, 1);
+        post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
+    }
+    meet(w, &w->meet->arrived, 2);
+    check(op.done == 0 && (w->me == 0 || buffer[0] == 0));
+    for (uint32_t i = 0; i < 1000; i++) {
+        uint32_t number = i * 2654435761u;
+        check(hx_number_show(w->net, hx_number_hide(w->net, number)) == number && hx_number_hide(w->net, i) != i);
+    }
+    _exit(0); /* it is never written */
+}
+
+static const char *providers[] = {"net", "tcp;ofi_rxm"};
+static size_t nproviders = 2;
+static enum mode first_mode = PLAIN;
+
+static void everywhere(void (*body)(struct world *))
+{
+    for (size_t p = 0; p < nproviders; p++)
+        for (enum mode mode = first_mode; mode < MODES; mode++)
+            assert_int_equal(job_run(providers[p], mode, 0, 2, body), 0);
+}
+
+#define EVERYWHERE(name)                                                                                               \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        everywhere(case_##name);                                                                                       \
+    }
+
+EVERYWHERE(words)
+EVERYWHERE(repeated)
+EVERYWHERE(data)
+EVERYWHERE(doubt)
+EVERYWHERE(credits)
+EVERYWHERE(invitations)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words), cmocka_unit_test(test_repeated), cmocka_unit_test(test_data),
+        cmocka_unit_test(test_doubt), cmocka_unit_test(test_credits),  cmocka_unit_test(test_invitations),
+    };
+
+    if (getenv("TEST_PROVIDER") != NULL) {
+        providers[0] = getenv("TEST_PROVIDER");
+        nproviders = 1;
+        first_mode = BOUNCED;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
