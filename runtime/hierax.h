@@ -18,6 +18,10 @@
  *    Threads may drive different communicators at once. Calls on one communicator follow each other; it is up to the
  *    program that their order is the same on all ranks. A thread must not be cancelled (pthread_cancel) while it is in Hierax.
  *  - Signals may come at any time, and end no wait. Their handlers call nothing of Hierax.
+ *  - A rank may have children, by fork, posix_spawn or system. They may outlive it, and call nothing of Hierax. A child made by a raw clone
+ *    may hide the death of a rank that is alone on its node.
+ *  - A program closes only descriptors that it has opened itself. A rank that closes those of Hierax (closefrom, close_range), or executes
+ *    another program, counts as dead.
  */
 #ifndef HIERAX_H
 #define HIERAX_H
