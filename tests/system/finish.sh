@@ -32,11 +32,11 @@ finished() {
 
 for r in 0 3; do
     finishes 4 1 $r 0 1500
-    finishes 4 2 $r 0 1500
+    finishes 4 2 $r 0 4000 # on the other node who waits for it asks, after a second
 done
 finishes 4 1 2 4 1500
-finishes 4 2 2 4 1500
-finishes 2 2 1 0 4000 # whom it asks
+finishes 4 2 2 4 2900
+finishes 2 2 1 0 4000
 wait
 for i in "${!cases[@]}"; do
     read -ra case <<<"${cases[i]}"
