@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choice of the launcher; values of any length over stores with short ones.
+/* Choice of the launcher: that whose variables are in the environment, in the order of hx_boot_kinds. Of two, one inside the other's job, the
+ * nearer one counts: bootstrap_tcp.c and bootstrap_pmi1.c tell how that is seen. A rank's own child is of no job: its HX_SECRET is hidden
+ * (env.c), its PMI_FD closed, and under PMIx its ancestor is found (bootstrap_pmix.c). Then: values of any length over stores with short ones.
  *
  * A value travels as its length (8 bytes) and its bytes, cut into pieces that the launcher's store takes; piece i of
  * key K put after f fences is stored as "hx.f.K.i", because some stores (PMI-1) never forget a key and never take it

@@ -53,7 +53,7 @@ int hx_boot_pmi1_present(const struct hx_env *env)
         return 0;
     if (fd < 0 || fcntl(fd, F_GETFD) < 0) {
         hx_fail(HX_ERR_ENV,
-                "PMI_FD=%s is no open descriptor%s; was it closed on the way here? HX_BOOTSTRAP=single ignores it",
+                "PMI_FD=%s is no open descriptor%s; was it closed on the way here, or is this process the child of a rank? HX_BOOTSTRAP=single ignores it",
                 text, fd < 0 ? " number" : "");
         return -1;
     }
@@ -269,6 +269,8 @@ hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
                          pmi1->boot.size);
     if (!status)
         status = handshake(pmi1);
+    if (!status)
+        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* a program that this rank starts would speak in its place */
     if (status) {
         free(pmi1);
         return status;

@@ -35,9 +35,11 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
 #include <errno.h>
 #include <pmix.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
 
@@ -236,8 +238,62 @@ static hx_status_t pmix_start(struct pmix *pmix)
     return HX_SUCCESS;
 }
 
+/* Does /proc/PID/FILE, of strings, hold this text? -1: it cannot be read. */
+static int process_has(int pid, const char *file, const char *text, int delimiter)
+{
+    char path[64], *line = NULL;
+    size_t capacity = 0;
+    int found = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return -1;
+    while (!found && getdelim(&line, &capacity, delimiter, in) > 0)
+        found = strstr(line, text) != NULL;
+    free(line);
+    fclose(in);
+    return found;
+}
+
+static int parent_of(int pid)
+{
+    char path[64];
+    int parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *in = fopen(path, "re");
+    if (in && fscanf(in, "%*d (%*[^)]) %*c %d", &parent) != 1)
+        parent = 0;
+    if (in)
+        fclose(in);
+    return parent;
+}
+
+/* PMIx takes a child of a rank for that rank, and both would wait for ever. The nearest ancestor with the same name in PMIx that maps a
+ * segment of Hierax is that rank: its pid; 0: there is none. */
+static int rank_above(void)
+{
+    char space[600], rank[64];
+
+    snprintf(space, sizeof space, "PMIX_NAMESPACE=%s", hx_env_launcher("PMIX_NAMESPACE"));
+    snprintf(rank, sizeof rank, "PMIX_RANK=%s", hx_env_launcher("PMIX_RANK"));
+    for (int pid = getppid(); pid > 1; pid = parent_of(pid)) {
+        if (process_has(pid, "environ", space, '\0') != 1 || process_has(pid, "environ", rank, '\0') != 1)
+            return 0;
+        if (process_has(pid, "maps", "/memfd:hierax", '\n') == 1)
+            return pid;
+    }
+    return 0;
+}
+
 hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
 {
+    const int above = rank_above();
+
+    if (above > 0)
+        return hx_fail(HX_ERR_ENV, "process %d, which has started this one, is rank %s of this PMIx job already: a rank's child is not of the "
+                       "job; for one of its own start it by a launcher, or unset PMIX_NAMESPACE and PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
     struct pmix *pmix = calloc(1, sizeof *pmix);
 
     if (!pmix)

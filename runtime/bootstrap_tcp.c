@@ -48,10 +48,19 @@ struct answer {
     char *value; /* malloc'ed, NUL behind it */
 };
 
+/* coll_run takes the variables of outer launchers away. So beside its own, those of another are a nearer one's, as of an mpirun that coll_run
+ * has started. */
+static int has_nearer_launcher(const struct hx_env *env)
+{
+    return env->bootstrap == 0 && env->launcher > 0 && (hx_env_launcher("PMI_FD") || hx_env_launcher("PMIX_NAMESPACE"));
+}
+
 int hx_boot_tcp_present(const struct hx_env *env)
 {
     const int have_rank = env->rank >= 0, have_size = env->size >= 0;
 
+    if (has_nearer_launcher(env))
+        return 0;
     if (!env->root && !have_rank && !have_size)
         return 0;
     if (!env->root || !have_rank || !have_size)

@@ -237,7 +237,7 @@ int main(int argc, char **argv)
                                      "Start RANKS copies of PROGRAM on this machine as one Hierax job. When a rank "
                                      "fails the others are ended; the exit "
                                      "status is that of the first rank that failed, or 128 + its signal.\v"
-                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET and HX_BOOTSTRAP=tcp.",
+                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto.",
                                      NULL,
                                      NULL,
                                      NULL};

@@ -157,10 +157,33 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
+/* An outer launcher's variables are not for our ranks: those that they find there are of a launcher that they have started. */
+static void forget_launchers(void)
+{
+    static const char *const heads[] = {"PMI_", "PMIX_"};
+    const char *fd = getenv("PMI_FD");
+    char name[64];
+
+    if (fd && atoi(fd) > STDERR_FILENO)
+        fcntl(atoi(fd), F_SETFD, FD_CLOEXEC);
+    for (size_t i = 0; environ[i];) {
+        const size_t bytes = strcspn(environ[i], "=");
+        const int is_theirs = !strncmp(environ[i], heads[0], strlen(heads[0])) || !strncmp(environ[i], heads[1], strlen(heads[1]));
+
+        if (is_theirs && bytes < sizeof name) {
+            snprintf(name, sizeof name, "%.*s", (int)bytes, environ[i]);
+            unsetenv(name); /* moves the next one here */
+        } else {
+            i++;
+        }
+    }
+}
+
 static void child_environment(const struct job *job, int rank)
 {
     char root[32];
 
+    forget_launchers();
     for (int i = 0; i < job->options->nsettings; i++)
         putenv(job->options->settings[i]);
     if (job->options->nodes)
@@ -170,7 +193,8 @@ static void child_environment(const struct job *job, int rank)
     set_number("HX_RANK", rank);
     set_number("HX_SIZE", job->options->ranks);
     setenv("HX_SECRET", job->secret, 1);
-    setenv("HX_BOOTSTRAP", "tcp", 1);
+    setenv("HX_BOOTSTRAP", "auto", 1);
+    set_number("HX_LAUNCHER", (int)getppid());
     setenv("IPATH_NO_BACKTRACE", "1", 0); /* a library of libfabric's would catch signals while it is loaded */
 }
 

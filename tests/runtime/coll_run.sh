@@ -102,7 +102,7 @@ printf '#!/bin/sh\necho found\n' >"$work/bin/greet"
 chmod +x "$work/bin/greet"
 expect 0 '^1$' -n 1 -- env -u IPATH_NO_BACKTRACE "$run" -n 1 -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
 expect 0 '^no$' -n 1 --env IPATH_NO_BACKTRACE=no -- sh -c 'echo "$IPATH_NO_BACKTRACE"'
-expect 0 '^\[1\] 1/2/2/tcp/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
+expect 0 '^\[1\] 1/2/2/auto/y z$' -n 2 --nodes 2 --prefix --env 'A=y z' -- \
     sh -c 'echo "$HX_RANK/$HX_SIZE/$HX_NODES/$HX_BOOTSTRAP/$A"'
 expect 0 '^\[5\] 3,1,2$' -n 6 --nodes 3,1,2 --prefix -- sh -c 'echo "$HX_NODES"'
 expect 0 '^found$' -n 1 --env PATH="$work/bin" -- greet

@@ -4,6 +4,7 @@
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   timed N               start, N all-reduces, finalize; print how long the first and the last take, and whether the environment hides the secret
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
+ *   starts COMMAND        an all-reduce before and after rank 0 has run the shell's COMMAND; prints the size of the job, and how it went
  *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
  *                         streams are, and which of them are closed after hx_finalize
  *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
@@ -166,6 +167,15 @@ static void play_loop(void)
             fflush(stdout);
         }
     }
+}
+
+static void play_starts(const char *command)
+{
+    check(sum(1), "allreduce");
+    if (rank == 0 && command[0])
+        printf("command ended with %d\n", system(command));
+    check(sum(1), "allreduce");
+    printf("rank %d of %d\n", rank, size);
 }
 
 static int open_files(void)
@@ -931,6 +941,8 @@ int main(int argc, char **argv)
     size = hx_size(world);
     if (!strcmp(mode, "loop"))
         play_loop();
+    else if (!strcmp(mode, "starts"))
+        play_starts(argc > 2 ? argv[2] : "");
     else if (!strcmp(mode, "prints") && argc > 2)
         play_prints(argv[2]);
     else if (!strcmp(mode, "absent") && argc > 2)
