@@ -2,6 +2,7 @@
 /* See porter.h. Processes of other users are sent away at once. Of this user's, a few more than there are ranks are kept; when they are
  * too many the oldest that has said nothing leaves, and ranks speak as soon as they are connected. */
 #include "porter.h"
+#include "runtime/strangers.h"
 #include "socket.h"
 #include <errno.h>
 #include <poll.h>
@@ -11,13 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MORE 64       /* than there are ranks */
-#define LEAST 16      /* kept, however few descriptors this process may have */
-#define FULL_MS 10    /* until the next look, when all that are kept have spoken */
+#define FULL_MS 10 /* until the next look, when all that are kept have spoken */
 
 struct hx_porter {
     pthread_t thread;
@@ -69,20 +67,9 @@ static void *porter_main(void *argument)
     return NULL;
 }
 
-/* This process needs descriptors for other things. */
-static int most_of(int size)
-{
-    struct rlimit files;
-    const rlim_t wanted = (rlim_t)size + MORE;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur / 4 >= wanted)
-        return (int)wanted;
-    return files.rlim_cur / 4 > LEAST ? (int)(files.rlim_cur / 4) : LEAST;
-}
-
 struct hx_porter *hx_porter_start(int listener, int size)
 {
-    const int most = most_of(size);
+    const int most = hx_strangers_most(size);
     struct hx_porter *porter = malloc(sizeof(*porter) + (size_t)most * sizeof(int));
     sigset_t all, before;
     int rc;

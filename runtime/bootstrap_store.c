@@ -6,6 +6,7 @@
 #include "bootstrap_store_wire.h"
 #include "hierax.h"
 #include "keyvalue.h"
+#include "strangers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -23,8 +23,6 @@
 #define MISSING_MAX 16 /* ranges of ranks named in a text */
 #define ACCEPTS_MAX 64       /* connections between two looks at those that there are */
 #define STRANGER_SECONDS 5.0 /* for the proof */
-#define STRANGERS_MORE 64    /* at once, than there are ranks */
-#define STRANGERS_LEAST 16   /* at once, however few descriptors this process may have */
 
 struct hx_store {
     int listen_fd, epoll_fd;
@@ -274,9 +272,9 @@ static void serve_request(struct hx_store *store, struct hx_store_client *client
 
 static void strangers_watch(const struct hx_store *store)
 {
-    const struct itimerspec tick = {.it_interval.tv_nsec = HX_LOOK_MS * 1000000, .it_value.tv_nsec = HX_LOOK_MS * 1000000}, never = {.it_value.tv_nsec = 0};
+    const long ns = store->strangers > 0 ? HX_LOOK_MS * 1000000l : 0; /* 0: never */
 
-    timerfd_settime(store->timer_fd, 0, store->strangers > 0 ? &tick : &never, NULL);
+    timerfd_settime(store->timer_fd, 0, &(struct itimerspec){.it_interval.tv_nsec = ns, .it_value.tv_nsec = ns}, NULL);
 }
 
 static void strangers_expire(struct hx_store *store)
@@ -430,17 +428,6 @@ void hx_store_ended(struct hx_store *store, int rank)
     leave(store, rank);
 }
 
-/* So many at once at most: all ranks may come together, but this process needs descriptors for other things. */
-static int strangers_most(int size)
-{
-    struct rlimit files;
-    const rlim_t wanted = (rlim_t)size + STRANGERS_MORE;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur / 4 >= wanted)
-        return (int)wanted;
-    return files.rlim_cur / 4 > STRANGERS_LEAST ? (int)(files.rlim_cur / 4) : STRANGERS_LEAST;
-}
-
 int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, struct hx_store **store)
 {
     struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the listening socket; the store: its timer */
@@ -451,7 +438,7 @@ int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, 
     *new = (struct hx_store){.listen_fd = listen_fd,
                              .size = size,
                              .server = server,
-                             .strangers_max = strangers_most(size),
+                             .strangers_max = hx_strangers_most(size),
                              .aborted_rank = -1,
                              .dead_rank = -1};
     struct epoll_event tick = {.events = EPOLLIN, .data.ptr = new};

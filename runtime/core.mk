@@ -6,5 +6,5 @@ hx_sources += runtime/plan.h runtime/plan.c runtime/op.def runtime/purpose.def r
     runtime/comm.c runtime/comm_create.c runtime/progress_thread.c runtime/tuning.c runtime/ring_order.c runtime/call.h runtime/call.c runtime/call_traffic.c runtime/call_spread.c runtime/call_agree.c runtime/plan_info.c runtime/signature.h runtime/signature.c runtime/lock.h runtime/collectives.c runtime/request.c runtime/request_queue.c runtime/registry.c
 hx_sources += runtime/probe.h runtime/trace.h runtime/trace.c runtime/trace_clock.c runtime/trace_write.c
 hx_sources += runtime/handle.h runtime/handle.c
-hx_sources += runtime/clock.h runtime/clock.c runtime/ancestor.h runtime/ancestor.c
+hx_sources += runtime/clock.h runtime/clock.c runtime/strangers.h runtime/ancestor.h runtime/ancestor.c
 hx_sources += runtime/files.h runtime/files.c
