@@ -27,7 +27,8 @@ struct address_blob {
     uint32_t seat; /* struct hx_net_seat */
     uint32_t link_mbits; /* of an interface; 0: not known */
     uint16_t links;      /* see struct hx_net */
-    char provider[22];
+    uint16_t match_bits; /* of a match id */
+    char provider[20];
     uint64_t host; /* hx_topo_network_id */
     uint8_t rails[]; /* the first choice first: a struct rail_blob each, and its name; aligned to 8 bytes */
 };
@@ -66,7 +67,8 @@ static void blob_own(const struct hx_net *net, struct address_blob *blob)
                                   .write_bytes = (uint32_t)net->write_bytes,
                                   .seat = (uint32_t)net->seat,
                                   .host = hx_topo_network_id(),
-                                  .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links};
+                                  .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links,
+                                  .match_bits = (uint16_t)net->match_bits};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
 }
 
@@ -167,6 +169,9 @@ static hx_status_t blobs_agree(int a, const struct address_blob *of_a, int b, co
     if (of_a->chunk_bytes != of_b->chunk_bytes || of_a->grant != of_b->grant)
         return hx_fail(HX_ERR_TRANSPORT, "rank %d sends chunks of %u bytes and grants %u, rank %d %u and %u", a,
                        of_a->chunk_bytes, of_a->grant, b, of_b->chunk_bytes, of_b->grant);
+    if (of_a->match_bits != of_b->match_bits)
+        return hx_fail(HX_ERR_TRANSPORT, "provider %s has match ids of %u bits on rank %d, and of %u on rank %d: use one version of libfabric",
+                       of_a->provider, of_a->match_bits, a, of_b->match_bits, b);
     return HX_SUCCESS;
 }
 

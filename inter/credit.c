@@ -8,7 +8,7 @@
 #include "fabric.h"
 #include <stdlib.h>
 
-struct hx_flow *hx_flow_of(struct hx_edge *edge, uint32_t number)
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number)
 {
     struct hx_flow **link = &edge->flows, *flow;
 
@@ -41,6 +41,22 @@ void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
         while (flow->large.head != NULL)
             hx_message_fail(net, flow->large.head, status);
     }
+}
+
+void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uint64_t match, uint64_t matches)
+{
+    struct hx_edge *edge = net->edges[peer];
+
+    for (struct hx_flow **link = edge != NULL ? &edge->flows : NULL, *flow; link != NULL && (flow = *link) != NULL;) {
+        if (flow->number - first >= flows || flow->large.head != NULL) {
+            link = &flow->next;
+            continue;
+        }
+        *link = flow->next;
+        free(flow);
+    }
+    if (edge != NULL)
+        hx_early_forget(edge, match, matches);
 }
 
 void hx_flows_close(struct hx_edge *edge)

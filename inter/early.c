@@ -136,6 +136,18 @@ int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
     return proves;
 }
 
+void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
+{
+    for (struct hx_early **link = &edge->early, *early; (early = *link) != NULL;) {
+        if ((early->tag >> HX_CHUNK_BITS) - match >= matches || !early->arrived) {
+            link = &early->next;
+            continue;
+        }
+        *link = early->next;
+        free(early);
+    }
+}
+
 void hx_early_close(struct hx_edge *edge)
 {
     for (struct hx_early *early = edge->early, *next; early != NULL; early = next) {

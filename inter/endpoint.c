@@ -180,6 +180,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
                           hx_fabric_test.write_bytes > 0;
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
+    net->match_bits = (unsigned)smaller(hx_offer_tag_bits(net->info) - HX_CHUNK_BITS, HX_MATCH_BITS_MOST);
     net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, net->info->rx_attr->iov_limit), HX_PIECES);
     if (net->pieces_most == 0)
         net->pieces_most = 1;
@@ -434,6 +435,11 @@ static size_t net_chunk_bytes(const struct hx_net *net)
     return net->chunk_bytes;
 }
 
+static unsigned net_match_bits(const struct hx_net *net)
+{
+    return net->match_bits;
+}
+
 const struct hx_net_ops hx_net_fabric = {
     .name = "fabric",
     .open = net_open,
@@ -441,6 +447,8 @@ const struct hx_net_ops hx_net_fabric = {
     .connect = hx_address_connect,
     .agree = hx_address_agree,
     .post = hx_message_post,
+    .match_bits = net_match_bits,
+    .forget = hx_forget,
     .progress = hx_progress,
     .why = net_why,
     .wait_fd = net_wait_fd,

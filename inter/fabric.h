@@ -7,7 +7,7 @@
  *     |                    `-------has-->  paths, one per rail that both ends have; a long message takes all
  *     `--has-->  rails, one per interface in use, each with an endpoint  <--over-- path
  *
- * A tag is match << 6 | chunk number modulo 64, 48 bits in all; the source is matched by FI_DIRECTED_RECV. A
+ * A tag is match << 6 | chunk number modulo 64, 48 bits at least; the source is matched by FI_DIRECTED_RECV. A
  * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the flow and the sum of
  * its chunks that it has received, under one tag for all flows of an edge, whenever half a grant has gone by; being a
  * sum, it may be lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is
@@ -34,7 +34,7 @@ void hx_signals_restore(void);
 
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
 #define HX_CHUNK_BITS 6
-#define HX_TAG_BITS (HX_MATCH_BITS + HX_CHUNK_BITS)
+#define HX_TAG_BITS_LEAST (HX_MATCH_BITS_LEAST + HX_CHUNK_BITS)
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_UNUSED_MATCH_BITS) - 1)
 #define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS)       /* plus enum hx_control_kind: the tags of control messages */
 #define HX_GRANT 16         /* chunks a flow may have sent, for each path, beyond those known to be received */
@@ -156,8 +156,8 @@ struct hx_path { /* over one rail */
     int peeking;                   /* a look for early messages is under way */
 };
 
-struct hx_flow { /* long messages of a communicator's calls that come in order; kept while the edge lives */
-    uint32_t number;
+struct hx_flow { /* long messages of a communicator's calls that come in order; kept while the communicator or the edge lives */
+    uint64_t number;
     struct hx_flow *next;
     struct hx_op_queue large;    /* sends not yet wholly posted, the first under way */
     uint64_t sent, acknowledged; /* chunks sent, and told by the peer to have been received */
@@ -231,6 +231,7 @@ struct hx_net {
     enum hx_closing closing; /* of the endpoints */
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
+    unsigned match_bits; /* of a match id */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t pieces_most; /* of a chunk; the others bounce */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
@@ -310,6 +311,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
 enum hx_offer_kind { HX_KIND_REAL, HX_KIND_BRIDGE, HX_KIND_LINK_LOCAL, HX_KIND_LOOPBACK, HX_KIND_DOWN };
 enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces);
 const char *hx_offer_defect(const struct fi_info *info); /* why it cannot serve, or NULL */
+unsigned hx_offer_tag_bits(const struct fi_info *info);
 int hx_offer_is_routed(const struct fi_info *info);      /* over IP, by the kernel */
 int hx_offer_is_ipv6(const struct fi_info *info);
 /* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's). */
@@ -431,6 +433,7 @@ void hx_early_none(struct hx_net *net, struct hx_chunk *chunk);
 void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data);
 /* If op's next chunk is here already, receive it: 1; 0 if not; -FI_EAGAIN while it is still coming in. */
 int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
+void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches);
 void hx_early_close(struct hx_edge *edge);
 
 /* completion.c */
@@ -472,7 +475,7 @@ uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden);
 void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names, -1: none */
 
 /* credit.c */
-struct hx_flow *hx_flow_of(struct hx_edge *edge, uint32_t number);            /* NULL: no memory */
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number);            /* NULL: no memory */
 int hx_credit_listen(struct hx_net *net, struct hx_edge *edge);               /* before a large send: 0, or -FI_EAGAIN */
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes);
 int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
@@ -481,6 +484,7 @@ void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge);           
 int hx_flows_wait(const struct hx_edge *edge); /* does anything wait for a credit? */
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status); /* all that does */
 void hx_flows_close(struct hx_edge *edge);
+void hx_forget(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches); /* see runtime/transport.h */
 
 static inline uint64_t hx_control_tag(enum hx_control_kind control)
 {

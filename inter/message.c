@@ -379,7 +379,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         message_refuse(op, net->broken);
         return;
     }
-    if (edge == NULL || op->total_bytes == 0 || op->match >> HX_MATCH_BITS || hx_match_is_credit(op->match)) {
+    if (edge == NULL || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match)) {
         message_refuse(op, hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
                                    (unsigned long long)op->match, op->peer));
         return;

@@ -62,9 +62,11 @@ static struct fi_info *offers_get(const char *provider, uint64_t reach)
 
 /* ---- grading one offer */
 
-static int tag_bits(uint64_t format) /* the format is a pattern of fields: the highest set bit counts */
+unsigned hx_offer_tag_bits(const struct fi_info *info) /* the format is a pattern of fields: the highest set bit counts */
 {
-    return format == 0 ? 0 : 64 - __builtin_clzll(format);
+    uint64_t format = info->ep_attr->mem_tag_format;
+
+    return format == 0 ? 0 : 64 - (unsigned)__builtin_clzll(format);
 }
 
 static int link_is_down(const struct fi_info *info, const struct ifaddrs *interfaces)
@@ -137,7 +139,7 @@ const char *hx_offer_defect(const struct fi_info *info)
         return "incomplete";
     if (takes_socket_address(info) && info->src_addr == NULL)
         return "no interface has an address";
-    if (tag_bits(info->ep_attr->mem_tag_format) < HX_TAG_BITS)
+    if (hx_offer_tag_bits(info) < HX_TAG_BITS_LEAST)
         return "fewer than 48 tag bits";
     if (info->ep_attr->max_msg_size < HX_EAGER_BYTES)
         return "messages shorter than 8 KiB only";

@@ -50,7 +50,8 @@ struct hx_request {
     uint64_t since;     /* HX_TRACE: when it was started */
     void *aside;
     struct hx_spread spread;
-    struct hx_request *next; /* of its engine, in order */
+    struct hx_engine *engine; /* on which it was started last; good while it is active */
+    struct hx_request *next;  /* of its engine, in order */
 };
 
 /* How a public function is meant. */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators: their parts, and their end. All share the process's endpoint, segment and doorbell; each has contexts of its own: a
- * channel of the segment and a part of the match ids. comm_create.c tells how the members of a new one agree on these.
+ * Communicators: their parts, and their end. All share the process's endpoint, segment and doorbell; each has a number of its own, and so
+ * channels of the segment and a part of the match ids. comm_create.c tells how the members of a new one agree on it, number.h when it is
+ * free again.
  */
 #include "comm.h"
 #include "call.h"
 #include "failed.h"
 #include "handle.h"
 #include "lock.h"
+#include "number.h"
 #include "probe.h"
 #include "startup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert(HX_CONTEXTS == HX_MATCH_CONTEXTS, "every context has match ids");
 
 /* ---- errors -------------------------------------------------------------------------------------------------- */
 
@@ -40,13 +40,37 @@ hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
     return status;
 }
 
+static struct hx_comm **bucket_of(struct hx_world *world, const struct hx_comm *comm)
+{
+    return &world->open[((uintptr_t)comm >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (HX_OPEN_BUCKETS - 1)];
+}
+
 int hx_comm_is_open(const struct hx_comm *comm)
 {
-    const struct hx_comm *open = hx_world ? hx_world->comms : NULL;
+    const struct hx_comm *open = hx_world ? *bucket_of(hx_world, comm) : NULL;
 
     while (open && open != comm)
-        open = open->next;
+        open = open->below;
     return open != NULL;
+}
+
+static void open_add(struct hx_comm *comm)
+{
+    struct hx_comm **bucket = bucket_of(comm->world, comm);
+
+    comm->below = *bucket;
+    *bucket = comm;
+}
+
+/* Unless it has been taken out already. */
+static void open_remove(const struct hx_comm *comm)
+{
+    struct hx_comm **link = bucket_of(comm->world, comm);
+
+    while (*link && *link != comm)
+        link = &(*link)->below;
+    if (*link)
+        *link = comm->below;
 }
 
 static hx_status_t open_check(const struct hx_comm *comm, const char *name)
@@ -66,19 +90,6 @@ hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
     hx_status_t status = open_check(comm, name);
 
     return status == HX_SUCCESS ? comm->failed : status; /* its detail tells why */
-}
-
-/* ---- contexts ------------------------------------------------------------------------------------------------ */
-
-void hx_context_take(struct hx_world *world, int context)
-{
-    world->taken[context / 64] |= UINT64_C(1) << (context % 64);
-}
-
-void hx_contexts_give_back(struct hx_world *world, const int contexts[HX_COMM_CONTEXTS])
-{
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-        world->taken[contexts[i] / 64] &= ~(UINT64_C(1) << (contexts[i] % 64));
 }
 
 /* ---- making -------------------------------------------------------------------------------------------------- */
@@ -152,30 +163,28 @@ static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
     hx_status_t status = members_set(comm, ranks, n);
 
     if (status == HX_SUCCESS)
-        status = hx_engine_open(&comm->engine, comm, comm->contexts[0], comm->first_calls[0]);
+        status = hx_engine_open(&comm->engine, comm, 0);
     return status == HX_SUCCESS ? comm_plan(comm) : status;
 }
 
-hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
-                         const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **out)
+hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **out)
 {
+    struct hx_comm **link = world->comms ? &world->comms->next : &world->comms; /* the world's stays the first */
     struct hx_comm *comm = calloc(1, sizeof(*comm));
     hx_status_t status;
 
     if (!comm)
         return hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
     comm->world = world;
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
-        comm->contexts[i] = contexts[i];
-        comm->first_calls[i] = first_calls[i];
-        hx_context_take(world, contexts[i]);
-    }
-    if (world->comms) { /* the world's stays the first */
-        comm->next = world->comms->next;
-        world->comms->next = comm;
-    } else {
-        world->comms = comm;
-    }
+    comm->id = *id;
+    world->numbers->comms[id->number] = comm;
+    world->numbers->generations[id->number] = id->generation;
+    comm->next = *link;
+    comm->link = link;
+    *link = comm;
+    if (comm->next)
+        comm->next->link = &comm->next;
+    open_add(comm);
     if ((status = comm_fill(comm, ranks, n)) != HX_SUCCESS)
         hx_comm_release(comm);
     else
@@ -183,28 +192,53 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     return status;
 }
 
+/* The network forgets it: its ranks on other nodes have no message with this one any more, but those of one that has failed. Returns nonzero
+ * if devices may still read or write its slots. */
+static int network_forget(const struct hx_comm *comm, int failed)
+{
+    const struct hx_world *world = comm->world;
+    const struct hx_net_ops *net = hx_registry.net;
+    const struct hx_engine *first = &comm->engine;
+    const uint64_t matches = UINT64_C(1) << HX_UNUSED_MATCH_BITS;
+    int busy = 0;
+
+    if (!world->net || !first->comm)
+        return 0;
+    for (int i = 0; i < comm->size && comm->local_n < comm->size; i++)
+        if (comm->shape->node_of[i] != comm->shape->node_of[comm->rank])
+            net->forget(world->net, comm->ranks[i], first->flow_prefix * HX_CONTEXT_FLOWS, HX_COMM_CONTEXTS * HX_CONTEXT_FLOWS,
+                        first->prefix * matches, HX_COMM_CONTEXTS * matches);
+    for (int i = 0; i < HX_COMM_CONTEXTS && failed; i++) {
+        const struct hx_engine *engine = i == 0 ? first : comm->others[i - 1];
+        if (engine && engine->node.slots)
+            busy |= net->memory_remove(world->net, engine->node.slots);
+    }
+    return busy;
+}
+
 void hx_comm_release(struct hx_comm *comm)
 {
-    struct hx_world *world = comm->world;
-    struct hx_comm **link = &world->comms;
-    int failed = hx_failed_keep(comm);
+    int failed = hx_failed_keep(comm), busy = network_forget(comm, failed);
+    uint64_t last_call = comm->id.first_call;
 
-    while (*link != comm)
-        link = &(*link)->next;
-    *link = comm->next;
+    *comm->link = comm->next;
+    if (comm->next)
+        comm->next->link = comm->link;
+    open_remove(comm);
     hx_counters_keep(comm);
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
         struct hx_engine *engine = i == 0 ? &comm->engine : comm->others[i - 1];
-        world->calls[comm->contexts[i]] = engine && engine->comm ? engine->call : comm->first_calls[i];
         if (engine) {
+            uint64_t last = hx_engine_last_call(engine);
+            last_call = last > last_call ? last : last_call;
             hx_requests_forget(engine);
             hx_engine_close(engine);
         }
         if (i > 0)
             free(engine);
     }
-    if (!failed) /* else somebody may still be in it */
-        hx_contexts_give_back(world, comm->contexts);
+    if (!busy) /* else nobody gets its number again */
+        hx_number_leave(comm, last_call, failed);
     if (comm->planner)
         hx_registry.planner->close(comm->planner);
     hx_shape_free(comm->shape);
@@ -233,25 +267,27 @@ hx_status_t hx_comm_replan(struct hx_comm *comm)
 
 /* ---- free ---------------------------------------------------------------------------------------------------- */
 
+void hx_comm_let_go(struct hx_comm *comm)
+{
+    if (comm->freed && comm->requests == 0)
+        hx_comm_release(comm);
+}
+
+/* Others may be behind in its calls: what they need of this rank it has done, and it stands in the segment or is with the network. */
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
-    struct hx_call barrier = hx_call_barrier("hx_comm_free", HX_FOR_FREE, comm);
     hx_status_t status = open_check(comm, "hx_comm_free");
 
     if (status != HX_SUCCESS)
         return status;
     if (comm == comm->world->comms)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
-    if (comm->requests)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d requests are not freed, %d of them active", comm->requests,
-                                          hx_requests_active(comm)));
-    if (hx_engine_await(&comm->engine) == HX_SUCCESS) /* afterwards all have done what they had to do in its contexts */
-        status = hx_call_do(&barrier, HX_BLOCKING, NULL);
-    if (status == HX_ERR_MISMATCH && !comm->failed) /* by HX_CHECK: the others do something else with it */
-        return status;
+    open_remove(comm);
+    hx_engine_await(&comm->engine); /* calls of other threads */
     hx_engine_leave(&comm->engine);
-    hx_comm_release(comm);
-    return status;
+    comm->freed = 1;
+    hx_comm_let_go(comm);
+    return HX_SUCCESS;
 }
 
 hx_status_t hx_comm_free(hx_comm_t *comm)

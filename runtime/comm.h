@@ -70,6 +70,15 @@ struct hx_registry {
 };
 extern const struct hx_registry hx_registry;
 
+/* What tells a communicator from others, agreed by its members. Its contexts are number * HX_COMM_CONTEXTS and those that follow. */
+struct hx_comm_id {
+    uint32_t number;     /* less than HX_COMM_NUMBERS, and no other communicator's that a member has open */
+    uint32_t generation; /* of those of that number: greater than any that a member has been in */
+    uint64_t first_call; /* calls in its contexts are counted from here: above all that a member has used there before, flags are never reset */
+};
+
+#define HX_OPEN_BUCKETS 1024
+
 /* What all communicators of this process have in common. */
 struct hx_world {
     int rank, size; /* in the job */
@@ -86,7 +95,10 @@ struct hx_world {
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that are open, the world's first */
     struct hx_whereabouts *whereabouts; /* of other ranks: see whereabouts.h; NULL until used */
-    struct hx_past *past;     /* those that were freed when they had failed: see failed.h */
+    struct hx_past *past;     /* those that were freed when they had failed, [HX_PAST] in a ring; NULL until used: see failed.h */
+    uint64_t npast;           /* how many there were */
+    struct hx_comm *open[HX_OPEN_BUCKETS]; /* those that the program may use, by address */
+    struct hx_comm_numbers *numbers; /* see number.h */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
     struct hx_link *links;    /* [nodes][nodes] of rank 0, if it has had them measured; NULL */
@@ -95,23 +107,22 @@ struct hx_world {
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
     int threads;               /* of this process, all of them Hierax's but one; 0: the program had others when it started Hierax */
-    uint64_t taken[HX_CONTEXTS / 64]; /* contexts that a communicator of this process has, a bit each */
     struct hx_stats stats;
     struct hx_distance distance; /* from the other ranks of the node */
     struct hx_window *windows;          /* of hx_alloc; see window.h */
     struct hx_window_map **window_maps; /* [ranks of the node] theirs that are mapped here; NULL until used */
     uint64_t windows_made;
-    uint64_t calls[HX_CONTEXTS];      /* the last call that this process has entered in each context that is free */
 };
 
 extern struct hx_world *hx_world; /* NULL: Hierax is not started */
 
 #define HX_CONCURRENT 3 /* contexts for the non-blocking calls of a communicator; those beyond wait for their turn */
-#define HX_COMM_CONTEXTS (1 + HX_CONCURRENT)
+_Static_assert(HX_COMM_CONTEXTS == 1 + HX_CONCURRENT, "one for blocking calls");
 
 struct hx_comm {
     struct hx_world *world;
-    struct hx_comm *next; /* of the world's list */
+    struct hx_comm *next, **link; /* of the world's list, and what points here in it */
+    struct hx_comm *below;        /* in its bucket of world->open */
     int rank, size;
     int *ranks; /* [size] in the job */
     struct hx_shape *shape;
@@ -120,8 +131,8 @@ struct hx_comm {
     struct hx_planner *planner;
     struct hx_engine engine;                  /* of blocking calls */
     struct hx_engine *others[HX_CONCURRENT];  /* of non-blocking calls, in turn; NULL until used */
-    int contexts[HX_COMM_CONTEXTS];           /* of engine, then of others */
-    uint64_t first_calls[HX_COMM_CONTEXTS];   /* calls in them are counted from here */
+    struct hx_comm_id id;
+    int freed;          /* by the program: it goes with its last request */
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
     int windows;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
@@ -135,11 +146,12 @@ struct hx_comm {
 /* What the network is taken for, as rank 0 has it; of one node a provider NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
-/* A communicator of n ranks of the job, in this order; contexts and first_calls as all members agreed. */
-hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const int contexts[HX_COMM_CONTEXTS],
-                         const uint64_t first_calls[HX_COMM_CONTEXTS], struct hx_comm **comm);
+/* A communicator of n ranks of the job, in this order; id as all members agreed. */
+hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);
 /* Release everything of it; no call is under way. */
 void hx_comm_release(struct hx_comm *comm);
+/* The same if the program has freed it and its last request is gone. */
+void hx_comm_let_go(struct hx_comm *comm);
 /* Plan the next calls anew. No call is under way, and none is made ready. */
 void hx_comm_forget_bound(struct hx_comm *comm);
 /* The same with a new planner: the shape has another ring order. Errors: those of the planner. */
@@ -147,9 +159,19 @@ hx_status_t hx_comm_replan(struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
 /* May the public function of this name use it? Else HX_ERR_ARG, HX_ERR_STATE, or what it has failed with. */
 hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name);
-/* Mark contexts as taken by a communicator of this process, and as free again. */
-void hx_context_take(struct hx_world *world, int context);
-void hx_contexts_give_back(struct hx_world *world, const int contexts[HX_COMM_CONTEXTS]);
+
+/* The context of its engine number which, and what comes before all else in the match ids and flows of its messages there: a failed
+ * communicator's messages may arrive when another one has its number. bits: of the ids; as much of the generation as they hold. */
+static inline int hx_comm_context(const struct hx_comm *comm, int which)
+{
+    return (int)comm->id.number * HX_COMM_CONTEXTS + which;
+}
+static inline uint64_t hx_comm_prefix(const struct hx_comm *comm, int which, unsigned bits)
+{
+    uint64_t all = (uint64_t)comm->id.generation << HX_CONTEXT_BITS | (uint64_t)hx_comm_context(comm, which);
+    return bits < 64 ? all & ((UINT64_C(1) << bits) - 1) : all;
+}
+
 /* Let comm tell this thread's last detail. Returns status. */
 hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status);
 

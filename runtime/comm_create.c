@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating communicators. The members of a new one agree on the lowest contexts that are free in all of them, and on
- * the numbers from which calls are counted there, above all that anybody has used before: flags are never reset.
+ * Creating communicators. The members of a new one agree on a number that is free on all of them, as a rule the lowest (number.h), on
+ * a generation of it, and from where calls are counted in its contexts: see struct hx_comm_id.
  *
  * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them
  * in a context kept for that, where each pair of ranks counts its messages, because these ranks have no calls in
@@ -11,33 +11,14 @@
  */
 #include "call.h"
 #include "lock.h"
+#include "number.h"
 #include "pairs.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CONTEXT (2 * HX_COMM_CONTEXTS) /* those before are the world's, and of the creation of groups */
 #define AGREE_TRIES 100
-#define WORDS (HX_CONTEXTS / 64)
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
-
-/* The first contexts, from start on, that are free in taken. */
-static hx_status_t contexts_choose(const uint64_t taken[WORDS], uint32_t start, const char *name,
-                                   int contexts[HX_COMM_CONTEXTS])
-{
-    const uint32_t span = HX_CONTEXTS - FIRST_CONTEXT;
-    int n = 0;
-
-    for (uint32_t i = 0; i < span && n < HX_COMM_CONTEXTS; i++) {
-        int context = FIRST_CONTEXT + (int)((start + i) % span);
-        if (!(taken[context / 64] >> (context % 64) & 1))
-            contexts[n++] = context;
-    }
-    if (n == HX_COMM_CONTEXTS)
-        return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already, or freed after they had failed; free some", name,
-                   span / HX_COMM_CONTEXTS);
-}
 
 /* How those who create a communicator agree: by combining count words of them all. */
 struct agreement {
@@ -47,62 +28,71 @@ struct agreement {
     uint32_t salt; /* the same for all of them, another one for those who create another at the same time */
 };
 
-static int contexts_are_free(const struct hx_world *world, const int contexts[HX_COMM_CONTEXTS])
+/* The first number, from start on, that is free on all of them, when the lowest of all was not. */
+static hx_status_t number_choose(struct hx_world *world, const struct agreement *a, uint32_t start, uint32_t *number)
 {
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-        if (world->taken[contexts[i] / 64] >> (contexts[i] % 64) & 1)
-            return 0;
-    return 1;
+    const uint32_t count = world->numbers->count;
+    uint64_t taken[HX_NUMBER_WORDS];
+    hx_status_t status;
+
+    hx_comm_numbers_taken(world, taken);
+    if ((status = a->agree(a->ctx, taken, HX_NUMBER_WORDS, HX_BOR)) != HX_SUCCESS)
+        return status;
+    for (uint32_t i = 0; i < count; i++) {
+        *number = (start + i) % count;
+        if (!(taken[*number / 64] >> (*number % 64) & 1))
+            return HX_SUCCESS;
+    }
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", a->name, count - 2);
 }
 
-/* Contexts, reserved on each of them, and from where calls are counted there. While this thread waits for others,
- * another of this process may create a communicator with other ranks and take the same contexts: then all try again
- * from another start. */
-static hx_status_t contexts_agree(struct hx_world *world, const struct agreement *a, int contexts[HX_COMM_CONTEXTS],
-                                  uint64_t first_calls[HX_COMM_CONTEXTS])
+/* A number, taken on each of them, and what belongs to it. lowest: the highest of what each has found to be its lowest free one. It may be
+ * taken on one of them, by another thread perhaps that creates a communicator with other ranks: then all try again from another start. */
+static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, struct hx_comm_id *id)
 {
+    struct hx_comm_numbers *numbers = world->numbers;
+
     for (uint32_t try = 0; try < AGREE_TRIES; try++) {
-        uint64_t taken[WORDS], words[HX_COMM_CONTEXTS + 1]; /* the last: somebody has met another's reservation */
-        hx_status_t status;
-        memcpy(taken, world->taken, sizeof(taken));
-        if ((status = a->agree(a->ctx, taken, WORDS, HX_BOR)) != HX_SUCCESS ||
-            (status = contexts_choose(taken, try * (2 * a->salt + 1) * HX_COMM_CONTEXTS, a->name, contexts)) !=
-                HX_SUCCESS)
+        uint64_t words[3]; /* somebody cannot take it; generation; first call */
+        hx_status_t status = HX_SUCCESS;
+        id->number = lowest;
+        if (try > 0 || lowest == HX_COMM_NUMBERS)
+            status = number_choose(world, a, (try > 1 ? try : 0) * (2 * a->salt + 1), &id->number);
+        if (status != HX_SUCCESS)
             return status;
-        words[HX_COMM_CONTEXTS] = !contexts_are_free(world, contexts);
-        int reserved = words[HX_COMM_CONTEXTS] == 0;
-        for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
-            words[i] = world->calls[contexts[i]];
-            if (reserved)
-                hx_context_take(world, contexts[i]);
-        }
-        if ((status = a->agree(a->ctx, words, HX_COMM_CONTEXTS + 1, HX_MAX)) != HX_SUCCESS)
-            return status; /* what was reserved stays so: somebody may have agreed */
-        if (words[HX_COMM_CONTEXTS] == 0) {
-            memcpy(first_calls, words, HX_COMM_CONTEXTS * sizeof(*first_calls));
+        int mine = hx_number_take(numbers, id->number);
+        words[0] = !mine;
+        words[1] = numbers->generations[id->number] + UINT64_C(1);
+        words[2] = numbers->calls[id->number] + 1;
+        status = a->agree(a->ctx, words, 3, HX_MAX);
+        if (status == HX_SUCCESS && words[0] == 0) {
+            id->generation = (uint32_t)words[1];
+            id->first_call = words[2];
             return HX_SUCCESS;
         }
-        if (reserved)
-            hx_contexts_give_back(world, contexts);
+        if (mine)
+            hx_number_give_back(numbers, id->number);
+        if (status != HX_SUCCESS)
+            return status;
     }
-    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the contexts agreed on, %d times", a->name, AGREE_TRIES);
+    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the numbers agreed on, %d times", a->name, AGREE_TRIES);
 }
 
-/* Agree on contexts, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
-static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, const int *ranks, int n,
+/* Agree on its id, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
+static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, const int *ranks, int n,
                               struct hx_comm **out)
 {
-    uint64_t first_calls[HX_COMM_CONTEXTS], worst;
-    int contexts[HX_COMM_CONTEXTS];
+    uint64_t worst;
+    struct hx_comm_id id;
     struct hx_comm *comm = NULL;
-    hx_status_t status = contexts_agree(world, a, contexts, first_calls), heard;
+    hx_status_t status = id_agree(world, a, lowest, &id), heard;
 
     if (status != HX_SUCCESS)
         return status;
     if (n > 0)
-        status = hx_comm_make(world, ranks, n, contexts, first_calls, &comm);
+        status = hx_comm_make(world, ranks, n, &id, &comm);
     else
-        hx_contexts_give_back(world, contexts);
+        hx_number_give_back(world->numbers, id.number);
     worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->rank);
     heard = a->agree(a->ctx, &worst, 1, HX_MAX);
     if (heard == HX_SUCCESS && worst == 0) {
@@ -145,7 +135,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
 /* ---- split and dup ------------------------------------------------------------------------------------------- */
 
 struct place { /* what each rank says */
-    int color, key;
+    int color, key, lowest; /* the last: hx_number_lowest */
 };
 
 struct member {
@@ -177,14 +167,14 @@ static int members_find(const struct hx_comm *parent, const struct place *places
 static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct hx_comm *parent, int color, int key, hx_comm_t **out)
 {
     struct parent ctx = {name, purpose, parent};
-    struct agreement agreement = {name, parent_agree, &ctx, (uint32_t)parent->contexts[0]};
+    struct agreement agreement = {name, parent_agree, &ctx, parent->id.number};
     size_t size = (size_t)parent->size;
-    struct place mine = {color, key}, *places = malloc(size * sizeof(*places));
+    struct place mine = {color, key, (int)hx_number_lowest(parent->world)}, *places = malloc(size * sizeof(*places));
     struct member *members = malloc(size * sizeof(*members));
     int *ranks = malloc(size * sizeof(*ranks));
     struct hx_call call = {.name = name,
                            .comm = parent,
-                           .kind = hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, 2)),
+                           .kind = hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
                            .in = &mine,
                            .out = places,
                            .needed = {&mine, places}};
@@ -194,8 +184,10 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
         status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in it, this one is not */
     } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
-        int n = members_find(parent, places, color, members, ranks);
-        status = comm_agree(parent->world, &agreement, ranks, n, out);
+        int n = members_find(parent, places, color, members, ranks), lowest = 0;
+        for (int r = 0; r < parent->size; r++)
+            lowest = places[r].lowest > lowest ? places[r].lowest : lowest;
+        status = comm_agree(parent->world, &agreement, (uint32_t)lowest, ranks, n, out);
         if (status != HX_SUCCESS && !parent->failed) /* else its detail tells why, of another thread's call maybe */
             hx_comm_fail(parent, status);
     }
@@ -257,8 +249,7 @@ struct group {
 /* The communicator in whose context groups agree. It is a rank's own affair when it makes it: nobody else has to. */
 static hx_status_t groups_open(struct hx_world *world)
 {
-    int contexts[HX_COMM_CONTEXTS];
-    const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
+    const struct hx_comm_id id = {.number = HX_NUMBER_GROUPS};
     hx_status_t status;
 
     if (world->groups) {
@@ -266,9 +257,7 @@ static hx_status_t groups_open(struct hx_world *world)
             hx_recall(world->groups->detail);
         return world->groups->failed;
     }
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-        contexts[i] = HX_COMM_CONTEXTS + i;
-    if ((status = hx_comm_make(world, NULL, world->size, contexts, first_calls, &world->groups)) != HX_SUCCESS)
+    if ((status = hx_comm_make(world, NULL, world->size, &id, &world->groups)) != HX_SUCCESS)
         return status;
     world->groups->engine.pairs = calloc(2 * (size_t)world->size, sizeof(uint64_t));
     if (world->groups->engine.pairs)
@@ -371,15 +360,19 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
     group.world = comm->world;
     group.ranks = members;
-    agreement.salt = (uint32_t)comm->contexts[0];
+    agreement.salt = comm->id.number;
     for (int i = 0; i < n; i++) /* FNV-1a */
         agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
     status = group_check(comm, ranks, n, members, &group.me);
-    group.about = status == HX_SUCCESS ? hx_about_group(comm->contexts[0], members, n) : 0;
+    group.about = status == HX_SUCCESS ? hx_about_group(hx_comm_context(comm, 0), members, n) : 0;
     if (status == HX_SUCCESS)
         status = groups_open(comm->world);
-    if (status == HX_SUCCESS)
-        status = comm_agree(comm->world, &agreement, members, n, out);
+    if (status == HX_SUCCESS) {
+        uint64_t lowest = hx_number_lowest(comm->world);
+        status = group_agree(&group, &lowest, 1, HX_MAX);
+        if (status == HX_SUCCESS)
+            status = comm_agree(comm->world, &agreement, (uint32_t)lowest, members, n, out);
+    }
     free(members);
     return status == HX_SUCCESS || comm->failed ? status : hx_comm_fail(comm, status);
 }

@@ -11,14 +11,17 @@ static void memory_free(struct hx_engine *engine)
         free(engine->memory);
 }
 
-hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call)
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which)
 {
     size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
     hx_status_t status;
 
     engine->comm = comm;
-    engine->context = context;
-    engine->call = engine->first_call = first_call;
+    engine->context = hx_comm_context(comm, which);
+    engine->prefix = engine->flow_prefix = hx_comm_prefix(comm, which, 64);
+    if (comm->world->net)
+        engine->prefix = hx_comm_prefix(comm, which, hx_registry.net->match_bits(comm->world->net) - HX_UNUSED_MATCH_BITS);
+    engine->call = engine->first_call = comm->id.first_call;
     engine->blocks = engine == &comm->engine;
     status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me,
                           comm->local_ranks, comm->rows);
@@ -27,6 +30,8 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     engine->world = comm->world;
     engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->mine->pid = getpid();
+    atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* of communicators before, like failed */
+    atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it once all have agreed on this one */
     engine->passed = &comm->world->shared->passed[comm->world->shared->me].lines[HX_PASSED_STAMP].stamp;
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));
@@ -35,6 +40,16 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int c
     if (comm->world->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
         hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared), HX_MEMORY_SLOTS);
     return HX_SUCCESS;
+}
+
+uint64_t hx_engine_last_call(const struct hx_engine *engine)
+{
+    uint64_t last = engine->call;
+
+    for (size_t i = 0; engine->queues && i < (size_t)engine->node.n * HX_RING_CHANNELS * 2; i++)
+        if (engine->queues[i].number >> HX_SLICE_BITS > last)
+            last = engine->queues[i].number >> HX_SLICE_BITS;
+    return last;
 }
 
 /* Its pages are all its own: a provider that registers memory may keep them from the children of a fork. */

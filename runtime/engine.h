@@ -176,7 +176,7 @@ struct hx_bound {
 struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order */
     struct hx_transfer *head, *tail;
     uint64_t number; /* chunks moved so far */
-    int peer, channel, sending, opened, active;
+    int peer, channel, sending, active;
 };
 
 struct hx_run { /* a call under way */
@@ -198,6 +198,8 @@ struct hx_engine {
     struct hx_control *mine; /* this rank's in it */
     _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
     int context;
+    uint64_t prefix;         /* of its match ids; flows: with all of the generation, see hx_comm_prefix */
+    uint64_t flow_prefix;
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
@@ -234,8 +236,10 @@ struct hx_engine {
 
 #define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
-/* Calls are counted from first_call on. */
-hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int context, uint64_t first_call);
+/* The engine of comm's context number which. */
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which);
+/* A number such that calls counted from the next one on have other epochs and ring chunks than any before. */
+uint64_t hx_engine_last_call(const struct hx_engine *engine);
 void hx_engine_close(struct hx_engine *engine);
 /* Memory for at least this many bytes of WORK and SCRATCH, instead of what there was. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes);

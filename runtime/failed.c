@@ -2,6 +2,7 @@
 /* Communicators that have failed: see failed.h. */
 #include "failed.h"
 #include "comm.h"
+#include "number.h"
 #include "pairs.h"
 #include "watch.h"
 #include "whereabouts.h"
@@ -44,35 +45,31 @@ const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
 
 /* ---- what is freed ------------------------------------------------------------------------------------------- */
 
-struct hx_past { /* a communicator that has failed; its failure stays where it stands, since nobody gets its contexts anew */
-    struct hx_past *next;
-    const struct hx_failure *failure;
-    int contexts[HX_COMM_CONTEXTS], size;
-    int ranks[]; /* of the job */
+#define HX_PAST 256 /* the last that are told of in their own words */
+
+struct hx_past { /* a communicator that had failed */
+    struct hx_comm_id id;
+    struct hx_failure failure;
 };
 
 int hx_failed_keep(struct hx_comm *comm)
 {
+    struct hx_world *world = comm->world;
     const struct hx_failure *failure = comm->engine.mine ? failure_of(comm, comm->local_me) : NULL;
-    struct hx_past *past = NULL;
 
-    if (failure && comm->local_n < comm->size)
-        past = malloc(sizeof(*past) + (size_t)comm->size * sizeof(int));
-    if (past) { /* else who asks is told nothing */
-        *past = (struct hx_past){.next = comm->world->past, .failure = failure, .size = comm->size};
-        memcpy(past->contexts, comm->contexts, sizeof(past->contexts));
-        memcpy(past->ranks, comm->ranks, (size_t)comm->size * sizeof(int));
-        comm->world->past = past;
+    if (failure && comm->local_n < comm->size) {
+        if (!world->past)
+            world->past = calloc(HX_PAST, sizeof(*world->past));
+        if (world->past) /* else who asks is told nothing */
+            world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->id, *failure};
     }
     return comm->failed || failure;
 }
 
 void hx_failed_forget(struct hx_world *world)
 {
-    for (struct hx_past *past; (past = world->past);) {
-        world->past = past->next;
-        free(past);
-    }
+    free(world->past);
+    world->past = NULL;
 }
 
 /* ---- telling others ------------------------------------------------------------------------------------------ */
@@ -104,28 +101,42 @@ static void deaths_tell(const struct hx_world *world, int peer)
     }
 }
 
-static void failure_tell(const struct hx_world *world, int peer, int context, const struct hx_failure *failure)
+static void failure_tell(const struct hx_world *world, int peer, const struct hx_comm_id *id, const struct hx_failure *failure)
 {
-    struct hx_word word = {.kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status, .context = context};
+    struct hx_word word = {.kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status,
+                           .context = (int32_t)id->number * HX_COMM_CONTEXTS, .generation = id->generation};
 
     snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
     hx_registry.net->tell(world->net, peer, &word);
 }
 
-void hx_failed_tell(const struct hx_world *world, int peer)
+static void comm_tell(const struct hx_comm *comm, int peer)
 {
-    struct hx_failure lost = {.rank = world->rank}; /* a group with it */
+    const struct hx_failure *failure = failure_of(comm, comm->local_me);
+    struct hx_failure lost = {.rank = comm->world->rank}; /* a group with it */
 
+    if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
+        failure_tell(comm->world, peer, &comm->id, failure);
+    if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
+        failure_tell(comm->world, peer, &comm->id, &lost);
+}
+
+/* Tell peer, a rank of the job on another node, all that it may want to know. */
+static void all_tell(const struct hx_world *world, int peer)
+{
     if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
         return;
     deaths_tell(world, peer);
-    for (const struct hx_comm *comm = world->comms; comm; comm = comm->next) {
-        const struct hx_failure *failure = failure_of(comm, comm->local_me);
-        if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
-            failure_tell(world, peer, comm->contexts[0], failure);
-        if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
-            failure_tell(world, peer, comm->contexts[0], &lost);
-    }
+    for (const struct hx_comm *comm = world->comms; comm; comm = comm->next)
+        comm_tell(comm, peer);
+}
+
+void hx_failed_pass(const struct hx_comm *comm, int peer)
+{
+    if (atomic_load_explicit(&comm->world->shared->table[peer].dead, memory_order_relaxed))
+        return;
+    deaths_tell(comm->world, peer);
+    comm_tell(comm, peer);
 }
 
 void hx_failed_finish(const struct hx_world *world)
@@ -137,13 +148,39 @@ void hx_failed_finish(const struct hx_world *world)
             hx_registry.net->tell(world->net, rank, &(struct hx_word){.kind = HX_WORD_FINISHED});
 }
 
-/* peer waits in this context. */
-static void past_tell(const struct hx_world *world, int peer, int context)
+static int is_known(uint32_t number)
 {
-    for (const struct hx_past *past = world->past; past; past = past->next)
-        for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-            if (past->contexts[i] == context && rank_in(past->ranks, past->size, peer) >= 0)
-                failure_tell(world, peer, past->contexts[0], past->failure);
+    return number < HX_COMM_NUMBERS;
+}
+
+/* The last call that this rank has entered in a context that no communicator has now. */
+static uint64_t last_call_in(const struct hx_shared *shared, int context)
+{
+    struct hx_control *controls = shared->channels[context]; /* NULL: it has entered none */
+
+    return controls ? atomic_load_explicit(&controls[shared->me].entered, memory_order_relaxed) >> HX_SLICE_BITS : 0;
+}
+
+/* peer waits in a call of a communicator with this rank, which this one has freed perhaps: had it failed? Or it makes a call more than this
+ * one has. (If a communicator of that number has come since, nobody can tell whether a message is on its way.) */
+static void past_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    const struct hx_comm_numbers *numbers = world->numbers;
+    const struct hx_comm_id id = {.number = (uint32_t)word->context / HX_COMM_CONTEXTS, .generation = word->generation};
+    struct hx_failure freed = {.status = HX_ERR_MISMATCH, .rank = -1};
+
+    if (!is_known(id.number) || (numbers->comms[id.number] && numbers->comms[id.number]->id.generation == id.generation))
+        return;
+    for (uint64_t i = 0; i < world->npast && i < HX_PAST; i++)
+        if (world->past[i].id.number == id.number && world->past[i].id.generation == id.generation) {
+            failure_tell(world, peer, &id, &world->past[i].failure);
+            return;
+        }
+    if (numbers->comms[id.number] || numbers->generations[id.number] != id.generation ||
+        word->call <= last_call_in(world->shared, word->context))
+        return;
+    snprintf(freed.text, sizeof(freed.text), "it has freed this communicator before this call");
+    failure_tell(world, peer, &id, &freed);
 }
 
 struct hx_word hx_failed_question_of(int late)
@@ -155,7 +192,8 @@ struct hx_word hx_failed_question(const struct hx_run *run, int late)
 {
     const struct hx_engine *engine = run->engine;
 
-    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = engine->context, .call = engine->pairs ? 0 : engine->call,
+    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = engine->context, .generation = engine->comm->id.generation,
+                            .call = engine->pairs ? 0 : engine->call,
                             .signature = run->bound->signature};
 }
 
@@ -175,29 +213,28 @@ static void death_heard(const struct hx_world *world, int rank)
 
 struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine)
 {
+    uint32_t number = (uint32_t)context / HX_COMM_CONTEXTS, which = (uint32_t)context % HX_COMM_CONTEXTS;
+    struct hx_comm *comm = is_known(number) ? world->numbers->comms[number] : NULL;
+
     *engine = NULL;
-    for (struct hx_comm *comm = world->comms; comm; comm = comm->next)
-        for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-            if (comm->contexts[i] == context && rank_in(comm->ranks, comm->size, peer) >= 0) {
-                *engine = i == 0 ? &comm->engine : comm->others[i - 1];
-                return comm;
-            }
-    return NULL;
+    if (!comm || rank_in(comm->ranks, comm->size, peer) < 0)
+        return NULL;
+    *engine = which == 0 ? &comm->engine : comm->others[which - 1];
+    return comm;
 }
 
-static struct hx_engine *engine_of(const struct hx_world *world, int context, int peer)
+/* The engine that a word of peer is about; NULL: there is none, any more or yet. */
+static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_word *word)
 {
     struct hx_engine *engine;
+    const struct hx_comm *comm = hx_failed_comm(world, word->context, peer, &engine);
 
-    hx_failed_comm(world, context, peer, &engine);
-    if (!engine && world->groups && world->groups->contexts[0] == context)
-        engine = &world->groups->engine;
-    return engine;
+    return comm && comm->id.generation == word->generation ? engine : NULL;
 }
 
 static void failure_heard(const struct hx_world *world, int peer, const struct hx_word *word)
 {
-    struct hx_engine *engine = engine_of(world, word->context, peer);
+    struct hx_engine *engine = engine_of(world, peer, word);
     struct hx_failure failure = {.status = word->status, .rank = word->rank};
 
     if (!engine || engine != &engine->comm->engine || word->status == HX_SUCCESS)
@@ -206,6 +243,8 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
         hx_pair_lose(engine, peer, (hx_status_t)word->status);
         return;
     }
+    if (failure.rank < 0) /* who tells does not know its rank there any more */
+        failure.rank = rank_in(engine->comm->ranks, engine->comm->size, peer);
     snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
     hx_failed_note(engine->comm, &failure);
 }
@@ -228,9 +267,9 @@ static int has_sent(const struct hx_signature *signature, void *arg)
  * it has dropped itself. */
 static int sent_tell(const struct hx_world *world, int peer, const struct hx_word *word)
 {
-    struct hx_engine *engine = word->doubt.proof ? engine_of(world, word->context, peer) : NULL;
+    struct hx_engine *engine = word->doubt.proof ? engine_of(world, peer, word) : NULL;
     struct dropped dropped = {world, word, peer};
-    struct hx_word answer = {.kind = HX_WORD_SENT, .context = word->context};
+    struct hx_word answer = {.kind = HX_WORD_SENT, .context = word->context, .generation = word->generation};
 
     if (!engine)
         return 0;
@@ -243,7 +282,7 @@ static int sent_tell(const struct hx_world *world, int peer, const struct hx_wor
 
 static void sent_heard(const struct hx_world *world, int peer, const struct hx_word *word)
 {
-    struct hx_engine *engine = engine_of(world, word->context, peer);
+    struct hx_engine *engine = engine_of(world, peer, word);
 
     if (engine)
         engine->sent = word->signature; /* stall.c looks whether it explains what came */
@@ -251,7 +290,7 @@ static void sent_heard(const struct hx_world *world, int peer, const struct hx_w
 
 static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
 {
-    struct hx_engine *engine = word->call ? engine_of(world, word->context, peer) : NULL;
+    struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
     uint64_t theirs = word->call << HX_SLICE_BITS | hx_signature_bits(&word->signature), mine;
     struct hx_failure failure = {.status = HX_ERR_MISMATCH};
     char there[HX_CALL_TEXT_BYTES];
@@ -273,7 +312,7 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_w
  * this one is about to enter the next of them.) */
 static void finish_tell(const struct hx_world *world, int peer, const struct hx_word *word)
 {
-    const struct hx_engine *engine = word->call ? engine_of(world, word->context, peer) : NULL;
+    const struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
     struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
 
     if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->shared, world->shared->me) ||
@@ -281,7 +320,7 @@ static void finish_tell(const struct hx_world *world, int peer, const struct hx_
         return;
     failure.rank = engine->comm->rank;
     snprintf(failure.text, sizeof(failure.text), "rank %d " HX_HAS_FINISHED, failure.rank);
-    failure_tell(world, peer, engine->comm->contexts[0], &failure);
+    failure_tell(world, peer, &engine->comm->id, &failure);
 }
 
 void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
@@ -293,8 +332,8 @@ void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
         hx_watch_look_at(world->shared, word->rank);
         if (!sent_tell(world, peer, word))
             call_heard(world, peer, word);
-        hx_failed_tell(world, peer);
-        past_tell(world, peer, word->context);
+        all_tell(world, peer);
+        past_tell(world, peer, word);
         finish_tell(world, peer, word);
         hx_stand_asked(world, peer, word);
         break;

@@ -7,7 +7,8 @@
  *               Whoever has waited for a second asks the rank for which it waits, and is told what that one knows: who has died, and which
  *               communicators of both have failed. So nobody waits for long who waits for somebody that waits for one that has failed.
  *
- * What has failed and is freed is told on: others may have it still, and wait.
+ * What has failed and is freed is told on: others may have it still, and wait. (The last few hundred: who asks after an
+ * earlier one waits until its time is up.)
  *
  * A rank that is in hx_finalize, or has been, enters no other call. Ranks of its node that wait for it see it (watch.h), others ask it. When it
  * leaves before all have called hx_finalize it tells those with which it has had messages; these find its endpoint gone, and then know why.
@@ -33,14 +34,13 @@ const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but);
 int hx_failed_keep(struct hx_comm *comm);
 void hx_failed_forget(struct hx_world *world); /* at the end */
 
-/* Tell peer, a rank of the job on another node, all that it may want to know. */
-void hx_failed_tell(const struct hx_world *world, int peer);
+/* Tell peer, a rank of the job on another node, what comm, of which it is a rank, has failed of here. */
+void hx_failed_pass(const struct hx_comm *comm, int peer);
 
 /* This rank leaves, and others may wait for it. */
 void hx_failed_finish(const struct hx_world *world);
 
-/* The communicator with peer that has this context; NULL: there is none, any more or yet. (Of which comm the context is peer knows best: none has
- * one of a failed communicator anew.) *engine: the context's; NULL: it has not been used here. */
+/* The communicator with peer that has this context; NULL: there is none, any more or yet. (Of which comm the context is peer knows best.) *engine: the context's; NULL: it has not been used here. */
 struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine);
 
 /* What to ask when the run waits for this rank of another node; what to ask another rank of that node, which sees whether it lives. */

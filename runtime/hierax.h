@@ -187,8 +187,8 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
 
 /* Make communicators of the ranks of comm with the same color (>= 0), ordered by key, then by rank in comm. *out: that of this rank,
- * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 254 communicators at once;
- * those that have failed count even when they are freed), and those of hx_allreduce. */
+ * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 8,190 communicators of
+ * a rank at once, or 254 where the network's tags have 48 bits only, as cxi's), and those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Make a communicator of the same ranks. Blocking, collective. Errors as hx_comm_split. */
@@ -202,8 +202,11 @@ HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
  * others wait until HX_TIMEOUT. Blocking. Errors as hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
-/* Release comm, which is not the world's and has no requests left, else HX_ERR_STATE. Blocking, collective. After other errors, those
- * of hx_allreduce, comm is released all the same (but for HX_ERR_MISMATCH by HX_CHECK): their text is in hx_error_detail(NULL). */
+/* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, and while others are still in calls of them;
+ * what this rank has done for these calls stays. Requests of comm go on, active ones and those made ready; comm goes with the last of them.
+ * No other function may name it. Each rank frees comm once: until all that share memory with this one have, its number is not used again,
+ * nor are its pages. A rank that calls comm when another one has freed it gets HX_ERR_MISMATCH. Errors: HX_ERR_ARG; HX_ERR_STATE for
+ * the world's, which hx_finalize frees. */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Return when every rank of comm has entered the call. Blocking. Errors as hx_allreduce. */

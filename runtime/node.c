@@ -57,6 +57,11 @@ static size_t doorbells_bytes(const struct hx_shared *shared)
     return page_up((size_t)shared->n * sizeof(struct hx_doorbell));
 }
 
+static size_t closed_bytes(const struct hx_shared *shared)
+{
+    return (size_t)shared->n * HX_COMM_NUMBERS * sizeof(*shared->closed);
+}
+
 void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes)
 {
     size_t share = page_up(llc_bytes / 4 / (size_t)n);
@@ -71,7 +76,8 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
      * the planner */
     shared->bank_bytes = share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share;
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
-    shared->head_bytes = map_up(HEADER_BYTES + table_bytes(job_ranks) + doorbells_bytes(shared) + (size_t)n * sizeof(struct hx_passed));
+    shared->head_bytes = map_up(HEADER_BYTES + table_bytes(job_ranks) + doorbells_bytes(shared) + (size_t)n * sizeof(struct hx_passed) +
+                                closed_bytes(shared));
     shared->channel_bytes =
         map_up(controls_bytes(shared) + failures_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
     shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->channel_bytes;
@@ -107,6 +113,8 @@ void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks)
     shared->doorbells = (struct hx_doorbell *)(void *)at;
     at += doorbells_bytes(shared);
     shared->passed = (struct hx_passed *)(void *)at;
+    at += (size_t)shared->n * sizeof(struct hx_passed);
+    shared->closed = (_Atomic uint64_t *)(void *)at;
 }
 
 hx_status_t hx_shared_channel(struct hx_shared *shared, int context)

@@ -2,7 +2,7 @@
 /*
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
- *   segment   header | job table | doorbells [n] | passed [n] | channels [HX_CONTEXTS]
+ *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | channels [HX_CONTEXTS]
  *   channel   controls [n] | failures [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
  *
  * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
@@ -21,6 +21,7 @@
  *   failed    stored with release after the rank's failure; whoever acquires it may read that
  *   refused   relaxed: it says all that it means
  *   passed    relaxed: what counts is how long it takes to read
+ *   closed    stored with release when a rank has freed a communicator; who makes another of the same number acquires it (number.c)
  *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
  *   bell      see wait.h
  */
@@ -42,7 +43,11 @@
 #define HX_SIGNATURE_WORDS 4
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
-#define HX_CONTEXTS 1024 /* what match ids tell apart */
+#define HX_COMM_NUMBERS 8192 /* of communicators: so many are open at once */
+#define HX_COMM_CONTEXTS 4 /* of one communicator */
+#define HX_CONTEXT_BITS 15
+#define HX_CONTEXTS (1 << HX_CONTEXT_BITS)
+_Static_assert(HX_CONTEXTS == HX_COMM_NUMBERS * HX_COMM_CONTEXTS, "a communicator's contexts follow from its number");
 #define HX_ADDRESS_BYTES 256
 
 struct hx_flag {
@@ -184,6 +189,7 @@ struct hx_shared { /* the segment, as this process sees it */
     struct hx_job_entry *table;    /* [ranks of the job] */
     struct hx_doorbell *doorbells; /* [n] */
     struct hx_passed *passed;      /* [n] */
+    _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] the calls below this one, of communicators of that number, are over on that rank */
     void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
     size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
@@ -229,6 +235,11 @@ static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, st
 static inline size_t hx_slots_bytes(const struct hx_shared *shared)
 {
     return 2 * (size_t)shared->n * shared->bank_bytes;
+}
+
+static inline _Atomic uint64_t *hx_shared_closed(const struct hx_shared *shared, int row, uint32_t number)
+{
+    return &shared->closed[(size_t)row * HX_COMM_NUMBERS + number];
 }
 
 /* The slots of the rank in this row, for calls of this parity. */

@@ -218,15 +218,16 @@ struct hx_plan {
 
 /* ---- match ids ------------------------------------------------------------------------------------------------- */
 
-/* How many contexts, calls of one, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
- * but for contexts and stages, whose numbers are limited. All slices of a call may be: short messages wait for no credit, and the head of
+/* How many calls of a context, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
+ * but for stages, whose number is limited. All slices of a call may be: short messages wait for no credit, and the head of
  * a chain for nobody. Rounds of two ranks follow one another. */
-enum { HX_MATCH_CONTEXTS = 1024, HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
+enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
 
-/* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. */
-static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
+/* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. prefix: of the
+ * context, see hx_comm_prefix. */
+static inline uint64_t hx_match_id(uint64_t prefix, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
 {
-    uint64_t id = (uint64_t)context * HX_MATCH_CALLS + call % HX_MATCH_CALLS;
+    uint64_t id = prefix * HX_MATCH_CALLS + call % HX_MATCH_CALLS;
 
     id = id * HX_MATCH_STAGES + shared % HX_MATCH_STAGES;
     id = id * HX_MATCH_SLICES + slice % HX_MATCH_SLICES;
@@ -237,9 +238,10 @@ static inline uint64_t hx_match_id(int context, uint64_t call, uint32_t shared, 
  * and stages run side by side, and each rank is where it is: if one that is ahead on this side held up one that the other side waits for
  * first, both could wait for ever. A slice of the same number begins when the earlier one has ended here. */
 #define HX_FLOW_SLICES 4 /* at least as many as are under way at once */
-static inline uint32_t hx_flow_number(int context, uint32_t shared, uint64_t slice)
+#define HX_CONTEXT_FLOWS ((uint64_t)HX_MATCH_STAGES * HX_FLOW_SLICES)
+static inline uint64_t hx_flow_number(uint64_t prefix, uint32_t shared, uint64_t slice)
 {
-    return ((uint32_t)context * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_FLOW_SLICES + slice % HX_FLOW_SLICES;
+    return (prefix * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_FLOW_SLICES + slice % HX_FLOW_SLICES;
 }
 
 /* The number of an INTER or FLAT stage among those that this rank shares with a member: alike on both sides, whatever other lanes each

@@ -11,13 +11,16 @@
 
 static void request_release(struct hx_request *request)
 {
-    request->call.comm->requests--;
+    struct hx_comm *comm = request->call.comm;
+
     hx_spread_close(&request->spread);
     hx_user_let_go((unsigned)request->call.kind.dtype);
     hx_user_let_go((unsigned)request->call.kind.op);
     free(request->aside);
     hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
                    request->persistent ? " by hx_request_free" : ": its call is complete");
+    comm->requests--;
+    hx_comm_let_go(comm);
 }
 
 static hx_status_t request_start(struct hx_request *request)
@@ -51,6 +54,7 @@ static hx_status_t request_start(struct hx_request *request)
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks start the call, this one cannot */
     }
     request->state = HX_REQUEST_ACTIVE;
+    request->engine = engine;
     request->next = NULL;
     if (engine->first) {
         engine->last->next = request;
@@ -152,16 +156,10 @@ static void network_failed(struct hx_comm *comm, int events)
     hx_comm_break(comm, (hx_status_t)-events);
 }
 
-/* The run that the request waits for: its engine's first. */
+/* The engine whose first run the request waits for; NULL: the request is not active. */
 static struct hx_engine *engine_of(const struct hx_request *request)
 {
-    const struct hx_comm *comm = request->call.comm;
-
-    for (int i = 0; i < HX_CONCURRENT; i++)
-        for (const struct hx_request *at = comm->others[i] ? comm->others[i]->first : NULL; at; at = at->next)
-            if (at == request)
-                return comm->others[i];
-    return NULL;
+    return request->state == HX_REQUEST_ACTIVE ? request->engine : NULL;
 }
 
 struct wait {
@@ -177,18 +175,6 @@ static int request_awaited(const struct hx_request *request)
     return engine && engine->running == HX_RUNS ? hx_stall_awaited(&engine->run) : -1;
 }
 
-static int wait_look(void *ctx)
-{
-    const struct wait *wait = ctx;
-    struct hx_comm *comm = wait->request->call.comm;
-    int events = hx_progress_all(comm->world);
-
-    if (events < 0)
-        network_failed(comm, events);
-    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||
-           HX_PROBE_IN_VAIN(request_awaited(wait->request));
-}
-
 static void stall_tell(const struct wait *wait, int blocks)
 {
     struct hx_engine *engine = engine_of(wait->request);
@@ -202,6 +188,21 @@ static void stall_tell(const struct wait *wait, int blocks)
 static void wait_tell(void *ctx)
 {
     stall_tell(ctx, 1);
+}
+
+static int wait_look(void *ctx)
+{
+    const struct wait *wait = ctx;
+    struct hx_comm *comm = wait->request->call.comm;
+    int events = hx_progress_all(comm->world);
+
+    if (events < 0)
+        network_failed(comm, events);
+    /* other ranks have told: there is nothing to wait for */
+    if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
+        wait_tell(ctx);
+    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||
+           HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
 static void test_tell(void *ctx)

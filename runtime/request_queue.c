@@ -15,7 +15,7 @@ struct hx_engine *hx_engine_next(struct hx_comm *comm)
             hx_fail(HX_ERR_NOMEM, "no memory for a non-blocking call");
             return NULL;
         }
-        if (hx_engine_open(*engine, comm, comm->contexts[1 + which], comm->first_calls[1 + which]) != HX_SUCCESS) {
+        if (hx_engine_open(*engine, comm, 1 + which) != HX_SUCCESS) {
             hx_engine_close(*engine);
             free(*engine);
             *engine = NULL;

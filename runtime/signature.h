@@ -41,11 +41,11 @@ uint64_t hx_about_group(int parent_context, const int *members, int n);
 struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own);
 /* HX_SLICE_BITS of it, not all 0. */
 uint32_t hx_signature_bits(const struct hx_signature *signature);
-/* What a message of this call brings along, never 0: the bits, and the call's number, so that a message which nobody received is not taken
- * for one of a later call with the same match id. */
-static inline uint32_t hx_signature_mix(uint64_t bits, uint64_t call)
+/* What a message of this call brings along, never 0: the bits, the call's number, and the generation of its communicator (struct hx_comm_id),
+ * so that a message which nobody received is not taken for one of a later call with the same match id. */
+static inline uint32_t hx_signature_mix(uint64_t bits, uint64_t call, uint32_t generation)
 {
-    uint32_t mixed = (uint32_t)bits ^ (uint32_t)(call * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    uint32_t mixed = (uint32_t)bits ^ (uint32_t)((call ^ (uint64_t)generation << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     return mixed ? mixed : 1;
 }
 /* As "allreduce of 100 float32, sum", if that is the name; or the function that it is made for. */

@@ -375,6 +375,18 @@ static hx_status_t reason(const struct hx_run *run)
     return failure ? hx_stall_elsewhere(run, failure) : status;
 }
 
+/* Member i of this node has freed the communicator without entering this call: it never will. */
+static int is_freed_by(const struct hx_run *run, int i)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_comm_id *id = &engine->comm->id;
+    /* acquire pairs with the release in hx_number_leave: then entered is the last */
+    uint64_t closed =
+        atomic_load_explicit(hx_shared_closed(engine->world->shared, engine->node.rows[i], id->number), memory_order_acquire);
+
+    return engine->comm != engine->world->comms && !engine->pairs && closed > id->first_call && has_not_entered(run, i);
+}
+
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
 static void compare(struct hx_run *run)
 {
@@ -389,6 +401,12 @@ static void compare(struct hx_run *run)
         if (hx_stamp_differs(run, run->stamp, rank, entered) || hx_stamp_differs(run, run->stamp, rank, left) ||
             hx_stamp_differs(run, before, rank, entered) || hx_stamp_differs(run, before, rank, left))
             return;
+        if (is_freed_by(run, i)) {
+            run->status = hx_fail(HX_ERR_MISMATCH, "%s, call %llu: rank %d has freed this communicator before this call", run->name,
+                                  (unsigned long long)(run->engine->call - run->engine->first_call), rank);
+            hx_detail_keep(run->engine->comm->why);
+            return;
+        }
     }
 }
 
@@ -406,7 +424,7 @@ static void pass_on(const struct hx_run *run)
                 continue;
             rank = comm->ranks[bs->stage->members[step->peer]];
             if (rank != last)
-                hx_failed_tell(comm->world, rank);
+                hx_failed_pass(comm, rank);
             last = rank;
         }
 }

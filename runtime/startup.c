@@ -11,6 +11,7 @@
 #include "startup.h"
 #include "failed.h"
 #include "log.h"
+#include "number.h"
 #include "streams.h"
 #include "trace.h"
 #include "watch.h"
@@ -141,8 +142,7 @@ static int largest_node(const struct hx_world *world)
 /* All that follows from what the ranks have told. */
 static hx_status_t world_build(struct hx_world *world, const struct hx_place *place)
 {
-    static const int contexts[HX_COMM_CONTEXTS] = {0, 1, 2, 3};
-    static const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
+    static const struct hx_comm_id id = {.number = HX_NUMBER_WORLD};
     double per_cpu = hx_world_ranks_per_cpu(world, place);
     struct hx_comm *comm;
     hx_status_t status;
@@ -159,7 +159,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);
     world->waiter.net = world->net;
     world->waiter.net_ops = hx_registry.net;
-    if ((status = hx_comm_make(world, NULL, world->size, contexts, first_calls, &comm)) != HX_SUCCESS)
+    if ((status = hx_comm_numbers_open(world)) != HX_SUCCESS || (status = hx_comm_make(world, NULL, world->size, &id, &comm)) != HX_SUCCESS)
         return status;
     world_log(world, comm, per_cpu);
     return HX_SUCCESS;
@@ -229,6 +229,7 @@ void hx_world_close(struct hx_world *world, int orderly)
         hx_comm_release(comm);
     hx_failed_forget(world);
     hx_whereabouts_forget(world);
+    hx_comm_numbers_close(world);
     hx_windows_close(world);
     hx_window_views_close(world);
     if (!stays)

@@ -53,6 +53,12 @@ static __attribute__((noinline)) void transfer_differs(const struct hx_engine *e
     t->net.done = -HX_ERR_MISMATCH;
 }
 
+/* Where the count of chunks begins: above all that any communicator before has counted there, so that nothing of it is looked at. */
+static uint64_t ring_base(const struct hx_engine *engine)
+{
+    return engine->first_call << HX_SLICE_BITS;
+}
+
 /* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
 static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
 {
@@ -67,7 +73,10 @@ static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct h
         size_t n = left < node->shared->ring_chunk_bytes ? left : node->shared->ring_chunk_bytes;
         if (q->sending) {
             /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
-            if (q->number - atomic_load_explicit(&ring->taken, memory_order_acquire) >= HX_RING_ENTRIES)
+            uint64_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
+            if (taken < ring_base(engine)) /* of a communicator before */
+                taken = ring_base(engine);
+            if (q->number - taken >= HX_RING_ENTRIES)
                 break;
             entry->stamp = t->stamp;
             entry->left = left;
@@ -128,17 +137,6 @@ int hx_transfer_progress(struct hx_engine *engine)
     return moved;
 }
 
-/* Whoever had this context before has received all that was sent (hx_comm_free): the count of chunks goes on from
- * there. */
-static void queue_open(const struct hx_node *node, struct hx_ring_queue *q)
-{
-    const struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
-                                            : hx_node_ring(node, q->peer, node->me, q->channel);
-
-    q->number = atomic_load_explicit(&ring->taken, memory_order_acquire);
-    q->opened = 1;
-}
-
 static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int channel)
 {
     int sending = t->net.direction == HX_NET_SEND;
@@ -147,8 +145,8 @@ static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer
     q->peer = peer;
     q->channel = channel;
     q->sending = sending;
-    if (!q->opened)
-        queue_open(&engine->node, q);
+    if (q->number < ring_base(engine)) /* the first */
+        q->number = ring_base(engine);
     t->next = NULL;
     t->segment = 0;
     t->within = 0;
@@ -231,9 +229,9 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
     uint64_t number = pair ? (*pair)++ : engine->call;
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
-    t->net.match = hx_match_id(engine->context, number, stage, instance->slice, step->tag);
-    t->net.flow = hx_flow_number(engine->context, stage, instance->slice);
-    t->net.signature = hx_signature_mix(run->bound->signature_bits, number);
+    t->net.match = hx_match_id(engine->prefix, number, stage, instance->slice, step->tag);
+    t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
+    t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->comm->id.generation);
     t->stamp = pair ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */

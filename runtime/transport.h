@@ -24,8 +24,8 @@ struct hx_net_op {
     /* set by the caller before post; unchanged by the transport */
     enum hx_net_direction direction;
     int peer;            /* rank in the job */
-    uint64_t match;      /* <= HX_MATCH_BITS bits */
-    uint32_t flow;       /* hx_flow_number. Of the long messages of a flow both sides post the receives and the sends in one order, so that
+    uint64_t match;      /* as many bits as match_bits of struct hx_net_ops says */
+    uint64_t flow;       /* hx_flow_number. Of the long messages of a flow both sides post the receives and the sends in one order, so that
                           * the first may hold up the next; none holds up another flow's */
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
@@ -48,7 +48,8 @@ struct hx_net_op {
     void *state;
 };
 
-#define HX_MATCH_BITS 42 /* the transport adds 6 bits of chunk number: 48 in all, which is what some providers have */
+#define HX_MATCH_BITS_LEAST 42 /* of a match id. The transport adds 6 bits of chunk number: 48 in all, which every provider has */
+#define HX_MATCH_BITS_MOST 58  /* the same where a provider has tags of 64 bits */
 #define HX_UNUSED_MATCH_BITS 32 /* lowest bits of a match id that are never all set: those are the transport's own */
 
 struct hx_net_counters {
@@ -98,7 +99,8 @@ struct hx_word {
     int32_t context; /* ASKS, STANDS, SENT: of the call that asks; FAILED: of the communicator's blocking calls */
     uint64_t call;   /* ASKS, STANDS: its number there; 0: none is told */
     struct hx_signature signature; /* ASKS, SENT */
-    int64_t ndead;   /* DEAD: how many; else 0 */
+    uint32_t generation; /* of the context: see struct hx_comm_id */
+    int32_t ndead;   /* DEAD: how many; else 0 */
     union {
         struct {
             uint64_t match, chunk;
@@ -158,6 +160,13 @@ struct hx_net_ops {
      * something to progress at once. */
     int (*wait_fd)(struct hx_net *net);
     int (*arm)(struct hx_net *net);
+
+    /* How many bits of a match id tell messages apart: HX_MATCH_BITS_LEAST to HX_MATCH_BITS_MOST, the same on all ranks. */
+    unsigned (*match_bits)(const struct hx_net *net);
+
+    /* A communicator is freed, all of whose messages with this peer are done: forget its flows, `flows` numbers from flow on, and what has
+     * arrived under its match ids, `matches` numbers from match on, and was never received. */
+    void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
     /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);

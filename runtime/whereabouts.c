@@ -182,14 +182,6 @@ static int stand_read(const struct hx_shared *shared, int row, struct stand *out
     return atomic_load_explicit(&stand->beat, memory_order_relaxed) == out->beat;
 }
 
-static int is_context_of(const struct hx_comm *comm, int context)
-{
-    for (int i = 0; i < HX_COMM_CONTEXTS; i++)
-        if (comm->contexts[i] == context)
-            return 1;
-    return 0;
-}
-
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
@@ -202,10 +194,11 @@ static void call_tell(const struct hx_comm *comm, const struct stand *stand, cha
 
     hx_signature_tell(&stand->signature, hx_coll_name((enum hx_coll)stand->signature.coll), what, sizeof(what));
     snprintf(text, capacity, "%s%s", what,
-             !comm                                   ? ""
-             : !is_context_of(comm, stand->context)  ? ", of another communicator"
-             : stand->context == comm->contexts[0]   ? ""
-                                                     : ", a non-blocking call");
+             !comm                                        ? ""
+             : stand->context == hx_comm_context(comm, 0) ? ""
+             : stand->context / HX_COMM_CONTEXTS == hx_comm_context(comm, 0) / HX_COMM_CONTEXTS
+                 ? ", a non-blocking call"
+                 : ", of another communicator");
 }
 
 static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row, char *text, size_t capacity)

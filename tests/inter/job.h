@@ -76,7 +76,7 @@ static void meet(struct world *w, atomic_int *counter, int count)
         turn(w);
 }
 
-static struct hx_net_op *post_in(struct world *w, struct hx_net_op *op, uint32_t flow, enum hx_net_direction direction, int peer,
+static struct hx_net_op *post_in(struct world *w, struct hx_net_op *op, uint64_t flow, enum hx_net_direction direction, int peer,
                                  uint64_t match, const struct hx_segment *segments, int nsegments)
 {
     *op = (struct hx_net_op){.direction = direction, .peer = peer, .match = match, .flow = flow, .segments = segments,

@@ -483,7 +483,7 @@ static hx_status_t call_other(int i, int other)
     case 7:
         if (!comm)
             check(hx_comm_dup(world, &comm), "hx_comm_dup");
-        return other ? hx_comm_free(comm) : hx_barrier(comm); /* which goes on */
+        return other ? hx_bcast(in, 8, HX_INT32, 0, comm) : hx_barrier(comm);
     case 8: return other ? hx_barrier(world) : hx_reduce(in, out, 8, HX_INT32, HX_SUM, 0, world);
     case 10: /* as many in all */
         for (int r = 0; r < size; r++)
@@ -542,10 +542,10 @@ static void play_part(void)
 {
     static const int even[] = {0, 2};
     hx_comm_t *part = NULL, *group;
-    int context;
+    uint32_t number;
 
     check(hx_comm_split(world, rank / 2, rank, &part), "hx_comm_split");
-    context = part->contexts[0];
+    number = part->id.number;
     if (rank == 0)
         printf("part status %d\n", hx_barrier(part)); /* for which 1 does not come */
     else
@@ -555,7 +555,7 @@ static void play_part(void)
         check(hx_comm_free(part), "hx_comm_free");
     if (rank % 2 == 0) {
         check(hx_comm_group(world, even, 2, &group), "hx_comm_group");
-        if (group->contexts[0] == context) {
+        if (group->id.number == number) {
             fprintf(stderr, "actor: rank %d: a new communicator where another rank is still in one that has failed\n", rank);
             exit(1);
         }

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Communicators, calls that do not block, threads: drawn operations, compared with what is right; many communicators, without growth.
+# Communicators, calls that do not block, threads: drawn operations, compared with what is right.
 # TEST_SEED draws others, TEST_OPERATIONS more.
 . "$(dirname "$0")/common.sh"
 
-operations=${TEST_OPERATIONS:-6000} growth=10000
-[ -z "${TEST_SANITIZER:-}" ] || { operations=1500; growth=0; } # a sanitizer keeps what is freed
+operations=${TEST_OPERATIONS:-6000}
+[ -z "${TEST_SANITIZER:-}" ] || operations=1500
 ! sanitizer thread || operations=500                            # it sees the threads of one process
 seed=${TEST_SEED:-1}
 
@@ -70,16 +70,6 @@ for nodes in 1 2,1; do
     HX_PROGRESS_THREAD=1 wakes
     wakes thread
 done
-if [ $growth != 0 ]; then
-    timeout 120 "$run" -n 3 -- "$here/comms_many" growth $growth 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
-    timeout 120 "$run" -n 3 --nodes 2 -- "$here/comms_many" growth $((growth / 10)) 2>"$tmp/err" || fail "growth: $(tail -n 3 "$tmp/err")"
-fi
-for nodes in 1 2; do
-    HX_TIMEOUT=20 timeout 60 "$run" -n 2 --nodes $nodes -- "$here/comms_many" crossed 2>"$tmp/err" || fail "crossed: $(tail -n 3 "$tmp/err")"
-done
-HX_TIMEOUT=20 timeout 60 "$run" -n 3 --nodes 3 -- "$here/comms_many" freed 2>"$tmp/err" || fail "freed: $(tail -n 3 "$tmp/err")"
-timeout 60 "$run" -n 2 -- "$here/comms_many" limit 2>"$tmp/err" || fail "limit: $(tail -n 3 "$tmp/err")"
-
 # any request moves the others
 timeout 60 "$run" -n 2 --nodes 2 -- "$here/actor" idle_tests >"$tmp/out" 2>"$tmp/err" || { fail "idle_tests: exit $?"; cat "$tmp/err" >&2; }
 has "$tmp/out" "rank 0 after 2 s: done" "a broadcast while another request is tested"

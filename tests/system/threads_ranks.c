@@ -5,6 +5,7 @@
  */
 #include "hier/planner.h"
 #include "runtime/call.h"
+#include "runtime/number.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,8 +135,7 @@ static void *rank_main(void *arg)
 {
     struct rank *me = arg;
     int ranks[RANKS] = {0, 1, 2};
-    static const int contexts[HX_COMM_CONTEXTS] = {0, 1, 2, 3};
-    static const uint64_t first_calls[HX_COMM_CONTEXTS] = {0};
+    static const struct hx_comm_id id = {.number = HX_NUMBER_WORLD};
     struct hx_shared shared = *me->segment;
     struct hx_env env = {.timeout = 60, .slice = me->setting->slice};
     struct hx_world world = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .shared = &shared};
@@ -159,7 +159,8 @@ static void *rank_main(void *arg)
     shared.me = me->rank;
     shared.ranks = ranks;
     hx_waiter_init(&world.waiter, &shared, 1.5, me->setting->spin);
-    if (!in || !out || hx_comm_make(&world, NULL, RANKS, contexts, first_calls, &comm) != HX_SUCCESS) {
+    if (!in || !out || hx_comm_numbers_open(&world) != HX_SUCCESS ||
+        hx_comm_make(&world, NULL, RANKS, &id, &comm) != HX_SUCCESS) {
         failed(me, "start", 0);
     } else {
         for (size_t i = 0; i < ROUNDS * COUNTS * HX_COLL_COUNT && !me->failure[0]; i++)
@@ -170,6 +171,7 @@ static void *rank_main(void *arg)
             calls_overlap(me, comm, i);
         hx_comm_release(comm);
     }
+    hx_comm_numbers_close(&world);
     free(in);
     free(out);
     return NULL;
