@@ -10,7 +10,6 @@ rounds=${1:-24} first=${2:-0} # 24: each kind of fault once
 
 # Faults that Hierax does not endure yet, as words of the text that `faults --tell` prints. The campaign by hand plays them all the same.
 open=(
-    in_init_root      # who is in hx_init when rank 0 dies is told that the store has closed, not who has died
     'tcp;ofi_rxm'     # a receive that breaks off, or a send that is taken back, fails communicators without the dead rank
 )
 is_open() {
