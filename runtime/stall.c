@@ -251,17 +251,21 @@ static int finished_member(const struct hx_run *run)
     return engine->awaits_finished == before ? before - 1 : -1;
 }
 
-/* The rank of the job without which the call cannot end, or -1: it is not known. */
-static int awaited(const struct hx_run *run)
+/* The rank of the job for which the call waits, or -1: it is not known. *is_sure: it must enter the call before this can go on. What this
+ * rank sends to another node may be taken there before. */
+static int awaited(const struct hx_run *run, int *is_sure)
 {
     const struct hx_engine *engine = run->engine;
     int far;
 
+    *is_sure = 1;
     for (int i = 0; i < engine->node.n && run->bound->awaits_all && !engine->pairs; i++)
         if (has_not_entered(run, i))
             return engine->comm->ranks[engine->node.ranks[i]];
-    far = engine->world->net ? far_awaited(run) : -1;
-    return far >= 0 ? far : hx_stall_awaited(run);
+    if ((far = engine->world->net ? far_awaited(run) : -1) < 0)
+        return hx_stall_awaited(run);
+    *is_sure = remote_awaited(run) >= 0;
+    return far;
 }
 
 /* Where this rank of the communicator is instead, after a text about others. */
@@ -475,7 +479,8 @@ void hx_stall_tell(void *ctx)
     if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
         compare(run);
     if (run->status == HX_SUCCESS) {
-        hx_stand_write(run, awaited(run));
+        int is_sure, rank = awaited(run, &is_sure);
+        hx_stand_write(run, rank, is_sure);
         run->status = reason(run);
         if (run->status == HX_SUCCESS)
             run->status = hx_stand_cross(run);

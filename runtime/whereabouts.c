@@ -105,10 +105,11 @@ int hx_threads_count(void)
     return threads;
 }
 
-/* Can this process enter no call before the one ends in which it waits? */
+/* Can this process enter no call before the one ends in which it waits? While it is so it stays so. (Where pairs count, numbers of calls do
+ * not tell who has entered which.) */
 static int is_stuck(const struct hx_engine *engine)
 {
-    if (!engine->blocks || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
+    if (!engine->blocks || engine->pairs || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
         return 0;
     for (const struct hx_engine *active = engine->world->active; active; active = active->next_active)
         if (active->first != active->last)
@@ -116,14 +117,16 @@ static int is_stuck(const struct hx_engine *engine)
     return 1;
 }
 
-void hx_stand_write(const struct hx_run *run, int awaited)
+void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
 {
     const struct hx_engine *engine = run->engine;
     struct hx_shared *shared = engine->world->shared;
     struct hx_stand *mine = &shared->doorbells[shared->me].stand;
     struct hx_whereabouts *all = whereabouts_of(engine->world);
     uint64_t now = now_ns(), words[HX_SIGNATURE_WORDS];
-    int is_same = all && all->stands && atomic_load_explicit(&mine->context, memory_order_relaxed) == engine->context &&
+    uint32_t blocks = engine->blocks ? BLOCKS : 0;
+    int is_same = all && all->stands && (atomic_load_explicit(&mine->flags, memory_order_relaxed) & BLOCKS) == blocks &&
+                  (is_sure || !(atomic_load_explicit(&mine->flags, memory_order_relaxed) & STUCK)) && atomic_load_explicit(&mine->context, memory_order_relaxed) == engine->context &&
                   atomic_load_explicit(&mine->stamp, memory_order_relaxed) == run->stamp &&
                   atomic_load_explicit(&mine->awaits, memory_order_relaxed) == 1 + awaited;
 
@@ -138,9 +141,9 @@ void hx_stand_write(const struct hx_run *run, int awaited)
         atomic_store_explicit(&mine->stamp, run->stamp, memory_order_relaxed);
         atomic_store_explicit(&mine->context, engine->context, memory_order_relaxed);
         atomic_store_explicit(&mine->awaits, 1 + awaited, memory_order_relaxed);
+        atomic_store_explicit(&mine->flags, blocks | (is_sure && is_stuck(engine) ? STUCK : 0), memory_order_relaxed);
         atomic_store_explicit(&mine->since, now, memory_order_relaxed);
     }
-    atomic_store_explicit(&mine->flags, (engine->blocks ? BLOCKS : 0) | (is_stuck(engine) ? STUCK : 0), memory_order_relaxed);
     /* release pairs with the acquire in stand_read */
     atomic_store_explicit(&mine->beat, now, memory_order_release);
     all->stands = 1;

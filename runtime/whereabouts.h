@@ -24,8 +24,9 @@ struct hx_whereabouts; /* what this process has seen and heard of others */
 
 #define HX_STAND_BYTES sizeof(((struct hx_word *)0)->stands.text) /* of a text */
 
-/* The run waits long, for this rank of the job (-1: for nobody in particular): let others see it. */
-void hx_stand_write(const struct hx_run *run, int awaited);
+/* The run waits long, for this rank of the job (-1: for nobody in particular): let others see it. is_sure: it cannot end before that one has
+ * entered its call. */
+void hx_stand_write(const struct hx_run *run, int awaited, int is_sure);
 /* This process waits no more. */
 void hx_stand_clear(struct hx_world *world);
 
