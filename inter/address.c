@@ -306,6 +306,7 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
 
     path->rail = rail;
     path->spot = hx_spot_of(to->name, to->name_bytes);
+    path->host = hx_host_of(to->name, to->name_bytes);
     hx_status_t status = files_reserve(net);
     if (status != HX_SUCCESS)
         return status;

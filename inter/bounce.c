@@ -246,6 +246,7 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
     }
     chunk = net->free_chunks;
     net->free_chunks = chunk->next;
+    chunk->order = 0;
     return chunk;
 }
 
@@ -289,6 +290,7 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
         return rc;
     }
     edge->said[control]++;
+    hx_path_posted(path, bytes, chunk);
     path->rail->sends_in_flight++;
     path->rail->unread = 1;
     return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that fail or are taken back: once they are done the provider never touches their memory again. A receive can be cancelled, and
- * what is sent from a bounce buffer is left to end by itself; what is sent from the caller's memory a provider hardly ever gives back:
- * then the endpoints are closed.
+ * Messages that fail or are taken back: once they are done the provider never touches their memory again. A receive can be cancelled unless
+ * a part of it has come, and what stands in a bounce buffer is left to end by itself. What is sent from the caller's memory a provider hardly
+ * ever gives back: over TCP such sends have left at once (room.c), and a half received chunk gets time for its rest. Else the endpoints are
+ * closed.
  */
 #include "fabric.h"
 #include "runtime/clock.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
+#define REST_SECONDS 5.0   /* how long the rest of a chunk may take of which a part has been received */
 
 /* ---- one message */
 
@@ -18,6 +20,8 @@
  * gets what was sent, and a peer may still write to one, where nobody looks; so it is with memory that a failed call leaves alone. */
 static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
 {
+    if (chunk->kind == HX_CHUNK_RECV) /* its cancellation tells when it has ended, or the rest that is still to come does */
+        return chunk->slot != NULL;
     return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
            (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
 }
@@ -54,6 +58,8 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
         chunk->op = NULL;
         if (chunk->kind == HX_CHUNK_WINDOW)
             window_leave(net, chunk);
+        else if (chunk->kind == HX_CHUNK_RECV)
+            fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
         hx_message_advance(net, op, bytes);
     } else if (chunk->kind != HX_CHUNK_WINDOW) {
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
@@ -96,10 +102,11 @@ int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t thei
 
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
-    double give_up = hx_deadline(CANCEL_SECONDS);
+    double give_up;
 
     if (net->broken || op->done != 0)
         return;
+    give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
     if (op->direction == HX_NET_RECV &&
         hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=

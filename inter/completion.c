@@ -11,11 +11,16 @@
 #define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
 
 /* What the request was for has ended. Returns its message, and in *bytes what it held of it. */
-static struct hx_net_op *chunk_empty(struct hx_chunk *chunk, size_t *bytes)
+static struct hx_net_op *chunk_empty(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
 {
     struct hx_net_op *op = chunk->op;
 
     *bytes = chunk->bytes;
+    hx_path_ended(chunk->path, chunk);
+    if (chunk->edge->lacks_room) {
+        chunk->edge->lacks_room = 0;
+        hx_edge_activate(net, chunk->edge);
+    }
     if (chunk->slot != NULL)
         hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
     chunk->op = NULL;
@@ -27,7 +32,7 @@ static struct hx_net_op *chunk_empty(struct hx_chunk *chunk, size_t *bytes)
 /* The same, and give the request back. */
 static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
 {
-    struct hx_net_op *op = chunk_empty(chunk, bytes);
+    struct hx_net_op *op = chunk_empty(net, chunk, bytes);
 
     hx_chunk_release(net, chunk);
     return op;
@@ -35,9 +40,9 @@ static struct hx_net_op *chunk_end(struct hx_net *net, struct hx_chunk *chunk, s
 
 /* The same of a send that has failed, but the request is not used again: before libfabric 2.4 EFA tells of each of its
  * packets that fails, with the same context. */
-static struct hx_net_op *failed_send_end(struct hx_chunk *chunk, size_t *bytes)
+static struct hx_net_op *failed_send_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
 {
-    struct hx_net_op *op = chunk_empty(chunk, bytes);
+    struct hx_net_op *op = chunk_empty(net, chunk, bytes);
 
     chunk->kind = HX_CHUNK_SPENT;
     return op;
@@ -113,6 +118,10 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 
     net->recvs_in_flight--;
     edge->recvs_in_flight--;
+    if (op == NULL) { /* it was cancelled */
+        chunk_end(net, chunk, &bytes);
+        return;
+    }
     chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
     hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL);
     chunk_end(net, chunk, &bytes);
@@ -273,7 +282,7 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     chunk->path->rail->sends_in_flight--;
     if (leaves_a_hole(net, error))
         hole_end(net, failure_tell(net, edge, chunk->path->rail, 1, error));
-    failed_send_end(chunk, &bytes);
+    failed_send_end(net, chunk, &bytes);
 }
 
 static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
@@ -301,7 +310,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         edge->invite_listening = 0;
     if (kind == HX_CHUNK_TELL)
         hx_credits_tell_again(net, edge);
-    op = sent ? failed_send_end(chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
+    op = sent ? failed_send_end(net, chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
     ends_op = op != NULL && hx_op_status(op) == 0; /* else we have cancelled it */
     ends_writes = (kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge);
     ends_flows = kind == HX_CHUNK_CREDIT && hx_flows_wait(edge); /* which would be for ever */

@@ -110,8 +110,12 @@ ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const s
 
 static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_credit *credit)
 {
-    if (sizeof(*credit) <= net->inject_bytes)
-        return hx_credit_inject(net, edge, &edge->paths[0], credit);
+    if (sizeof(*credit) <= net->inject_bytes) {
+        ssize_t rc = hx_credit_inject(net, edge, &edge->paths[0], credit);
+        if (rc == 0)
+            hx_path_posted(&edge->paths[0], sizeof(*credit), NULL);
+        return rc;
+    }
     return hx_control_send(net, HX_CHUNK_TELL, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
 }
 

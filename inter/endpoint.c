@@ -196,6 +196,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
         rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
         rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
     }
+    hx_room_prepare(net);
     hx_listens_reserve(net, 1); /* for words */
 }
 
@@ -309,6 +310,11 @@ static int net_arm(struct hx_net *net)
 {
     if (net->broken || net->breaking || hx_events_read(net) != 0)
         return 1;
+    net->armed = net->rounds + 1;
+    if (net->lacks_room) {
+        net->lacks_room = 0;
+        return 1;
+    }
     for (int i = 0; i < net->nrails; i++)
         if (!rail_may_wait(&net->rails[i]))
             return 1;
@@ -374,6 +380,7 @@ static void rail_close(struct hx_rail *rail) /* but the endpoint */
     fid_close(rail, "domain", rail->domain != NULL ? &rail->domain->fid : NULL);
     fid_close(rail, "fabric", rail->fabric != NULL ? &rail->fabric->fid : NULL);
     fi_freeinfo(rail->info);
+    free(rail->sockets);
 }
 
 static int net_close(struct hx_net *net, int orderly)

@@ -109,6 +109,7 @@ struct hx_chunk {
     const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message; HEAR: offset is the number of the rail */
+    uint64_t order;         /* of a send: among those of its path */
     uint64_t tag;
     enum hx_chunk_kind kind;
     uint32_t number;       /* among all chunks of the endpoint: what a write into it brings along */
@@ -118,6 +119,7 @@ struct hx_chunk {
 struct hx_chunk_block;
 struct hx_region; /* region.c */
 struct hx_invite; /* write.c */
+struct hx_socket; /* room.c */
 
 struct hx_op_queue {
     struct hx_net_op *head, *tail;
@@ -143,6 +145,8 @@ struct hx_rail {
     struct hx_slot_pool slots[HX_SLOT_KINDS];
     struct hx_slot *word_slot; /* where the next word arrives */
     int hears;                 /* a receive is posted on it */
+    struct hx_socket *sockets; /* connected ones of the process, as they were last found: room.c */
+    size_t nsockets;
 };
 
 /* ---- one peer */
@@ -152,8 +156,16 @@ struct hx_path { /* over one rail */
     struct hx_rail *rail;
     fi_addr_t addr;
     uint64_t spot; /* of the peer's address: hx_spot_of */
+    uint64_t host; /* of its host's: hx_host_of */
     uint64_t refused_at[HX_POSTS]; /* rail->reads when the provider last said to try again later */
     int peeking;                   /* a look for early messages is under way */
+    uint64_t posted, tracked, ended; /* sends, injected ones too; the last of those that tell their end, and the last that has */
+    uint64_t waits;                /* the last send that may wait in the provider: once it has ended, none does */
+    size_t room;                   /* kernel memory that its connection surely takes, while nothing waits in the provider: room.c */
+    size_t most;                   /* what it may take at most */
+    unsigned lacks_since;          /* net->rounds when it was first found to lack room, if it does */
+    int lacks;
+    int found;                     /* its socket is among the rail's */
 };
 
 struct hx_flow { /* long messages of a communicator's calls that come in order; kept while the communicator or the edge lives */
@@ -198,6 +210,7 @@ struct hx_edge {
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
     uint8_t met;                 /* a message has passed, so there are connections */
+    uint8_t lacks_room;          /* a send waits until another has ended */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
     uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
     uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
@@ -221,6 +234,13 @@ struct hx_late {
 #define HX_PROOF_KEY_BYTES 16
 enum hx_proof_use { HX_PROOF_CONTROL, HX_PROOF_DATA, HX_PROOF_WRITE, HX_PROOFS };
 
+/* Do messages go from and into the caller's memory, although they may not be taken back? */
+enum hx_refers {
+    HX_REFERS,           /* devices end by themselves what they have begun, as a rule */
+    HX_REFERS_WITH_ROOM, /* long ones, and what the kernel takes at once: room.c */
+    HX_REFERS_NEVER
+};
+
 enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: by a thread, which alone may use the domains then */
 
 struct hx_net {
@@ -232,6 +252,7 @@ struct hx_net {
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     unsigned match_bits; /* of a match id */
+    enum hx_refers refers;
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t pieces_most; /* of a chunk; the others bounce */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
@@ -242,6 +263,8 @@ struct hx_net {
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
     size_t recvs_in_flight; /* of messages */
     unsigned rounds, idle; /* progress calls; and those since the last completion */
+    unsigned armed;        /* the round after which this rank was last about to sleep */
+    int lacks_room;        /* a send is to be tried again once this rank is about to sleep */
     int seeks_early;       /* see early.c */
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
     uint64_t guarded_at, guard_ns; /* when it has last done so; how long before it does so again */
@@ -293,6 +316,7 @@ uint32_t hx_offer_network(const struct fi_info *info);              /* see struc
 void hx_nic_choice_free(struct hx_nic_choice *choice);
 
 /* sockets.c: what children must not hold. */
+uint64_t hx_host_of(const void *name, size_t bytes); /* stands for the address alone */
 uint64_t hx_spot_of(const void *name, size_t bytes); /* stands for an IP address and port, of a sockaddr; 0: it holds none */
 void hx_sockets_guard(struct hx_net *net);           /* where that is due */
 void hx_sockets_leave(const struct hx_net *net);     /* in a child: only functions that are safe there */
@@ -376,6 +400,16 @@ int hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
+
+/* room.c */
+int hx_net_is_tcp(const struct hx_net *net);
+void hx_room_prepare(struct hx_net *net);
+/* May a message of so many bytes be sent from the caller's memory (ALL), or a copy? A long one may have to wait: SOON: to be tried again;
+ * LATER: when a send has ended. */
+enum hx_takes { HX_TAKES_SOON, HX_TAKES_LATER, HX_TAKES_COPY, HX_TAKES_ALL };
+enum hx_takes hx_path_takes(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large);
+void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk); /* chunk: NULL where it was injected */
+void hx_path_ended(struct hx_path *path, const struct hx_chunk *chunk);          /* a send has, well or not */
 
 /* Does nobody read or write the memory registered so, once its call has failed and until it is removed? */
 int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration);

@@ -19,7 +19,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,13 +39,6 @@ static uint64_t now_ns(void)
 }
 
 /* ---- a connection over TCP */
-
-static int is_tcp(const struct hx_net *net)
-{
-    const char *name = net->info->fabric_attr->prov_name;
-
-    return hx_provider_is_native_tcp(net->info) || strcmp(name, "tcp;ofi_rxm") == 0 || strcmp(name, "sockets") == 0;
-}
 
 static void connection_close(struct hx_late *late)
 {
@@ -185,10 +177,10 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
         late->ask_at = late->answered = now;
         late->interval = PATIENCE_NS;
     }
-    if (is_tcp(net) && tcp_is_gone(net, late, now)) {
+    if (hx_net_is_tcp(net) && tcp_is_gone(net, late, now)) {
         hx_edge_lose(net, edge);
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
+    } else if (now >= late->ask_at && (late->connected || !hx_net_is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }

@@ -9,7 +9,9 @@
 #include "runtime/probe.h"
 #include "stripe.h"
 
-#define WAIT_CREDIT 1 /* result of send_continue: the peer's next credit message goes on with it */
+/* Results of send_continue */
+#define WAIT_CREDIT 1 /* the peer's next credit message goes on with it, or the end of a send */
+#define WAIT_ROOM 2   /* to be tried again; short messages go on */
 
 static void queue_push(struct hx_op_queue *queue, struct hx_net_op *op)
 {
@@ -105,15 +107,17 @@ static uint32_t data_of(const struct hx_net *net, const struct hx_net_op *op, si
 
 /* Must this chunk be copied through a slot? If not, *registration is the one under which it goes, where it needs one. Short messages are
  * copied even where their own memory could be registered: that would pin more than a copy saves. */
-static int bounces(struct hx_net *net, struct hx_rail *rail, const struct hx_net_op *op, const void *buffer, size_t bytes,
+static int bounces(struct hx_net *net, struct hx_path *path, const struct hx_net_op *op, const void *buffer, size_t bytes,
                    const struct hx_registration **registration)
 {
     if (buffer == NULL)
         return 1;
+    if (!net->register_local && op->direction == HX_NET_SEND)
+        return hx_path_takes(net, path, bytes, 0) != HX_TAKES_ALL;
     if (!net->register_local)
-        return 0;
+        return net->refers == HX_REFERS_NEVER || (net->refers == HX_REFERS_WITH_ROOM && !hx_op_is_large(op));
     if (hx_op_is_large(op))
-        *registration = hx_region_find(net, rail, buffer, bytes);
+        *registration = hx_region_find(net, path->rail, buffer, bytes);
     return *registration == NULL;
 }
 
@@ -127,7 +131,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
     pieces->n = hx_segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
     chunk->slot = NULL;
     chunk->registration = NULL;
-    if (bounces(net, path->rail, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
+    if (bounces(net, path, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
         chunk->slot =
             op->direction == HX_NET_RECV ? hx_slot_alloc_receive(net, path->rail, bytes) : hx_slot_alloc(net, path->rail, bytes);
         if (chunk->slot == NULL) {
@@ -185,6 +189,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
     }
     rc = fi_tinjectdata(path->rail->ep, buffer, bytes, data_of(net, op, op->posted_bytes), path->addr, tag_of(op, op->posted_bytes));
     if (rc == 0) {
+        hx_path_posted(path, bytes, NULL);
         op->posted_bytes += bytes;
         hx_message_advance(net, op, bytes);
     }
@@ -227,12 +232,23 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
         hx_chunk_drop(net, chunk);
         return rc;
     }
+    hx_path_posted(path, bytes, chunk);
     path->rail->sends_in_flight++;
     op->posted_bytes += bytes;
     return 0;
 }
 
-/* 0: wholly posted or failed; WAIT_CREDIT; -FI_EAGAIN. */
+/* Is there room for a long message's chunk? 0, or how it waits. */
+static int room_await(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, size_t bytes)
+{
+    enum hx_takes takes = net->register_local ? HX_TAKES_ALL : hx_path_takes(net, path, bytes, 1);
+
+    edge->lacks_room |= takes == HX_TAKES_LATER;
+    net->lacks_room |= takes == HX_TAKES_SOON;
+    return takes == HX_TAKES_LATER ? WAIT_CREDIT : takes == HX_TAKES_SOON ? WAIT_ROOM : 0;
+}
+
+/* 0: wholly posted or failed; WAIT_CREDIT; WAIT_ROOM; -FI_EAGAIN. */
 static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
     struct hx_flow *flow = hx_op_is_large(op) ? hx_flow_of(edge, op->flow) : NULL;
@@ -249,6 +265,8 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
                 return WAIT_CREDIT;
             if (hx_credit_listen(net, edge) != 0)
                 return -FI_EAGAIN;
+            if ((rc = room_await(net, edge, path, bytes)) != 0)
+                return (int)rc;
         }
         rc = bytes <= net->inject_bytes ? chunk_inject(net, path, op, bytes) : chunk_send(net, edge, path, op, bytes);
         if (rc != 0)
@@ -407,7 +425,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         hx_recv_wait(net, edge, op);
     else if (rc != 0)
         queue_push(queue, op);
-    if (rc == -FI_EAGAIN)
+    if (rc == -FI_EAGAIN || rc == WAIT_ROOM)
         hx_edge_activate(net, edge);
 }
 

@@ -36,17 +36,25 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) /* FNV-1a */
     return hash;
 }
 
-uint64_t hx_spot_of(const void *name, size_t bytes)
+uint64_t hx_host_of(const void *name, size_t bytes)
 {
     const uint64_t start = UINT64_C(14695981039346656037);
     const struct sockaddr_in *v4 = name;
     const struct sockaddr_in6 *v6 = name;
 
     if (bytes >= sizeof(*v4) && v4->sin_family == AF_INET)
-        return mix(mix(start, &v4->sin_addr, sizeof(v4->sin_addr)), &v4->sin_port, sizeof(v4->sin_port));
+        return mix(start, &v4->sin_addr, sizeof(v4->sin_addr));
     if (bytes >= sizeof(*v6) && v6->sin6_family == AF_INET6)
-        return mix(mix(start, &v6->sin6_addr, sizeof(v6->sin6_addr)), &v6->sin6_port, sizeof(v6->sin6_port));
+        return mix(start, &v6->sin6_addr, sizeof(v6->sin6_addr));
     return 0;
+}
+
+uint64_t hx_spot_of(const void *name, size_t bytes)
+{
+    const uint64_t host = hx_host_of(name, bytes);
+    const uint16_t port = host != 0 ? hx_socket_port(name) : 0;
+
+    return host != 0 ? mix(host, &port, sizeof(port)) : 0;
 }
 
 static int is_local(const struct hx_net *net, uint64_t spot)

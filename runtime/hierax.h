@@ -41,7 +41,9 @@ extern "C" {
 
 /* Where a call fails on one rank in such a way that others cannot end it, it fails there too, with the same status (HX_ERR_MISMATCH for
  * HX_ERR_ARG): their details name that rank and tell why. Those learn of it who wait, within tenths of a second on the same node and within
- * seconds on others; calls of other communicators go on.
+ * seconds on others; calls of other communicators go on. One exception: if a message has come in part and its sender has stopped in the
+ * middle of it, the failing call waits up to 5 s for the rest. Then it closes the rank's network endpoint, and all its calls between
+ * nodes fail with HX_ERR_TRANSPORT.
  *
  * A communicator goes on after HX_ERR_ARG for this rank's own arguments and HX_ERR_STATE, where nothing was called; after HX_ERR_ARG of
  * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc that all ranks get alike (the next call

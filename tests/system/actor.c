@@ -31,6 +31,9 @@
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
  *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
  *                         calls and never to this one; the world communicator goes on
+ *   goes_on FILE HOW BYTES...  all-reduces of these sizes, each on a communicator of its own, with a time-out of 1 s. HOW: blocks, waits, tests:
+ *                         the last rank comes when all others have written to FILE that they have failed; begins: only then it waits; unlike:
+ *                         it makes other calls. Who fails unmaps its buffers at once. Then all use the world communicator
  *   outlives RANK         all-reduces until one fails; prints what of and when. Then RANK ends the job, the others make no call
  *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
  *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW: mixed, it starts
@@ -51,7 +54,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -856,6 +861,115 @@ static void play_alltoalls(size_t bytes, int n)
     free(out);
 }
 
+struct attempt { /* one call that fails */
+    hx_comm_t *comm;
+    hx_request_t *request;
+    size_t count;
+    int *in, *out;
+    hx_status_t status;
+};
+
+static int *map_ints(size_t count)
+{
+    int *memory = mmap(NULL, count * sizeof(int), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED)
+        exit(3);
+    for (size_t i = 0; i < count; i++)
+        memory[i] = rank + (int)(i % 1000);
+    return memory;
+}
+
+static void attempt_begin(struct attempt *a, const char *how)
+{
+    hx_op_t op = !strcmp(how, "unlike") && rank == size - 1 ? HX_MAX : HX_SUM;
+
+    a->in = map_ints(a->count);
+    a->out = map_ints(a->count);
+    if (!strcmp(how, "blocks"))
+        a->status = hx_allreduce(a->in, a->out, a->count, HX_INT32, op, a->comm);
+    else
+        a->status = hx_iallreduce(a->in, a->out, a->count, HX_INT32, op, a->comm, &a->request);
+}
+
+/* Its numbers, if it has succeeded, are right; its memory goes. */
+static void attempt_end(struct attempt *a)
+{
+    for (size_t i = 0; a->status == HX_SUCCESS && i < a->count; i++)
+        if (a->out[i] != size * (size - 1) / 2 + size * (int)(i % 1000)) {
+            fprintf(stderr, "actor: rank %d: number %zu of %zu is %d\n", rank, i, a->count, a->out[i]);
+            exit(1);
+        }
+    munmap(a->in, a->count * sizeof(int));
+    munmap(a->out, a->count * sizeof(int));
+    printf("rank %d %zu bytes status %d: %s\n", rank, a->count * sizeof(int), a->status, hx_error_detail(a->comm));
+}
+
+static void failure_write(const char *path)
+{
+    FILE *file = fopen(path, "a");
+
+    if (!file || fputc('.', file) == EOF || fclose(file) != 0)
+        exit(3);
+}
+
+static void failures_await(const char *path)
+{
+    struct stat stat_of;
+
+    for (double end = now() + 60; now() < end && (stat(path, &stat_of) != 0 || stat_of.st_size < size - 1);)
+        usleep(10000);
+}
+
+/* Who blocks or waits tells of the first, for which the last rank comes to the second. */
+static void attempts_await(struct attempt *attempts, int n, const char *how, const char *path)
+{
+    int tests = strcmp(how, "blocks") && strcmp(how, "waits");
+
+    for (int i = 0, done = 0, ended[8] = {0}; done < n; i = (i + 1) % n, usleep(1000)) {
+        struct attempt *a = &attempts[i];
+        if (ended[i])
+            continue;
+        if (!strcmp(how, "blocks"))
+            attempt_begin(a, how);
+        else if (a->status == HX_SUCCESS && tests)
+            a->status = hx_test(a->request, &ended[i]);
+        else if (a->status == HX_SUCCESS)
+            a->status = hx_wait(a->request);
+        if (tests && !ended[i] && a->status == HX_SUCCESS)
+            continue;
+        attempt_end(a);
+        ended[i] = 1;
+        if (++done == (tests ? n : 1) && rank < size - 1)
+            failure_write(path);
+    }
+}
+
+static void play_goes_on(const char *path, const char *how, char **bytes, int n)
+{
+    struct attempt attempts[8] = {{0}};
+    int last = rank == size - 1 && strcmp(how, "unlike"), begins = !strcmp(how, "begins");
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int i = 0; i < n; i++) {
+        check(hx_comm_dup(world, &attempts[i].comm), "hx_comm_dup");
+        attempts[i].count = (size_t)atol(bytes[i]) / sizeof(int);
+    }
+    check(sum(250000), "allreduce");
+    world->world->env->timeout = 1;
+    if (last && !begins)
+        failures_await(path);
+    for (int i = 0; i < n && strcmp(how, "blocks"); i++)
+        attempt_begin(&attempts[i], how);
+    if (last && begins)
+        failures_await(path);
+    attempts_await(attempts, n, how, path);
+    world->world->env->timeout = 60;
+    for (size_t count = 1; count <= 1 << 20; count *= 32)
+        check(sum(count), "allreduce");
+    printf("rank %d goes on\n", rank);
+}
+
 static void play_outlives(int ends)
 {
     hx_status_t status;
@@ -985,7 +1099,11 @@ int main(int argc, char **argv)
         play_bcasts((size_t)atol(argv[2]), atoi(argv[3]), argc > 4);
     else if (!strcmp(mode, "alltoalls") && argc > 3)
         play_alltoalls((size_t)atol(argv[2]), atoi(argv[3]));
-    else if (!strcmp(mode, "apart") && argc > 2) {
+    else if (!strcmp(mode, "goes_on") && argc > 4 && argc <= 12) {
+        play_goes_on(argv[2], argv[3], argv + 4, argc - 4);
+        hx_finalize(); /* who has given up a call leaves without the others */
+        return 0;
+    } else if (!strcmp(mode, "apart") && argc > 2) {
         play_apart(atoi(argv[2]));
         hx_finalize(); /* who has given up a call leaves without the others */
         return 0;

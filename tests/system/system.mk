@@ -35,7 +35,7 @@ check_programs_list += tests/system/threads_ranks
 tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c
 tests_system_threads_ranks_LDADD = libhierax_internal.la
 
-dist_tests_list += tests/system/faults.sh tests/system/astray.sh tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
+dist_tests_list += tests/system/goes_on.sh tests/system/faults.sh tests/system/astray.sh tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/comms_many.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system/children.sh
