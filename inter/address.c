@@ -301,8 +301,8 @@ static const void *name_from_here(const struct hx_rail *rail, const struct rail_
 static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_rail *rail, const struct rail_blob *to)
 {
     struct hx_path *path = &edge->paths[edge->npaths++];
-
     struct sockaddr_in6 scoped;
+    int rc;
 
     path->rail = rail;
     path->spot = hx_spot_of(to->name, to->name_bytes);
@@ -310,9 +310,12 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
     hx_status_t status = files_reserve(net);
     if (status != HX_SUCCESS)
         return status;
-    if (fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL) != 1)
-        return hx_fail(HX_ERR_TRANSPORT, "libfabric provider %s does not take the address of rank %d on %s",
-                       rail->info->fabric_attr->prov_name, edge->peer, rail->info->domain_attr->name);
+    rc = fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL);
+    if (rc != 1)
+        return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s does not take the address of rank %d of the job: %s%s",
+                       rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
+                       rc < 0 ? fi_strerror(-rc) : "it tells no reason",
+                       hx_provider_is_efa(rail->info) ? " (is the rank in another subnet or availability zone?)" : "");
     keep_moving(net, edge, path, to);
     return HX_SUCCESS;
 }

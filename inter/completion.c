@@ -93,6 +93,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
     unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
 
     hx_edge_meet(net, edge);
+    edge->moved = 1;
     net->count.chunks_received++;
     if (hx_op_pays_credits(op)) { /* a chunk that is missing holds the sender back, before chunk numbers come round */
         struct hx_flow *flow = hx_flow_of(edge, op->flow);
@@ -157,7 +158,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
     case HX_CHUNK_RECV:
-        if (hx_recv_proves(net, chunk->op, chunk->offset, (uint32_t)entry->data))
+        if (chunk->op == NULL || hx_recv_proves(net, chunk->op, chunk->offset, (uint32_t)entry->data))
             recv_done(net, chunk, entry->len);
         else
             hx_recv_again(net, chunk);
@@ -197,20 +198,16 @@ static int connection_is_gone(int err)
            err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
 }
 
-static int is_efa(const struct hx_net *net)
-{
-    return strcmp(net->info->fabric_attr->prov_name, "efa") == 0;
-}
+#define UNREACHED 1 /* the peer cannot be reached, and never was: it lives, as far as anybody knows */
+#define AWAY 2      /* it cannot be reached any more */
+#define ENDED 3     /* its process has gone */
 
-#define AWAY 1  /* the peer has gone or cannot be reached */
-#define ENDED 2 /* its process has gone */
-
-/* What an EFA device's code means to a user; "" for other codes and providers. *gone: 0, AWAY or ENDED. Libfabric tells 13 as 4124 where
- * there was a handshake (since 1.22), else as 4126 (since 2.1). */
-static const char *error_meaning(const struct hx_net *net, int err, int prov_errno, int *gone)
+/* What an EFA device's code means to a user; "" for other codes and providers. edge: NULL if nobody tells which. *gone: 0, UNREACHED, AWAY
+ * or ENDED. Libfabric tells 13 as 4124 where there was a handshake (since 1.22), else as 4126 (since 2.1). */
+static const char *error_meaning(const struct hx_net *net, const struct hx_edge *edge, int err, int prov_errno, int *gone)
 {
     *gone = 0;
-    if (!is_efa(net)) {
+    if (!hx_provider_is_efa(net->info)) {
         *gone = connection_is_gone(err) ? AWAY : 0;
         return "";
     }
@@ -218,7 +215,12 @@ static const char *error_meaning(const struct hx_net *net, int err, int prov_err
     case 13:
     case 15:
     case 4124:
-    case 4126: *gone = AWAY; return " (the peer is silent or unreachable: security group, subnet, or it has died)";
+    case 4126:
+        *gone = edge == NULL || edge->met ? AWAY : UNREACHED;
+        if (edge != NULL && edge->met)
+            return " (the peer is silent or unreachable, and was not before: it has died, or the network to it has failed)";
+        return " (the peer is silent or unreachable: does its security group admit all traffic of this one's? Is it in another subnet or "
+               "availability zone? Has it died?)";
     case 8:
     case 9:
     case 14: *gone = ENDED; return " (the peer's process has gone)";
@@ -236,8 +238,8 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
     char text[128] = "", doing[64] = "sending a short message";
     const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
     int gone;
-    const char *meaning = error_meaning(net, error->err, error->prov_errno, &gone);
-    hx_status_t status = gone ? HX_ERR_PEER_DEAD : error->err == FI_ETRUNC ? HX_ERR_MISMATCH : HX_ERR_TRANSPORT;
+    const char *meaning = error_meaning(net, edge, error->err, error->prov_errno, &gone);
+    hx_status_t status = gone > UNREACHED && edge != NULL ? HX_ERR_PEER_DEAD : error->err == FI_ETRUNC ? HX_ERR_MISMATCH : HX_ERR_TRANSPORT;
 
     if (status == HX_ERR_MISMATCH)
         meaning = " (it sent more than is expected here)";
@@ -254,9 +256,9 @@ static int leaves_a_hole(const struct hx_net *net, const struct fi_cq_err_entry 
 {
     int gone;
 
-    if (!is_efa(net))
+    if (!hx_provider_is_efa(net->info))
         return 0;
-    error_meaning(net, error->err, error->prov_errno, &gone);
+    error_meaning(net, NULL, error->err, error->prov_errno, &gone);
     return !gone;
 }
 
@@ -268,6 +270,31 @@ static void hole_end(struct hx_net *net, hx_status_t status)
     net->breaking = status;
 }
 
+struct failing {
+    const struct hx_edge *edge;
+    hx_status_t status;
+};
+
+static void chunk_op_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    const struct failing *failing = arg;
+
+    if (chunk->edge == failing->edge && chunk->op != NULL)
+        hx_message_fail(net, chunk->op, failing->status);
+}
+
+/* No message passes: those that wait for its peer would for ever. */
+static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
+{
+    hx_chunks_visit(net, chunk_op_fail, &(struct failing){edge, status});
+    while (edge->recvs.head != NULL)
+        hx_message_fail(net, edge->recvs.head, status);
+    while (edge->eager.head != NULL)
+        hx_message_fail(net, edge->eager.head, status);
+    hx_writes_fail(net, edge, status);
+    hx_flows_fail(net, edge, status);
+}
+
 /* A device tells by it that the peer has gone; over TCP late.c finds out. */
 static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
@@ -276,8 +303,10 @@ static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct f
     int gone;
 
     edge->words--;
-    if (*error_meaning(net, error->err, error->prov_errno, &gone) != 0 && gone)
+    if (*error_meaning(net, edge, error->err, error->prov_errno, &gone) != 0 && gone > UNREACHED)
         hx_edge_lose(net, edge);
+    else if (gone == UNREACHED)
+        edge_fail(net, edge, failure_tell(net, edge, chunk->path->rail, 1, error));
     edge->ended |= gone == ENDED;
     chunk->path->rail->sends_in_flight--;
     if (leaves_a_hole(net, error))
@@ -297,7 +326,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     size_t bytes;
     int gone;
 
-    error_meaning(net, error->err, error->prov_errno, &gone);
+    error_meaning(net, edge, error->err, error->prov_errno, &gone);
     edge->ended |= gone == ENDED;
     rail->sends_in_flight -= (size_t)sent;
     if (kind == HX_CHUNK_RECV) {
@@ -336,7 +365,8 @@ static int too_long(struct hx_net *net, struct hx_chunk *chunk, const struct fi_
     uint32_t data = (uint32_t)error->data;
 
     if (chunk->kind == HX_CHUNK_RECV) {
-        if ((data == 0 && !hx_provider_is_native_tcp(net->info)) || hx_recv_proves(net, chunk->op, chunk->offset, data))
+        if (chunk->op == NULL || (data == 0 && !hx_provider_is_native_tcp(net->info)) ||
+            hx_recv_proves(net, chunk->op, chunk->offset, data))
             return 0;
         hx_recv_again(net, chunk);
         return 1;
@@ -358,19 +388,22 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_err_entry error;
     struct hx_chunk *chunk;
+    char text[128] = "";
     int gone;
 
     memset(&error, 0, sizeof(error));
     if (fi_cq_readerr(rail->cq, &error, 0) != 1)
         return 0;
     chunk = error.op_context;
-    if (chunk == NULL) {
-        hx_warn("%s reports an error of no message: %s (provider code %d)", net->info->fabric_attr->prov_name,
-                fi_strerror(error.err), error.prov_errno);
-        if (leaves_a_hole(net, &error)) /* of one that was injected */
+    if (chunk == NULL) { /* of a message that was injected */
+        const char *what = fi_cq_strerror(rail->cq, error.prov_errno, error.err_data, text, sizeof(text));
+        const char *meaning = error_meaning(net, NULL, error.err, error.prov_errno, &gone);
+        hx_warn("%s reports an error of no message: %s; provider code %d, %s%s", net->info->fabric_attr->prov_name, fi_strerror(error.err),
+                error.prov_errno, what != NULL ? what : "", meaning);
+        if (leaves_a_hole(net, &error))
             hole_end(net, failure_tell(net, NULL, rail, 1, &error));
-        else if (*error_meaning(net, error.err, error.prov_errno, &gone) != 0 && gone == AWAY)
-            hx_late_lose(net);
+        else if (*meaning != '\0' && gone == AWAY)
+            hx_late_lose(net, error.prov_errno, what != NULL ? what : "");
     } else if (chunk->kind == HX_CHUNK_SPENT) {
         return 0;
     } else if (chunk->kind == HX_CHUNK_PEEK) {
@@ -407,7 +440,7 @@ static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
     memset(&error, 0, sizeof(error));
     if (fi_eq_readerr(rail->eq, &error, 0) < 0)
         return 0;
-    meaning = error_meaning(net, error.err, error.prov_errno, &gone);
+    meaning = error_meaning(net, NULL, error.err, error.prov_errno, &gone);
     if (*meaning != '\0' && gone) { /* EFA before libfabric 2.3 of a handshake; messages to the peer find out */
         hx_warn("%s on %s: %s (provider code %d)%s", rail->info->fabric_attr->prov_name, rail->info->domain_attr->name,
                 fi_strerror(error.err), error.prov_errno, meaning);

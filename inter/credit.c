@@ -92,6 +92,7 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
     if (flow != NULL && credit.sum > flow->acknowledged)
         flow->acknowledged = credit.sum;
     edge->credit_listening = 0;
+    edge->moved = 1;
     if (hx_credit_listen(net, edge) != 0 || (flow != NULL && flow->large.head != NULL))
         hx_edge_activate(net, edge);
 }

@@ -80,7 +80,7 @@ static int sockets_fd(struct hx_rail *rail)
  * readable (fi_trywait does not): it stays so, and who sleeps on it spins. */
 static enum fi_wait_obj wait_object(const struct hx_net *net)
 {
-    if (strcmp(net->info->fabric_attr->prov_name, "efa") == 0)
+    if (hx_provider_is_efa(net->info))
         return FI_WAIT_NONE;
     return is_early_tcp(net) ? FI_WAIT_POLLFD : FI_WAIT_FD;
 }

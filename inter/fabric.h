@@ -212,6 +212,7 @@ struct hx_edge {
     uint8_t met;                 /* a message has passed, so there are connections */
     uint8_t lacks_room;          /* a send waits until another has ended */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
+    uint8_t moved;               /* something has come from it since it was last asked after */
     uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
     uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
     size_t recvs_in_flight;
@@ -280,6 +281,7 @@ struct hx_net {
     void *heard_arg;
     struct hx_late late[HX_LATE_MAX];
     uint64_t lost_ns; /* when a short message was lost, nobody tells to whom it was; 0: none was, or that peer is known to be gone */
+    char lost_why[160]; /* the provider's code and words */
     struct hx_net_counters count;
     unsigned char keys[HX_PROOFS][HX_PROOF_KEY_BYTES];
     char text[256];
@@ -349,6 +351,7 @@ void hx_profile_cost(const struct fi_info *info, int links, int rails, double li
 void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out);
 size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size for this provider */
 int hx_provider_is_native_tcp(const struct fi_info *info);
+int hx_provider_is_efa(const struct fi_info *info);
 
 /* endpoint.c: of the receives that the device takes, n more are for what listens */
 void hx_listens_reserve(struct hx_net *net, size_t n);
@@ -489,7 +492,7 @@ int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EA
 
 /* late.c; hx_late_ask: see runtime/transport.h */
 int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
-void hx_late_lose(struct hx_net *net); /* a short message is lost, since its peer, whoever that is, cannot be reached */
+void hx_late_lose(struct hx_net *net, int code, const char *why); /* a short message is lost, since its peer, whoever that is, cannot be reached */
 void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* it is gone */
 void hx_late_close(struct hx_net *net);
 

@@ -19,6 +19,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS SECOND_NS
 #define FORGET_NS (60 * SECOND_NS)  /* nobody has asked for so long: it is not late any more. A program that computes asks seldom */
-#define ASK_NS_MAX (8 * SECOND_NS)
+#define ASK_NS_MAX (2 * SECOND_NS)  /* an answer comes no later, once the peer has one */
 #define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long has gone */
 #define QUEUE_LENGTH 100            /* connections that a peer which does not look at them can surely hold */
 
@@ -138,10 +139,12 @@ void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
     net->lost_ns = 0;
 }
 
-void hx_late_lose(struct hx_net *net)
+void hx_late_lose(struct hx_net *net, int code, const char *why)
 {
-    if (net->lost_ns == 0 && !hx_any_edge_is_lost(net)) /* else it was to that one */
-        net->lost_ns = now_ns();
+    if (net->lost_ns != 0 || hx_any_edge_is_lost(net)) /* it was to that one */
+        return;
+    net->lost_ns = now_ns();
+    snprintf(net->lost_why, sizeof(net->lost_why), "provider code %d, %s", code, why);
 }
 
 /* A peer that has gone is known before so long. So one that lives lacks a message, and a device delivers nothing to it that follows: only a
@@ -151,8 +154,8 @@ static void lost_end(struct hx_net *net, uint64_t now)
     if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
         return;
     hx_fail(HX_ERR_TRANSPORT,
-            "a short message of rank %d of the job was lost, since its peer could not be reached for a while: the endpoint is closed",
-            net->rank);
+            "a short message of rank %d of the job was lost, since its peer could not be reached for a while (%s): the endpoint is closed",
+            net->rank, net->lost_why);
     hx_detail_keep(net->why);
     net->breaking = HX_ERR_TRANSPORT;
 }
@@ -176,7 +179,11 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
     if (late->interval == 0) {
         late->ask_at = late->answered = now;
         late->interval = PATIENCE_NS;
+    } else if (edge->moved) { /* it is late anew */
+        late->interval = PATIENCE_NS;
+        late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
     }
+    edge->moved = 0;
     if (hx_net_is_tcp(net) && tcp_is_gone(net, late, now)) {
         hx_edge_lose(net, edge);
         late_end(late);

@@ -338,6 +338,11 @@ int hx_provider_is_native_tcp(const struct fi_info *info)
     return strcmp(info->fabric_attr->prov_name, "net") == 0 || strcmp(info->fabric_attr->prov_name, "tcp") == 0;
 }
 
+int hx_provider_is_efa(const struct fi_info *info)
+{
+    return strcmp(info->fabric_attr->prov_name, "efa") == 0;
+}
+
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
 {
     const char *provider = info->fabric_attr->prov_name;

@@ -40,6 +40,7 @@ void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
     from = hx_proof_check(net, HX_CONTROL_WORD, NULL, &word, bytes, sizeof(word));
     if (from == NULL || word.word.ndead < 0 || word.word.ndead > HX_WORD_RANKS)
         return;
+    net->edges[from->peer]->moved = 1;
     for (int i = 0; i < word.word.ndead; i++)
         if (word.word.dead[i] >= 0 && word.word.dead[i] < net->nranks && net->edges[word.word.dead[i]] != NULL)
             hx_edge_lose(net, net->edges[word.word.dead[i]]);

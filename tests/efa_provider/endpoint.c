@@ -19,6 +19,8 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
     (void)context;
     if (peers == NULL)
         return -FI_ENOMEM;
+    if (av->count + count > efa_setting("EFA_PEERS", SIZE_MAX))
+        return -FI_EHOSTUNREACH;
     av->peers = peers;
     for (size_t i = 0; i < count; i++) {
         struct efa_peer *peer = calloc(1, sizeof(*peer));

@@ -31,6 +31,15 @@ told 4126@300 "$dead" "provider code 4126, Unresponsive receiver, handshake fail
 told 8@300 "$dead" "provider code 8, Connection reset by remote (the peer's process has gone)"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
 told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has given it up)"
+# ranks that never reach each other: it is told why that may be, and nobody is said to have died
+for code in 13 15 4124 4126; do
+    EFA_ERROR=$code@1 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" outlives 1 >"$tmp/out" 2>"$tmp/err"
+    has "$tmp/out" "rank 1 status $transport at " "$code@1"
+    has "$tmp/err" "(the peer is silent or unreachable: does its security group admit all traffic" "$code@1"
+    ! grep -q " status $dead at" "$tmp/out" || { fail "$code@1: somebody has died:"; cat "$tmp/out" >&2; }
+done
+EFA_PEERS=0 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err"
+has "$tmp/out" "does not take the address of rank 1 of the job: No route to host (is the rank in another subnet or availability zone?)" EFA_PEERS
 told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # the event queue tells of a peer that has gone: that is no fault of the endpoint's
 EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 4000 >"$tmp/out" 2>"$tmp/err" ||

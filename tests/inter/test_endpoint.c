@@ -600,6 +600,47 @@ static void case_sleep(struct world *w)
     }
 }
 
+static double question_at;
+
+static void question_heard(void *arg, int peer, const struct hx_word *word)
+{
+    (void)arg;
+    (void)peer;
+    if (word->kind == HX_WORD_ASKS)
+        question_at = now();
+}
+
+/* Rank 1 is late, sends something, and is late again: it is asked as soon as the first time. */
+static void case_late_again(struct world *w)
+{
+    const struct hx_word question = {.kind = HX_WORD_ASKS};
+    uint8_t byte = 0;
+    struct hx_segment part = {&byte, 1};
+    struct hx_net_op op;
+    double start = now();
+
+    ops->listen(w->net, question_heard, NULL);
+    if (w->me == 0) {
+        post(w, &op, HX_NET_RECV, 1, 1, &part, 1);
+        for (double next = start; atomic_load(&w->meet->begun) == 0; turn(w))
+            if (now() >= next) {
+                check(ops->ask(w->net, 1, &question) == 0);
+                next += 0.1;
+            }
+        check(op.done == 1);
+        return;
+    }
+    while (now() < start + 4.5)
+        turn(w);
+    check(question_at > 0);
+    check(finish(w, post(w, &op, HX_NET_SEND, 0, 1, &part, 1)) == 1);
+    start = now();
+    while (question_at < start && now() < start + 6)
+        turn(w);
+    check(question_at > start && question_at - start < 2.5);
+    atomic_store(&w->meet->begun, 1);
+}
+
 /* The peer dies in the middle of a chunk: the sender learns it. (Between chunks nothing tells it: that is the
  * watchdog's work.) */
 static void case_peer_dies(struct world *w)
@@ -707,6 +748,12 @@ EVERYWHERE(mismatch, 2)
 EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
 
+static void test_late_again(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(providers[0], first_mode, 0, 2, case_late_again), 0);
+}
+
 static void test_peer_dies(void **state)
 {
     (void)state;
@@ -791,7 +838,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
         cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
-        cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
 
