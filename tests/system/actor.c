@@ -4,6 +4,7 @@
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   timed N               start, N all-reduces, finalize; print how long the first and the last take, and whether the environment hides the secret
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
+ *   until FILE            all-reduces until FILE exists; prints "rank N pid P" when under way, and that it is well. One is late now and then
  *   starts COMMAND        an all-reduce before and after rank 0 has run the shell's COMMAND; prints the size of the job, and how it went
  *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
  *                         streams are, and which of them are closed after hx_finalize
@@ -161,6 +162,24 @@ static int play_timed(int calls)
     if (secret_is_hidden())
         printf("rank %d hides the secret\n", rank);
     return 0;
+}
+
+static void play_until(const char *path)
+{
+    int ends = 0;
+
+    for (int i = 0; !ends; i++) {
+        check(sum(i % 2 ? 30000 : 1), "allreduce");
+        if (i == 4) {
+            printf("rank %d pid %d\n", rank, (int)getpid());
+            fflush(stdout);
+        }
+        ends = i % 16 == 0 && rank == 0 && access(path, F_OK) == 0;
+        if (i % 512 == 0 && rank == i / 512 % size)
+            usleep(300000); /* the others wait, and look whether it has died */
+        check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
+    }
+    printf("rank %d is well\n", rank);
 }
 
 static void play_loop(void)
@@ -1053,7 +1072,9 @@ int main(int argc, char **argv)
     check(hx_init(&world), "hx_init");
     rank = hx_rank(world);
     size = hx_size(world);
-    if (!strcmp(mode, "loop"))
+    if (!strcmp(mode, "until") && argc > 2)
+        play_until(argv[2]);
+    else if (!strcmp(mode, "loop"))
         play_loop();
     else if (!strcmp(mode, "starts"))
         play_starts(argc > 2 ? argv[2] : "");
