@@ -11,6 +11,7 @@
 #endif
 
 static _Thread_local char last_detail[HX_DETAIL_BYTES];
+static _Thread_local int held;
 
 hx_status_t hx_fail(hx_status_t status, const char *format, ...)
 {
@@ -21,8 +22,21 @@ hx_status_t hx_fail(hx_status_t status, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     snprintf(last_detail, sizeof last_detail, "%s", text);
-    hx_log(HX_LOG_ERROR, "%s", last_detail);
+    if (!held)
+        hx_log(HX_LOG_ERROR, "%s", last_detail);
     return status;
+}
+
+void hx_fail_hold(void)
+{
+    held = 1;
+}
+
+void hx_fail_release(int tell)
+{
+    held = 0;
+    if (tell)
+        hx_log(HX_LOG_ERROR, "%s", last_detail);
 }
 
 void hx_recall(const char *detail)

@@ -10,6 +10,11 @@
  * lower case and holds exact values and, for a bad choice, the choices. */
 hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* While a job starts many ranks may fail of one fault: this thread's errors are logged no more, until it is known who tells. Then the last one is,
+ * if tell. */
+void hx_fail_hold(void);
+void hx_fail_release(int tell);
+
 /* Make a text this thread's last one without logging it: that has been done, or is for the caller to decide. */
 void hx_recall(const char *detail);
 

@@ -227,8 +227,12 @@ static hx_status_t order_find(struct hx_world *world, const char *text, int n, i
 
     if (!strcmp(text, "auto"))
         return order_measure(world, n, order);
-    if (hx_ring_order_parse(text, n, order, error, sizeof(error)) < 0)
-        return hx_fail(HX_ERR_ENV, "HX_RING_ORDER=%s: %s", text, error);
+    if (hx_ring_order_parse(text, n, order, error, sizeof(error)) < 0) {
+        hx_fail_hold();
+        hx_fail(HX_ERR_ENV, "HX_RING_ORDER=%s: %s", text, error);
+        hx_alike_tell(world);
+        return HX_ERR_ENV;
+    }
     return HX_SUCCESS;
 }
 

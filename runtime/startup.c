@@ -17,7 +17,11 @@
 #include "watch.h"
 #include "whereabouts.h"
 #include "window.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#define TELL_NS 200000000 /* for rank 0 to write a line */
 
 static hx_status_t peers_connect(struct hx_world *world)
 {
@@ -185,6 +189,33 @@ static hx_status_t world_start(struct hx_world *world, const hx_config_t *config
     return status == HX_SUCCESS ? world_build(world, &place) : status;
 }
 
+void hx_alike_tell(const struct hx_world *world)
+{
+    hx_fail_release(world->rank == 0);
+    if (world->rank != 0)
+        nanosleep(&(struct timespec){.tv_nsec = TELL_NS}, NULL);
+}
+
+/* Of all ranks that fail, one says why: the first that has failed, as all know of it. Launchers end a job when one of its ranks ends: it has
+ * told before any does. met: all are here. */
+static void failure_log(const struct hx_world *world, const struct hx_failure *failure, int met, hx_status_t status)
+{
+    char text[HX_DETAIL_BYTES];
+
+    if (failure->status == HX_SUCCESS && met && status == HX_ERR_ENV) { /* the job's settings leave no plan */
+        hx_alike_tell(world);
+        return;
+    }
+    hx_fail_release(failure->status == HX_SUCCESS || failure->rank == world->rank);
+    if (failure->status == HX_SUCCESS || !met)
+        return;
+    snprintf(text, sizeof(text), "%s", hx_last_detail());
+    hx_fail_hold();
+    hx_boot_fence(world->boot);
+    hx_fail_release(0);
+    hx_recall(text);
+}
+
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
 {
     struct hx_world *world = calloc(1, sizeof(*world));
@@ -197,15 +228,18 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
     world->rank = -1;
+    hx_fail_hold();
     world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
     hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
     hx_log_configure((enum hx_log_level)world->env->log, -1);
     if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
+        failure_log(world, &failure, met, status);
         if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
             hx_watch_tell(world->shared, world->rank);
         hx_world_close(world, met);
         return status;
     }
+    hx_fail_release(0);
     *out = world;
     return HX_SUCCESS;
 }

@@ -207,7 +207,8 @@ static hx_status_t networks_agree(const struct hx_world *world)
     return status;
 }
 
-/* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. */
+/* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. If a rank of any node
+ * has failed, *failure becomes the first such. */
 static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = world->shared->header;
@@ -216,18 +217,22 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
     int leader = world->shared->ranks[0], state;
 
     if (world->shared->me == 0) {
-        hx_failure_keep(failure, world->rank, fenced);
-        if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, nodes_get(world, failure));
+        struct hx_failure first = {0}; /* of the job: all ranks name the same one */
+        status = fenced == HX_SUCCESS ? nodes_get(world, &first) : fenced;
+        if (first.status != HX_SUCCESS)
+            *failure = first;
+        hx_failure_keep(failure, world->rank, status);
         if (failure->status == HX_SUCCESS)
             hx_failure_keep(failure, world->rank, networks_agree(world));
-        if (failure->status != HX_SUCCESS)
+        if (failure->status != HX_SUCCESS && fenced == HX_SUCCESS)
+            header->failure = *failure; /* the node's own has been read by all, before the fence */
+        else if (failure->status != HX_SUCCESS)
             hx_node_fail(world->shared, failure);
         /* release pairs with the acquire below */
         atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
         return;
     }
-    if (failure->status != HX_SUCCESS || fenced != HX_SUCCESS)
+    if (fenced != HX_SUCCESS)
         return;
     while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0 && status == HX_SUCCESS)
         status = nap(world, deadline, leader);

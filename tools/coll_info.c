@@ -79,10 +79,8 @@ int main(int argc, char **argv)
         return doctor_run(&options); /* a job's ranks meet without hx_init */
     int anywhere = options.help || options.version || options.algorithms || options.table || options.error[0];
     hx_status_t started = hx_init(&world);
-    if (started != HX_SUCCESS && !anywhere) {
-        fprintf(stderr, "coll_info: hx_init: %s: %s\n", hx_strerror(started), hx_error_detail(NULL));
+    if (started != HX_SUCCESS && !anywhere) /* one rank has told why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
-    }
     if (!anywhere)
         status = told_here(&options, world);
     else if (!world || hx_rank(world) == 0)

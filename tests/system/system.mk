@@ -53,7 +53,7 @@ tests_system_counted_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/stats.sh
 tests_system_scale_SOURCES = tests/system/scale.c
 tests_system_scale_LDADD = libhierax_internal.la
-dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh tests/system/descriptors.sh tests/system/nested.sh
+dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh tests/system/descriptors.sh tests/system/nested.sh tests/system/one_message.sh
 
 noinst_PROGRAMS += tests/system/unpunctual
 tests_system_unpunctual_SOURCES = tests/system/unpunctual.c
