@@ -190,6 +190,11 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
+static int is_context_of(const struct hx_comm *comm, int context)
+{
+    return context / HX_COMM_CONTEXTS == hx_comm_context(comm, 0) / HX_COMM_CONTEXTS;
+}
+
 /* A call in which a rank waits. comm: of the call of whoever asks; NULL: that is not known. */
 static void call_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
 {
@@ -199,9 +204,8 @@ static void call_tell(const struct hx_comm *comm, const struct stand *stand, cha
     snprintf(text, capacity, "%s%s", what,
              !comm                                        ? ""
              : stand->context == hx_comm_context(comm, 0) ? ""
-             : stand->context / HX_COMM_CONTEXTS == hx_comm_context(comm, 0) / HX_COMM_CONTEXTS
-                 ? ", a non-blocking call"
-                 : ", of another communicator");
+             : is_context_of(comm, stand->context)        ? ", a non-blocking call"
+                                                          : ", of another communicator");
 }
 
 static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row, char *text, size_t capacity)
@@ -384,18 +388,23 @@ void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word
 
 /* ---- waits for each other ------------------------------------------------------------------------------------ */
 
-/* Does the rank in this row wait, or one that it waits for and so on, for this one, each in a call that it cannot leave? */
-static int waits_for_me(const struct hx_shared *shared, int row)
+/* Does the rank in this row wait, or one that it waits for and so on, for this one, each in a call that it cannot leave? In a circle of more
+ * than two all calls are of comm: else this call may be right, and the one that is wrong in a communicator of others. */
+static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *comm, int row)
 {
     struct stand stand;
+    int all_here = 1;
 
     for (int i = 0; i < shared->n && row >= 0 && row != shared->me; i++) {
         if (!stand_read(shared, row, &stand) || !(stand.flags & (STUCK | CROSSED)) || now_ns() - stand.since < CERTAIN_NS ||
             (now_ns() - stand.beat > FRESH_NS && !(stand.flags & CROSSED)) || stand.awaits < 0)
             return 0;
+        all_here &= is_context_of(comm, stand.context);
         row = row_of(shared, stand.awaits);
+        if (row == shared->me)
+            return all_here || i == 0;
     }
-    return row == shared->me;
+    return 0;
 }
 
 static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mine, int rank, const char *text)
@@ -426,7 +435,7 @@ hx_status_t hx_stand_cross(const struct hx_run *run)
     row = row_of(shared, mine.awaits);
     if (row < 0 || now_ns() - mine.since < CERTAIN_NS ||
         BITS_OF(atomic_load_explicit(&engine->node.controls[row].entered, memory_order_relaxed)) >= engine->call ||
-        !waits_for_me(shared, row))
+        !waits_for_me(shared, engine->comm, row))
         return HX_SUCCESS;
     row_tell(engine->world, engine->comm, row, text, sizeof(text));
     return crossed_fail(run, &mine, mine.awaits, text);
