@@ -379,7 +379,8 @@ static hx_status_t reason(const struct hx_run *run)
     return failure ? hx_stall_elsewhere(run, failure) : status;
 }
 
-/* Member i of this node has freed the communicator without entering this call: it never will. */
+/* Member i of this node has freed the communicator without entering this call: it never will. (At the end of hx_finalize all are freed, but
+ * that is told otherwise.) */
 static int is_freed_by(const struct hx_run *run, int i)
 {
     const struct hx_engine *engine = run->engine;
@@ -388,7 +389,8 @@ static int is_freed_by(const struct hx_run *run, int i)
     uint64_t closed =
         atomic_load_explicit(hx_shared_closed(engine->world->shared, engine->node.rows[i], id->number), memory_order_acquire);
 
-    return engine->comm != engine->world->comms && !engine->pairs && closed > id->first_call && has_not_entered(run, i);
+    return !engine->pairs && closed > id->first_call && has_not_entered(run, i) &&
+           !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
 }
 
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
