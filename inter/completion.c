@@ -61,8 +61,7 @@ static void send_done(struct hx_net *net, struct hx_chunk *chunk)
         hx_message_advance(net, op, bytes);
 }
 
-/* Returns how many more chunks of the message are there without a gap. A window holds at most 64. */
-static unsigned arrive_in_order(struct hx_net_op *op, size_t number)
+unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number)
 {
     unsigned more = 0;
 
@@ -90,7 +89,7 @@ int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, const void *data)
 {
-    unsigned more = arrive_in_order(op, offset / op->chunk_bytes);
+    unsigned more = hx_op_note_chunk(op, offset / op->chunk_bytes);
 
     hx_edge_meet(net, edge);
     edge->moved = 1;

@@ -477,6 +477,12 @@ void hx_early_close(struct hx_edge *edge);
 /* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is). It has proved to be op's. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, const void *data);
+/* This chunk has come, or has been written. Returns how many more of the message there are without a gap. A window holds at most 64. */
+unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number);
+static inline int hx_op_lacks_chunk(const struct hx_net_op *op, size_t number)
+{
+    return number - op->in_order < 64 && !(op->ahead >> (number - op->in_order) & 1);
+}
 /* Do these completion data prove that the chunk at offset is op's? If not, it is dropped: the caller posts its receive again. */
 int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data);
 int hx_progress(struct hx_net *net);

@@ -3,8 +3,9 @@
  * Proofs that a message is of the job: any process that reaches an endpoint may send to it. Keys come from the job's secret.
  *
  *   control messages (words, credits, invitations)   SipHash-2-4, 64 bits, over kind, sender, receiver, a number and the content. The
- *       number grows with each message to a peer; of the last 64 each is taken once, in any order, and older ones never. A forged one is
- *       taken with a probability of 2^-64, a repeated one never.
+ *       number grows with each message of a kind to a peer; of the last 64 each is taken once, in any order, and older ones never. (There may
+ *       be thousands of invitations under way: write.c follows each once.) A forged one is taken with a probability of 2^-64, a
+ *       repeated one never.
  *   messages (chunks)   32 bits of a SipHash over match id, chunk, sender, receiver and the call's signature, in place of the signature in
  *       the completion data: each has those anyway. A forged one is taken with a probability of 2^-32. Its content is not covered: who can
  *       change what is under way on the network is not kept out, and nothing is secret.
@@ -18,6 +19,7 @@
 #include <sodium.h>
 #include <string.h>
 
+#define INVITES_MAX 65536 /* older ones are not under way any more: devices take fewer receives */
 #define COUNT_BITS 56 /* of a control message's number; its kind is above */
 
 _Static_assert(HX_NET_KEY_BYTES == crypto_kdf_KEYBYTES && HX_PROOF_KEY_BYTES == crypto_shorthash_KEYBYTES &&
@@ -53,7 +55,7 @@ void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum h
     proof->mac = mac_of(net, proof, bytes);
 }
 
-static int is_new(struct hx_proof_window *heard, uint64_t number)
+static int is_new(struct hx_proof_window *heard, enum hx_control_kind control, uint64_t number)
 {
     uint64_t ahead = number - heard->last, age = heard->last - number;
 
@@ -62,6 +64,8 @@ static int is_new(struct hx_proof_window *heard, uint64_t number)
         heard->last = number;
         return 1;
     }
+    if (control == HX_CONTROL_INVITE)
+        return age < INVITES_MAX;
     if (age >= 64 || heard->seen >> age & 1)
         return 0;
     heard->seen |= UINT64_C(1) << age;
@@ -91,7 +95,7 @@ struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control,
     if (came == bytes && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == control)
         edge = net->edges[proof->from];
     if (edge != NULL && (sender == NULL || sender == edge) && mac_of(net, proof, bytes) == proof->mac &&
-        is_new(&edge->heard[control], proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
+        is_new(&edge->heard[control], control, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
         return edge;
     hx_forged(net, names[control], came == bytes ? proof->from : -1);
     return NULL;

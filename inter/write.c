@@ -124,6 +124,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     net->count.chunks_sent++;
     net->count.chunks_written++;
     op->posted_bytes += bytes;
+    hx_op_note_chunk(op, invite->chunk);
     if (op->posted_bytes == op->total_bytes)
         hx_op_queue_remove(&edge->writes, op);
     return 0;
@@ -147,6 +148,10 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
                 op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);
         hx_message_fail(net, op, HX_ERR_MISMATCH);
+        return FOLLOWED;
+    }
+    if (!hx_op_lacks_chunk(op, invite->chunk)) {
+        hx_forged(net, "a repeated invitation", edge->peer);
         return FOLLOWED;
     }
     rc = chunk_write(net, edge, op, invite);

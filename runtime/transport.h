@@ -36,7 +36,7 @@ struct hx_net_op {
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
     /* the transport's own state */
     size_t total_bytes, posted_bytes, completed_bytes, chunk_bytes;
-    size_t in_order; /* chunks received, up to the first that is missing */
+    size_t in_order; /* chunks received, or written, up to the first that is missing */
     uint64_t ahead;  /* bit i: chunk in_order + i has come too */
     int written;     /* goes by remote writes */
     uint32_t theirs; /* the peer's signature, if it was another: the message has failed, with HX_ERR_MISMATCH */
