@@ -351,6 +351,9 @@ void hx_transfer_cancel_all(struct hx_run *run);
 void hx_stall_tell(void *ctx);
 /* The run's communicator has failed elsewhere, of this. Returns with what status. */
 hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
+/* A message of the run has failed since a rank is gone. If the node knows which rank has died, the detail names it: the message's own text
+ * tells only how the network failed, and maybe of a peer that has left the job because of that death. */
+void hx_stall_name(const struct hx_run *run);
 /* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
  * messages. */
 void hx_stall_end(const struct hx_run *run);

@@ -384,6 +384,8 @@ static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
 {
     if (run->engine->comm->why[0])
         hx_recall(run->engine->comm->why);
+    if (run->status == HX_ERR_PEER_DEAD)
+        hx_stall_name(run);
     hx_comm_break(run->engine->comm, run->status);
     hx_stall_end(run);
     hx_transfer_cancel_all(run);

@@ -179,6 +179,15 @@ static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_fini
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d %s", run->name, (unsigned long long)(engine->call - engine->first_call), rank, why);
 }
 
+/* The same for one that dead_member found: it may have finished before. */
+static hx_status_t death_fail(const struct hx_run *run, int rank)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_job_entry *entry = &engine->world->shared->table[engine->pairs ? rank : engine->comm->ranks[rank]];
+
+    return absence_fail(run, rank, atomic_load_explicit(&entry->finished, memory_order_relaxed));
+}
+
 /* The next rank on the same node, which sees whether this one lives; -1: there is none that lives. */
 static int mate_of(const struct hx_world *world, int rank)
 {
@@ -203,7 +212,7 @@ static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_world *world = engine->world;
-    int far = world->net ? far_awaited(run) : -1, mate, dead, job_rank;
+    int far = world->net ? far_awaited(run) : -1, mate, dead;
 
     hx_watch_look(world->shared);
     if (far >= 0) {
@@ -215,10 +224,8 @@ static hx_status_t death(const struct hx_run *run)
             late_ask(world, mate, &question);
         }
     }
-    if ((dead = dead_member(run)) < 0)
-        return HX_SUCCESS;
-    job_rank = engine->pairs ? dead : engine->comm->ranks[dead];
-    return absence_fail(run, dead, atomic_load_explicit(&world->shared->table[job_rank].finished, memory_order_relaxed));
+    dead = dead_member(run);
+    return dead < 0 ? HX_SUCCESS : death_fail(run, dead);
 }
 
 static int has_not_entered(const struct hx_run *run, int i)
@@ -435,9 +442,19 @@ static void pass_on(const struct hx_run *run)
         }
 }
 
+void hx_stall_name(const struct hx_run *run)
+{
+    int dead = dead_member(run);
+
+    if (dead >= 0)
+        death_fail(run, dead);
+}
+
 void hx_stall_end(const struct hx_run *run)
 {
-    for (int s = 0; s < run->bound->nstages; s++) {
+    int known = dead_member(run) >= 0; /* then a peer whose connection breaks may have left the job because of that death */
+
+    for (int s = 0; s < run->bound->nstages && !known; s++) {
         const struct hx_bound_stage *bs = &run->bound->stages[s];
         for (unsigned w = 0; w < bs->window; w++)
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
