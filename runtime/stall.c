@@ -400,6 +400,17 @@ static int is_freed_by(const struct hx_run *run, int i)
            !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
 }
 
+/* A rank that frees it without a failure makes fewer calls than this one. (What it noted before it freed is visible now; the next look
+ * tells of it.) */
+static hx_status_t freed(const struct hx_run *run)
+{
+    for (int i = 0; i < run->engine->node.n; i++)
+        if (is_freed_by(run, i) && !hx_failed_look(run->engine->comm, HX_SUCCESS))
+            return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: rank %d has freed this communicator before this call", run->name,
+                           (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->node.ranks[i]);
+    return HX_SUCCESS;
+}
+
 /* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
 static void compare(struct hx_run *run)
 {
@@ -414,12 +425,6 @@ static void compare(struct hx_run *run)
         if (hx_stamp_differs(run, run->stamp, rank, entered) || hx_stamp_differs(run, run->stamp, rank, left) ||
             hx_stamp_differs(run, before, rank, entered) || hx_stamp_differs(run, before, rank, left))
             return;
-        if (is_freed_by(run, i)) {
-            run->status = hx_fail(HX_ERR_MISMATCH, "%s, call %llu: rank %d has freed this communicator before this call", run->name,
-                                  (unsigned long long)(run->engine->call - run->engine->first_call), rank);
-            hx_detail_keep(run->engine->comm->why);
-            return;
-        }
     }
 }
 
@@ -501,6 +506,8 @@ void hx_stall_tell(void *ctx)
         int is_sure, rank = awaited(run, &is_sure);
         hx_stand_write(run, rank, is_sure);
         run->status = reason(run);
+        if (run->status == HX_SUCCESS)
+            run->status = freed(run);
         if (run->status == HX_SUCCESS)
             run->status = hx_stand_cross(run);
         if (run->status != HX_SUCCESS)
