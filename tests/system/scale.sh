@@ -13,7 +13,7 @@ for ranks in 1000 10000 100000; do
     plan=$(awk '$3 != "none:" && $4 > most {most = $4} END {print most / 1e3}' "$tmp/plans")
     awk -v plan="$plan" '{print $1, $2 / 1e6, $3 / 1e6, $7 / 1e6, $8 / 1e6, plan}' "$tmp/start" >>"$tmp/rows"
     # three fences, one value a node, and no more than linear in the ranks
-    awk -v p=$ranks '$2 > 2e6 + 600 * p || $3 > 6e5 + 300 * p || $4 != 3 || $5 > 5 || $7 > 1e4 + 250 * p || $8 > 5e6 + 100 * p {
+    awk -v p=$ranks '$2 > 2e6 + 800 * p || $3 > 7e6 + 300 * p || $4 != 3 || $5 > 5 || $7 > 1e4 + 250 * p || $8 > 5e6 + 100 * p {
         print "beyond the limits: " $0; exit 1}' "$tmp/start" || fail "$(cat "$tmp/start")"
     # lists of blocks, 12 bytes each; all to all also steps for everybody; and few steps but these
     awk -v p=$ranks '$3 == "none:" {if ($1 != "alltoallv" || p <= 46340) exit 1; next}
