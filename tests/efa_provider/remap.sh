@@ -46,9 +46,9 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
     return base;
 }
 END
-from='if ((rc = chunk_post_send(chunk, &pieces)) != 0) {'
+from='if ((rc = chunk_post_send(net, chunk, &pieces)) != 0) {'
 to='void *desc = NULL, *user = naive(net, op, bytes, \&desc); rc = user ? fi_tsenddata(path->rail->ep, user, bytes, desc, '
-to=$to'op->signature, path->addr, chunk->tag, \&chunk->context) : chunk_post_send(chunk, \&pieces); if (rc != 0) {'
+to=$to'data_of(net, op, op->posted_bytes), path->addr, chunk->tag, \&chunk->context) : chunk_post_send(net, chunk, \&pieces); if (rc != 0) {'
 change message.c '/^\/\* ---- posting chunks/r '"$tmp/naive"'
 s/'"$from/$to/" && grep -q '= naive(' "$tmp/message.c" && plant "$remap" "$tmp/message.c" 2>"$tmp/err" ||
     { fail "no cache planted: $(cat "$tmp/err")"; finish; }
