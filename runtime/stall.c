@@ -447,9 +447,19 @@ static void pass_on(const struct hx_run *run)
         }
 }
 
+static int message_met_death(const struct hx_run *run)
+{
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                if (bs->instances[w].transfers[i].far && bs->instances[w].transfers[i].net.done == -HX_ERR_PEER_DEAD)
+                    return 1;
+    return 0;
+}
+
 void hx_stall_name(const struct hx_run *run)
 {
-    int dead = dead_member(run);
+    int dead = message_met_death(run) ? dead_member(run) : -1; /* else the detail names it already */
 
     if (dead >= 0)
         death_fail(run, dead);
