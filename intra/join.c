@@ -116,7 +116,7 @@ static int by_rank(const void *a, const void *b)
     return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
 }
 
-/* Take what whoever has connected says. Nonzero where that is a rank of this job; guest->wake_fd = -1 where this process may open no more
+/* Read the hello of a new connection. Nonzero if it is from a rank of this job; guest->wake_fd = -1 where this process may open no more
  * files. */
 static int hello_receive(int s, const unsigned char *secret, struct guest *guest)
 {

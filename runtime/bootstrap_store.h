@@ -18,8 +18,8 @@
  *
  * In an answer op is the request's, status a hx_status_t (the value is then its text) or HX_STORE_ABSENT. The store may answer HELLO
  * and JOIN by REFUSE, which ends the connection, and anything later by ABORT: the job has failed. All frames but REFUSE are sealed
- * (bootstrap_channel.h) from the answer to JOIN on: key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. Not hidden are the header, so lengths and requests, and who talks to
- * whom; and whoever learns the secret can read what was recorded before.
+ * (bootstrap_channel.h) from the answer to JOIN on: key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The header is in clear: an
+ * observer sees lengths, requests, and which processes talk. If the secret leaks later, recorded traffic can be read.
  */
 #define HX_STORE_MAGIC 0x48580000u /* "HX" */
 #define HX_STORE_VERSION 2u        /* in the low half of the magic */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Clocks, and moments until which something is waited for. A process that was stopped (SIGTSTP, SIGSTOP, a machine that slept) has not
- * waited: of a gap in which nobody looked at the clock only HX_UNSEEN_NS count. So who waits until a deadline sleeps for HX_LOOK_MS at
- * most, and looks again. */
+ * waited: of a gap in which nobody looked at the clock only HX_UNSEEN_NS count. So a wait with a deadline sleeps for at most
+ * HX_LOOK_MS, and looks again. */
 #ifndef HX_CLOCK_H
 #define HX_CLOCK_H
 #include <stdint.h>

@@ -45,7 +45,7 @@ const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
 
 /* ---- what is freed ------------------------------------------------------------------------------------------- */
 
-#define HX_PAST 256 /* the last that are told of in their own words */
+#define HX_PAST 256 /* failures of freed communicators that are kept, the newest ones */
 
 struct hx_past { /* a communicator that had failed */
     struct hx_comm_id id;
@@ -60,7 +60,7 @@ int hx_failed_keep(struct hx_comm *comm)
     if (failure && comm->local_n < comm->size) {
         if (!world->past)
             world->past = calloc(HX_PAST, sizeof(*world->past));
-        if (world->past) /* else who asks is told nothing */
+        if (world->past) /* else a rank that asks gets no answer */
             world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->id, *failure};
     }
     return comm->failed || failure;
