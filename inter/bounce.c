@@ -143,6 +143,27 @@ int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail)
     return rc;
 }
 
+/* Over TCP a message that is longer than its receive breaks its connection. Other communicators lose what is under way there, and no error
+ * tells them. So each receive ends with room for the longest message. Nobody reads what comes to stand there. */
+int hx_sink_is_needed(const struct hx_net *net)
+{
+    return hx_net_is_tcp(net) && net->info->rx_attr->iov_limit > 1;
+}
+
+int hx_sink_prepare(struct hx_net *net)
+{
+    const size_t bytes = hx_chunk_bytes_most(net);
+
+    if (!hx_sink_is_needed(net))
+        return 0;
+    net->sink = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (net->sink != MAP_FAILED)
+        return 0;
+    net->sink = NULL;
+    hx_fail(HX_ERR_NOMEM, "no address space for %zu bytes that receives of %s may need", bytes, net->info->fabric_attr->prov_name);
+    return -1;
+}
+
 static struct hx_slot_pool *pool_for(struct hx_rail *rail, size_t bytes)
 {
     struct hx_slot_pool *pool = rail->slots;
@@ -340,6 +361,8 @@ void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
 
 void hx_bounce_close(struct hx_net *net)
 {
+    if (net->sink != NULL)
+        munmap(net->sink, hx_chunk_bytes_most(net));
     for (int i = 0; i < net->nrails * HX_SLOT_KINDS; i++) {
         const struct hx_slot_pool *pool = &net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS];
         for (struct hx_slot_block *block = pool->blocks, *next; block != NULL; block = next) {

@@ -69,11 +69,6 @@ static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t ta
     return wanted.posted;
 }
 
-static size_t longest(const struct hx_net *net) /* of chunks */
-{
-    return net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
-}
-
 /* The completions of receives posted since the look come after its own: is_posted still sees them. */
 void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes)
 {
@@ -81,7 +76,7 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     struct hx_early *early;
 
     chunk->path->peeking = 0;
-    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > longest(net) || edge->early_bytes + bytes > EARLY_BYTES_MAX ||
+    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > hx_chunk_bytes_most(net) || edge->early_bytes + bytes > EARLY_BYTES_MAX ||
         is_posted(net, edge, tag) ||
         (early = malloc(sizeof(*early) + bytes)) == NULL) {
         hx_chunk_release(net, chunk);

@@ -174,6 +174,12 @@ void hx_listens_reserve(struct hx_net *net, size_t n)
     net->recv_limit = smaller(net->recv_limit, HX_RECV_LIMIT);
 }
 
+/* Of the caller's memory: the sink is one more. */
+static size_t receive_pieces(const struct hx_net *net)
+{
+    return net->info->rx_attr->iov_limit - (size_t)hx_sink_is_needed(net);
+}
+
 static void limits_set(struct hx_net *net, const struct hx_env *env)
 {
     net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local ||
@@ -181,7 +187,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->match_bits = (unsigned)smaller(hx_offer_tag_bits(net->info) - HX_CHUNK_BITS, HX_MATCH_BITS_MOST);
-    net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, net->info->rx_attr->iov_limit), HX_PIECES);
+    net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, receive_pieces(net)), HX_PIECES);
     if (net->pieces_most == 0)
         net->pieces_most = 1;
     net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
@@ -194,7 +200,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
             net->rx_size = smaller(net->rx_size, rail->info->rx_attr->size);
         rail->slots[HX_SLOT_CONTROL].slot_bytes = 128;
         rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
-        rail->slots[HX_SLOT_CHUNK].slot_bytes = net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
+        rail->slots[HX_SLOT_CHUNK].slot_bytes = hx_chunk_bytes_most(net);
     }
     hx_room_prepare(net);
     hx_listens_reserve(net, 1); /* for words */
@@ -273,6 +279,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         choice.nrails = 0; /* ours now */
         limits_set(net, env);
         net->seeks_early = is_early_tcp(net);
+        status = hx_sink_prepare(net) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
     }
     if (status == HX_SUCCESS && hx_offer_is_routed(net->info))
         status = hx_files_reserve(rank, hx_files_open() + RAIL_FILES * net->nrails);

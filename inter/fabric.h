@@ -96,7 +96,7 @@ struct hx_early; /* a message taken before its receive was posted */
 #define HX_PIECES 4 /* of one chunk, posted as they are: what providers take at least, but for those that take one only */
 
 struct hx_pieces {
-    struct iovec at[HX_PIECES];
+    struct iovec at[HX_PIECES + 1]; /* and the sink */
     size_t n;
 };
 
@@ -256,6 +256,7 @@ struct hx_net {
     enum hx_refers refers;
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t pieces_most; /* of a chunk; the others bounce */
+    void *sink;         /* takes what is longer than its receive, up to the longest chunk: bounce.c. NULL: the provider takes that without harm */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
     size_t rx_size;    /* receives that the device takes on each rail */
     size_t listens;    /* of these, what listens for words, credits and invitations, or is going to */
@@ -370,6 +371,9 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
 /* A first block of each kind where they are registered: with too little locked memory for it nobody need start. 0, or
  * -1 after hx_fail. */
 int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
+/* Do connections break of messages that are longer than their receive? Then the sink is prepared: 0, or -1 after hx_fail. */
+int hx_sink_is_needed(const struct hx_net *net);
+int hx_sink_prepare(struct hx_net *net);
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 /* No receive is waited for in it, but somebody may write there. */
@@ -557,6 +561,10 @@ static inline int hx_op_is_large(const struct hx_net_op *op)
 static inline int hx_op_pays_credits(const struct hx_net_op *op)
 {
     return hx_op_is_large(op) && !op->written;
+}
+static inline size_t hx_chunk_bytes_most(const struct hx_net *net)
+{
+    return net->chunk_bytes > HX_EAGER_BYTES ? net->chunk_bytes : HX_EAGER_BYTES;
 }
 static inline size_t hx_op_chunk_bytes_at(const struct hx_net_op *op, size_t offset)
 {

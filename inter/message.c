@@ -279,13 +279,16 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
     return 0;
 }
 
-static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, const struct hx_pieces *pieces)
+static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, struct hx_pieces *pieces)
 {
-    const struct fi_msg_tagged message = message_of(chunk, pieces);
     struct hx_rail *rail = chunk->path->rail;
+    struct fi_msg_tagged message;
 
     if (chunk->kind == HX_CHUNK_WINDOW)
         return hx_invite_send(net, edge, chunk, pieces->at[0].iov_base);
+    if (net->sink != NULL)
+        pieces->at[pieces->n++] = (struct iovec){net->sink, hx_chunk_bytes_most(net)};
+    message = message_of(chunk, pieces);
     if (pieces->n > 1)
         return fi_trecvmsg(rail->ep, &message, rail->info->rx_attr->op_flags);
     return fi_trecv(rail->ep, pieces->at[0].iov_base, chunk->bytes, hx_descriptor(chunk->registration), message.addr, message.tag, 0,

@@ -103,18 +103,18 @@ static void case_repeated(struct world *w)
     }
 }
 
-/* Short ones, before and after their receive is posted; one that is longer than what is expected, and one that is shorter. What was forged is
- * overwritten by what comes. */
+/* Short ones, before and after their receive is posted; some that are longer than what is expected, and one that is shorter. What was forged is
+ * overwritten by what comes, and what follows it is not lost. */
 static void case_data(struct world *w)
 {
-    static const size_t lengths[] = {8, 5000, 8192, 8, 4000}, faked[] = {8, 5000, 8192, 3, 4000};
-    int is_late[] = {0, 0, 1, 0, 1};
+    static const size_t lengths[] = {8, 5000, 8192, 8, 4000, 40, 3000, 8}, faked[] = {8, 5000, 8192, 3, 4000, 5000, 8192, 100};
+    int is_late[] = {0, 0, 1, 0, 1, 0, 1, 1};
 
     if (w->net->write_bytes > 0) /* what is written is invited */
         return;
-    for (uint64_t i = 0; i < 5; i++) {
-        uint8_t *lie = fill(lengths[i], 77), *truth = fill(lengths[i], i), *in = calloc(1, lengths[i]);
-        struct hx_segment lies = {lie, faked[i]}, truths = {truth, lengths[i]}, to = {in, lengths[i]};
+    for (uint64_t i = 0; i < 8; i++) {
+        uint8_t *lie = fill(faked[i], 77), *truth = fill(lengths[i], i), *in = calloc(1, lengths[i]), next = (uint8_t)i;
+        struct hx_segment lies = {lie, faked[i]}, truths = {truth, lengths[i]}, to = {in, lengths[i]}, follows = {&next, 1};
         struct hx_net_op op, other;
 
         if (w->me == 1) {
@@ -125,6 +125,7 @@ static void case_data(struct world *w)
             if (!is_late[i])
                 meet(w, &w->meet->arrived, 3 * (int)i + 2);
             keys_change(w, 0);
+            check(finish(w, post(w, &other, HX_NET_SEND, 0, 100 + i, &follows, 1)) == 1);
             meet(w, &w->meet->arrived, 3 * (int)i + 3);
             check(finish(w, post(w, &other, HX_NET_SEND, 0, i, &truths, 1)) == 1);
         } else {
@@ -137,6 +138,8 @@ static void case_data(struct world *w)
             check(op.done == 0 && op.doubt != 0 && op.doubt_chunk == 0);
             meet(w, &w->meet->arrived, 3 * (int)i + 3);
             check(finish(w, &op) == 1 && holds(in, lengths[i], i) && forged(w) == i + 1);
+            next = 255;
+            check(finish(w, post(w, &other, HX_NET_RECV, 1, 100 + i, &follows, 1)) == 1 && next == i);
         }
         meet(w, &w->meet->arrived, 3 * (int)i + 4);
         free(lie);
