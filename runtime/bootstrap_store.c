@@ -2,7 +2,8 @@
 /* The TCP store's server: epoll over non-blocking sockets, one request under way per client.
  *
  * A job fails as a whole: when a rank dies (its connection closes without BYE), aborts, or leaves while others wait
- * at a fence, the reason is kept and is the answer to every request from then on, waiting fences included. */
+ * at a fence, the reason is kept and is the answer to every request from then on, waiting fences included. Values that
+ * are there can still be read: a rank that has passed the last fence completes its start, as the others have done. */
 #include "bootstrap_store_wire.h"
 #include "hierax.h"
 #include "keyvalue.h"
@@ -153,7 +154,10 @@ static void serve_get(const struct hx_store *store, struct hx_store_client *clie
     size_t bytes = 0;
     const void *value = hx_keyvalue_get(&store->values, client->body, client->head.key_bytes, &bytes);
 
-    hx_store_client_answer(client, HX_STORE_GET, value ? HX_SUCCESS : HX_STORE_ABSENT, value, bytes);
+    if (!value && *store->failure)
+        answer_failure(store, client, HX_STORE_GET);
+    else
+        hx_store_client_answer(client, HX_STORE_GET, value ? HX_SUCCESS : HX_STORE_ABSENT, value, bytes);
 }
 
 /* The lowest rank that has ended, of which there is one. */
@@ -251,12 +255,12 @@ static void serve_request(struct hx_store *store, struct hx_store_client *client
         serve_bye(store, client);
     else if (op == HX_STORE_ABORT)
         serve_abort(store, client);
+    else if (op == HX_STORE_GET)
+        serve_get(store, client);
     else if (*store->failure)
         answer_failure(store, client, op);
     else if (op == HX_STORE_PUT)
         serve_put(store, client);
-    else if (op == HX_STORE_GET)
-        serve_get(store, client);
     else if (op == HX_STORE_FENCE)
         serve_fence(store, client);
     else if (op == HX_STORE_LATE)

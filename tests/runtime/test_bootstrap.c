@@ -383,6 +383,42 @@ static void tcp_names_dead_rank(void **state)
     stop_store();
 }
 
+/* Who has passed the fence has the others' values, also those of one that has died meanwhile. */
+static int read_after_death(struct hx_boot *boot)
+{
+    const int rank = hx_boot_rank(boot);
+    char mine[16];
+    size_t bytes;
+    void *value;
+
+    snprintf(mine, sizeof mine, "a.%d", rank);
+    if (hx_boot_put(boot, mine, mine, strlen(mine)) || hx_boot_fence(boot))
+        return 1;
+    if (rank == 2)
+        kill(getpid(), SIGKILL);
+    while (hx_boot_put(boot, mine, "", 0) != HX_ERR_PEER_DEAD)
+        usleep(1000);
+    if (hx_boot_get(boot, "a.2", &value, &bytes) || bytes != 3 || memcmp(value, "a.2", 3) != 0)
+        return 2;
+    free(value);
+    return hx_boot_get(boot, "never.0", &value, &bytes) != HX_ERR_PEER_DEAD || hx_boot_fence(boot) != HX_ERR_PEER_DEAD;
+}
+
+static void tcp_keeps_values_after_death(void **state)
+{
+    pid_t pid;
+    int status;
+
+    (void)state;
+    start_store(3);
+    pid = fork();
+    if (pid == 0)
+        _exit(run_clients(2, 3, 3, 20, read_after_death));
+    assert_true(run_clients(0, 2, 3, 20, read_after_death));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    stop_store();
+}
+
 static int fence_times_out(struct hx_boot *boot)
 {
     const double start = hx_clock_awake();
@@ -842,6 +878,7 @@ int main(void)
         cmocka_unit_test(tcp_refuses_strangers),
         cmocka_unit_test(tcp_refuses_ranks),
         cmocka_unit_test(tcp_names_dead_rank),
+        cmocka_unit_test(tcp_keeps_values_after_death),
         cmocka_unit_test(tcp_names_missing_ranks),
         cmocka_unit_test(tcp_names_leaver_and_aborter),
         cmocka_unit_test(tcp_survives_garbage),
