@@ -61,8 +61,21 @@ static const struct group *numbers_of(int rank, const struct event *e)
     return faults_group(round_, comm < 0 ? 0 : comm, rank);
 }
 
-/* Every "rank N has died" of the detail names one that has. Returns how many are named. */
-static int deaths_named(int rank, const struct event *e)
+static int has_died_by(int who, double when)
+{
+    return death_of(who) >= 0 && when >= records[who].struck_at;
+}
+
+static int has_finished_by(int who, double when)
+{
+    const struct record *r = &records[who];
+    const struct event *last = &r->events[r->nevents - 1];
+
+    return r->nevents > 0 && last->step == FINALIZE && when >= last->from;
+}
+
+/* Every "rank N <what>" of the detail names one of which that is true. Returns how many are named. */
+static int ranks_named(int rank, const struct event *e, const char *what, int (*is_true)(int who, double when))
 {
     const struct group *group = numbers_of(rank, e);
     char step[32];
@@ -73,14 +86,21 @@ static int deaths_named(int rank, const struct event *e)
         if (sscanf(text, "rank %d%n", &at, &end) != 1)
             continue;
         of_job = strncmp(text + end, " of the job", 11) == 0;
-        if (strncmp(text + end + (of_job ? 11 : 0), " has died", 9))
+        if (strncmp(text + end + (of_job ? 11 : 0), what, strlen(what)))
             continue;
         who = of_job || !group || at >= group->n ? at : group->ranks[at];
         named++;
-        if (who < 0 || who >= round_->size || death_of(who) < 0 || e->to < records[who].struck_at)
-            fail("rank %d, %s: calls rank %d dead, which lives: %s", rank, step_name(e->step, step), who, e->detail);
+        if (who < 0 || who >= round_->size || !is_true(who, e->to))
+            fail("rank %d, %s: says of rank %d that it%s, and that is not so: %s", rank, step_name(e->step, step), who, what, e->detail);
     }
     return named;
+}
+
+/* No living rank is called dead, and none that goes on is called finished. */
+static void names_judge(int rank, const struct event *e)
+{
+    ranks_named(rank, e, " has died", has_died_by);
+    ranks_named(rank, e, " has finished", has_finished_by);
 }
 
 /* Is one of the comm's ranks dead, or the maker of the wrong call? */
@@ -122,6 +142,13 @@ static int names_dead(const struct event *e)
     return 0;
 }
 
+/* What the maker of the wrong call, and those that wait for it, may give the others. It may be in hx_finalize when these come to wait for it. */
+static int is_of_wrong_call(const struct event *e)
+{
+    return e->status == HX_ERR_MISMATCH || e->status == HX_ERR_TIMEOUT ||
+           (e->status == HX_ERR_PEER_DEAD && strstr(e->detail, " has finished"));
+}
+
 static void status_judge(int rank, const struct event *e)
 {
     enum how how = round_->kind->how;
@@ -131,7 +158,7 @@ static void status_judge(int rank, const struct event *e)
 
     if (e->status == HX_SUCCESS)
         return;
-    deaths_named(rank, e);
+    names_judge(rank, e);
     if (!touched && how == CALLS_WRONG && e->status == HX_ERR_TIMEOUT && any_waited_long())
         return;
     if (!touched && how == STOPS_LONG && e->status == HX_ERR_TIMEOUT)
@@ -139,12 +166,12 @@ static void status_judge(int rank, const struct event *e)
     if (how == STOPS_AND_DIES && round_->victims[0].stop_s > LIMIT_S && e->status == HX_ERR_TIMEOUT)
         return;
     ok = touched && (faults_is_deadly(round_) ? e->status == HX_ERR_PEER_DEAD
-                     : how == CALLS_WRONG     ? e->status == HX_ERR_MISMATCH || e->status == HX_ERR_TIMEOUT
+                     : how == CALLS_WRONG     ? is_of_wrong_call(e)
                                               : how == STOPS_LONG && e->status == HX_ERR_TIMEOUT);
     if (!ok)
         fail("rank %d, %s, comm %d%s: %s after %.1f s: %s", rank, step_name(e->step, step), e->comm, touched ? "" : " without the victim",
              hx_strerror((hx_status_t)e->status), e->to - e->from, e->detail);
-    else if (e->status == HX_ERR_PEER_DEAD && !names_dead(e))
+    else if (faults_is_deadly(round_) && e->status == HX_ERR_PEER_DEAD && !names_dead(e))
         fail("rank %d, %s: names no dead rank: %s", rank, step_name(e->step, step), e->detail);
 }
 
@@ -161,7 +188,7 @@ static void events_judge(int rank)
             fail("rank %d, %s, comm %d: took %.1f s, status %d: %s", rank, step_name(e->step, step), e->comm, e->to - e->from, e->status,
                  e->detail);
         if (victim_of(rank) || (e->step == INIT && round_->kind->where == IN_INIT))
-            deaths_named(rank, e);
+            names_judge(rank, e);
         else
             status_judge(rank, e);
     }
