@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE, or ends the process with DIE_HOST set; the rank in DIE ends where it lets the
- * others of its node read its memory; with PAUSE set, who begins to listen does nothing else for a second; with TRACER set, the call
+ * others of its node read its memory;
+ * with PAUSE set, who begins to listen does nothing else for a second; with NAPS set, who sleeps does so for 0.7 s at least; with TRACER set, the call
  * that lets processes read this one's memory is told on standard error. */
 #include <errno.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 int memfd_create(const char *name, unsigned int flags)
@@ -52,4 +54,13 @@ int listen(int fd, int backlog)
     if (getenv("PAUSE"))
         sleep(1);
     return rc;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *rest)
+{
+    const struct timespec nap = {.tv_nsec = 700000000};
+
+    if (getenv("NAPS") && time->tv_sec == 0 && time->tv_nsec < nap.tv_nsec)
+        time = &nap;
+    return (int)syscall(SYS_nanosleep, time, rest);
 }

@@ -83,6 +83,20 @@ host_dies() { # who creates the node's segment, at that
         { fail "the host of a node dies: not both others name rank $dead"; cat "$tmp/host.out" "$tmp/host.err" >&2; }
 }
 
+leaves_early() { # rank 2 comes last of its node, learns that rank 0 has died, and leaves: all while rank 3 sleeps, which does not call it dead
+    local settings=("${refuse[@]}" HX_SIZE=4 HX_NODES=2 HX_TIMEOUT=60) others=()
+    rank early "$1" 0 "${settings[@]}" DIE=0
+    rank early "$1" 1 "${settings[@]}"
+    others+=("$pid")
+    rank early "$1" 2 "${settings[@]}" PAUSE=1
+    others+=("$pid")
+    rank early "$1" 3 "${settings[@]}" NAPS=1
+    others+=("$pid")
+    wait "${others[@]}"
+    [ "$(grep -c 'status 8: .*rank 0 has died' "$tmp/early.out")" = 3 ] ||
+        { fail "a rank leaves start-up early: not all others name rank 0"; cat "$tmp/early.out" "$tmp/early.err" >&2; }
+}
+
 suspended() { # two wait for the third, and are stopped for longer than their limit
     local waiting=()
     for r in 0 1; do
@@ -119,6 +133,7 @@ if [ ${#refuse[@]} != 0 ]; then # who listens pauses then for a second: at the s
     begin killed node $((port + 3)) 1.5 '8: .*rank 0 has died' "${refuse[@]}" PAUSE=1
     begin killed nodes $((port + 4)) 2.5 '8: .*rank 0 has died' "${refuse[@]}" PAUSE=1 HX_NODES=3
     begin host_dies $((port + 6))
+    begin leaves_early $((port + 7))
     begin killed reads $((port + 5)) 3 '8: .*rank 0 has died' "${refuse[@]}" DIE=0
 fi
 for case in "${cases[@]}"; do wait "$case" || failures=$((failures + 1)); done
