@@ -567,6 +567,28 @@ static void case_mismatch(struct world *w)
     }
 }
 
+/* A message that is longer than its receive ends that receive only: what is under way on the same connection arrives. */
+static void case_too_long(struct world *w)
+{
+    enum { COUNT = 6, BYTES = 4 * MB };
+    static const size_t lengths[COUNT][2] = {{264, 256}, {6000, 4000}, {9000, 8000}, {40000, 8192}, {40000, 9000}, {1, 1}};
+    static uint8_t buffer[40000];
+    uint8_t *others = w->me == 0 ? fill(BYTES, 1) : calloc(1, BYTES);
+    struct hx_segment other_part = {others, BYTES}, parts[COUNT];
+    struct hx_net_op other, too_long[COUNT];
+
+    if (w->net->write_bytes > 0) /* case_mismatch_written */
+        return;
+    post(w, &other, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, COUNT, &other_part, 1);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        parts[i] = (struct hx_segment){buffer, lengths[i][w->me]};
+        post(w, &too_long[i], w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, i, &parts[i], 1);
+    }
+    for (uint64_t i = 0; i < COUNT; i++)
+        check(finish(w, &too_long[i]) == (w->me == 0 || i == COUNT - 1 ? 1 : -HX_ERR_MISMATCH));
+    check(finish(w, &other) == 1 && holds(others, BYTES, 1));
+}
+
 /* Rank 1 sleeps on the descriptor until a message comes after a third of a second; then many quick ones: no wake-up may
  * be lost. */
 static void case_sleep(struct world *w)
@@ -745,6 +767,7 @@ EVERYWHERE(older_credit, 2)
 EVERYWHERE(cancel_bounced, 2)
 EVERYWHERE(cancel_slots, 2)
 EVERYWHERE(mismatch, 2)
+EVERYWHERE(too_long, 2)
 EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
 
@@ -838,6 +861,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel),      cmocka_unit_test(test_cancel_region), cmocka_unit_test(test_cancel_send),
         cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
