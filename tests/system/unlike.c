@@ -14,10 +14,12 @@
  * a rank gives depends on its party and on its idea of the length. So a rank that succeeds with anything from the other party, or from an
  * earlier call, finds it.
  *
- * It prints what has been tried, for unlike.sh: "trials ...", and "covered COLLECTIVE ALGORITHM ..." for each plan that has run.
+ * It prints what has been tried, for unlike.sh: "trials ...", "covered COLLECTIVE ALGORITHM ..." for each plan that has run, and "spent ...",
+ * the time of each kind of difference.
  */
 #include "hier/planner.h"
 #include "runtime/call.h"
+#include "runtime/clock.h"
 #include "runtime/lock.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -67,6 +69,10 @@ static long wrong, succeeded, mismatched, timed_out, otherwise;
 static struct hx_candidate *candidates;
 static int ncandidates;
 static char doing[256];
+static struct { /* on rank 0 */
+    int trials, timed_out;
+    double seconds;
+} spent[ODDITIES_COUNT];
 
 static uint64_t draw(uint64_t n) /* splitmix64, alike on all ranks */
 {
@@ -586,6 +592,8 @@ static void trial_run(uint64_t seed, long number, int all)
     enum internal internal;
     hx_comm_t *comm;
     char name[HX_CANDIDATE_NAME_BYTES];
+    double begin = hx_clock_awake();
+    long before = timed_out;
 
     state = seed * 1000003 + (uint64_t)number;
     trial_draw(&t, number, all);
@@ -617,6 +625,15 @@ static void trial_run(uint64_t seed, long number, int all)
         even_calls(&t, comm, &second);
     world->world->env->timeout = CALM_SECONDS;
     comm_end(comm);
+    spent[t.oddity].trials++;
+    spent[t.oddity].timed_out += timed_out > before;
+    spent[t.oddity].seconds += hx_clock_awake() - begin;
+}
+
+static void spent_tell(void)
+{
+    for (int i = 0; i < ODDITIES_COUNT && rank == 0; i++)
+        printf("spent %s %d trials %.3f s, timed out in %d\n", oddity_names[i], spent[i].trials, spent[i].seconds, spent[i].timed_out);
 }
 
 /* ---- groups, the end ------------------------------------------------------------------------------------------- */
@@ -767,6 +784,7 @@ int main(int argc, char **argv)
         if (rank == 0)
             printf("trials %ld plans %d: calls that succeeded %" PRId64 ", HX_ERR_MISMATCH %" PRId64 ", HX_ERR_TIMEOUT %" PRId64 ", others %" PRId64
                    ", wrong %" PRId64 "\n", atol(argv[3]) - atol(argv[2]), ncandidates, sums[1], sums[2], sums[3], sums[4], sums[0]);
+        spent_tell();
     }
     must(hx_finalize(), "hx_finalize");
     free(candidates);
