@@ -218,13 +218,15 @@ static int network_forget(const struct hx_comm *comm, int failed)
 
 void hx_comm_release(struct hx_comm *comm)
 {
-    int failed = hx_failed_keep(comm), busy = network_forget(comm, failed);
+    int failed = hx_failed_keep(comm), busy;
     uint64_t last_call = comm->id.first_call;
 
     *comm->link = comm->next;
     if (comm->next)
         comm->next->link = comm->link;
     open_remove(comm);
+    comm->world->numbers->comms[comm->id.number] = NULL; /* the network moves while it forgets: words that come must not find what is closed */
+    busy = network_forget(comm, failed);
     hx_counters_keep(comm);
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
         struct hx_engine *engine = i == 0 ? &comm->engine : comm->others[i - 1];

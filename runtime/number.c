@@ -148,7 +148,6 @@ void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed)
     uint32_t number = comm->id.number;
     struct hx_parting *parting;
 
-    numbers->comms[number] = NULL;
     numbers->calls[number] = last_call;
     /* release pairs with the acquire in all_have_closed, and in closed_by of stall.c */
     atomic_store_explicit(hx_shared_closed(shared, shared->me, number), last_call + 1, memory_order_release);
