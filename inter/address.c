@@ -113,6 +113,7 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
         at += sizeof(*rail) + padded;
     }
     hx_sockets_guard(net); /* their listeners */
+    hx_strangers_expect(net);
     if (blob->nrails == 0)
         return hx_fail(HX_ERR_INTERNAL, "a network address does not fit into %zu bytes", *bytes);
     net->nrails_told = blob->nrails;

@@ -8,6 +8,7 @@
 
 #define BATCH 16
 #define IDLE_ROUNDS 1024    /* progress calls without a completion before early messages are sought */
+#define LOOK_INTERVAL 64    /* progress calls between looks at the clock: whether strangers are to be looked for */
 #define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
 
 /* What the request was for has ended. Returns its message, and in *bytes what it held of it. */
@@ -518,7 +519,9 @@ int hx_progress(struct hx_net *net)
         net->idle = 0;
         hx_early_seek(net);
     }
-    if (++net->rounds % EVENT_INTERVAL == 0 && hx_events_read(net) != 0)
+    if (++net->rounds % LOOK_INTERVAL == 0)
+        hx_strangers_look(net);
+    if (net->rounds % EVENT_INTERVAL == 0 && hx_events_read(net) != 0)
         return -(int)HX_ERR_TRANSPORT;
     return handled;
 }

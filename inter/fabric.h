@@ -270,6 +270,8 @@ struct hx_net {
     int seeks_early;       /* see early.c */
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
     uint64_t guarded_at, guard_ns; /* when it has last done so; how long before it does so again */
+    uint64_t looked_at;    /* ns: when strangers were last looked for; */
+    int strangers;         /* so many were found: see strangers.c */
     int wait_fd;
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
@@ -321,8 +323,12 @@ void hx_nic_choice_free(struct hx_nic_choice *choice);
 /* sockets.c: what children must not hold. */
 uint64_t hx_host_of(const void *name, size_t bytes); /* stands for the address alone */
 uint64_t hx_spot_of(const void *name, size_t bytes); /* stands for an IP address and port, of a sockaddr; 0: it holds none */
+int hx_spot_is_own(const struct hx_net *net, uint64_t spot); /* one of our endpoints */
 void hx_sockets_guard(struct hx_net *net);           /* where that is due */
 void hx_sockets_leave(const struct hx_net *net);     /* in a child: only functions that are safe there */
+/* strangers.c */
+void hx_strangers_expect(const struct hx_net *net); /* at the listeners */
+void hx_strangers_look(struct hx_net *net);         /* where that is due */
 #define HX_GUARD_NS_MIN UINT64_C(10000000) /* a search takes a tenth of a millisecond */
 static inline void hx_edge_meet(struct hx_net *net, struct hx_edge *edge)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 hx_sources += inter/fabric.h inter/endpoint.c inter/negotiate.c inter/nic.c inter/signals.c inter/address.c inter/message.c \
     inter/stripe.h inter/cancel.c inter/close.c inter/credit.c inter/write.c inter/early.c inter/word.c inter/late.c \
-    inter/completion.c inter/bounce.c inter/region.c inter/room.c inter/sockets.c inter/proof.c
+    inter/completion.c inter/bounce.c inter/region.c inter/room.c inter/sockets.c inter/strangers.c inter/proof.c
 
 check_programs_list += tests/inter/test_negotiate tests/inter/test_endpoint tests/inter/test_forged
 tests_inter_test_negotiate_SOURCES = tests/inter/test_negotiate.c

@@ -166,7 +166,7 @@ void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
 {
-    if (hx_is_refusal(rc)) {
+    if (hx_is_refusal(rc) || (rc == -FI_EMFILE && net->strangers > 0)) { /* those make room */
         net->count.again++;
         hx_path_refuse(path, hx_op_post(op));
         return -FI_EAGAIN;

@@ -57,7 +57,7 @@ uint64_t hx_spot_of(const void *name, size_t bytes)
     return host != 0 ? mix(host, &port, sizeof(port)) : 0;
 }
 
-static int is_local(const struct hx_net *net, uint64_t spot)
+int hx_spot_is_own(const struct hx_net *net, uint64_t spot)
 {
     int found = 0;
 
@@ -81,7 +81,7 @@ static int is_ours(const void *ctx, int fd)
     const struct hx_net *net = ctx;
 
     return hx_socket_names(fd, &local, &peer) &&
-           (is_local(net, hx_spot_of(&local, sizeof(local))) || is_of_peer(net, hx_spot_of(&peer, sizeof(peer))));
+           (hx_spot_is_own(net, hx_spot_of(&local, sizeof(local))) || is_of_peer(net, hx_spot_of(&peer, sizeof(peer))));
 }
 
 static int is_device(const void *ctx, int fd)

@@ -3,6 +3,7 @@
 #include "sockets.h"
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 /* So many numbers without an open descriptor: there is none beyond. The kernel gives out the lowest number that is free. */
@@ -44,6 +45,20 @@ void hx_file_close(int fd)
 void hx_file_guard(int fd)
 {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void hx_socket_reset(int fd)
+{
+    const struct sockaddr none = {.sa_family = AF_UNSPEC};
+
+    connect(fd, &none, sizeof(none));
+}
+
+void hx_socket_hurry(int fd)
+{
+    const struct timeval none = {.tv_sec = -1};
+
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
 }
 
 uint16_t hx_socket_port(const struct sockaddr_storage *name)

@@ -12,9 +12,12 @@
 typedef int hx_file_is_t(const void *ctx, int fd);
 void hx_files_visit(hx_file_is_t *is, const void *ctx, void (*visit)(int fd));
 
-/* Visitors: close it; have it closed when the process executes a program. */
+/* Visitors: close it; have it closed when the process executes a program; end its connection, so that whoever reads gets an error;
+ * do not wait for what is to be received. */
 void hx_file_close(int fd);
 void hx_file_guard(int fd);
+void hx_socket_reset(int fd);
+void hx_socket_hurry(int fd);
 
 /* Is this a socket over IP? *local: its own address; *peer: where it is connected to, family AF_UNSPEC where it is not. */
 int hx_socket_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *peer);

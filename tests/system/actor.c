@@ -5,6 +5,9 @@
  *   timed N               start, N all-reduces, finalize; print how long the first and the last take, and whether the environment hides the secret
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
  *   until FILE            all-reduces until FILE exists; prints "rank N pid P" when under way, and that it is well. One is late now and then
+ *   meets FILE            the same with broadcasts; then all talk to all, most of them for the first time, and broadcast until FILE is gone
+ *   measured FILE N CROWDS  all-reduces of 8 bytes in 2 N windows of half a second; in every second one FILE exists, and CROWDS processes have
+ *                         written a byte there. Prints the medians, over the windows, of a call's time and CPU time, without and with FILE
  *   starts COMMAND        an all-reduce before and after rank 0 has run the shell's COMMAND; prints the size of the job, and how it went
  *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
  *                         streams are, and which of them are closed after hx_finalize
@@ -164,6 +167,33 @@ static int play_timed(int calls)
     return 0;
 }
 
+/* What rank a sends to rank b. */
+static int number_of(int a, int b, int call, size_t i)
+{
+    return (int)(((unsigned)(a * size + b) * 64u + (unsigned)call) * 1000003u + (unsigned)i);
+}
+
+static void alltoall_check(hx_comm_t *comm, int call, size_t count)
+{
+    size_t all = count * (size_t)size;
+    int *in = calloc(all, sizeof(int)), *out = calloc(all, sizeof(int));
+
+    if (!in || !out)
+        exit(3);
+    for (size_t i = 0; i < all; i++) {
+        in[i] = number_of(rank, (int)(i / count), call, i % count);
+        out[i] = -1;
+    }
+    check(hx_alltoall(in, out, count, HX_INT32, comm), "alltoall");
+    for (size_t i = 0; i < all; i++)
+        if (out[i] != number_of((int)(i / count), rank, call, i % count)) {
+            fprintf(stderr, "actor: rank %d: alltoall %d: number %zu of rank %zu is %d\n", rank, call, i % count, i / count, out[i]);
+            exit(1);
+        }
+    free(in);
+    free(out);
+}
+
 static void play_until(const char *path)
 {
     int ends = 0;
@@ -180,6 +210,92 @@ static void play_until(const char *path)
         check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
     }
     printf("rank %d is well\n", rank);
+}
+
+static void bcasts_until(const char *path, int exists)
+{
+    for (int ends = 0; !ends;) {
+        ends = rank == 0 && (access(path, F_OK) == 0) == exists;
+        check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
+    }
+}
+
+static void play_meets(const char *path)
+{
+    printf("rank %d pid %d\n", rank, (int)getpid());
+    fflush(stdout);
+    bcasts_until(path, 1);
+    for (int i = 0; i < 7; i++)
+        alltoall_check(world, i, (size_t)1 << 3 * i);
+    printf("rank %d has met all\n", rank);
+    fflush(stdout);
+    bcasts_until(path, 0);
+    printf("rank %d is well\n", rank);
+}
+
+/* Seconds a call, in calls of half a second: of the clock, and of this process. */
+static void window_measure(double *wall, double *used)
+{
+    double start, start_cpu;
+    int calls = 0, ends = 0;
+
+    check(hx_barrier(world), "hx_barrier");
+    start = now();
+    start_cpu = cpu();
+    while (!ends) {
+        for (int i = 0; i < 100; i++, calls++)
+            check(sum(2), "allreduce");
+        ends = rank == 0 && now() > start + 0.5;
+        check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
+    }
+    *wall = (now() - start) / calls;
+    *used = (cpu() - start_cpu) / calls;
+}
+
+static int order(const void *a, const void *b)
+{
+    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, (size_t)n, sizeof(*values), order);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* Another user may write to it. */
+static void file_make(const char *path)
+{
+    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    if (fd < 0 || fchmod(fd, 0666) != 0 || close(fd) != 0)
+        exit(3);
+}
+
+static void play_measured(const char *path, int n, int crowds)
+{
+    static double wall[2][1000], used[2][1000];
+    struct stat there;
+
+    check(sum(2), "allreduce");
+    printf("rank %d pid %d\n", rank, (int)getpid());
+    fflush(stdout);
+    for (int i = 0; i < 2 * n && i < 2000; i++) {
+        if (rank == 0 && i % 2) {
+            file_make(path);
+            for (double end = now() + 20; now() < end && stat(path, &there) == 0 && there.st_size < crowds;)
+                usleep(10000);
+        } else if (rank == 0) {
+            unlink(path);
+        }
+        if (rank == 0)
+            usleep(500000); /* until they have all been heard, or have gone */
+        window_measure(&wall[i % 2][i / 2], &used[i % 2][i / 2]);
+    }
+    unlink(path);
+    for (int i = 0; i < 2; i++)
+        printf("rank %d %s: %.3f us a call, %.3f us of CPU time\n", rank, i ? "with" : "without", median(wall[i], n) * 1e6, median(used[i], n) * 1e6);
+    printf("rank %d ratios: %.3f of time, %.3f of CPU time\n", rank, median(wall[1], n) / median(wall[0], n), median(used[1], n) / median(used[0], n));
 }
 
 static void play_loop(void)
@@ -845,39 +961,14 @@ static void play_bcasts(size_t bytes, int n, int waits)
     free(buf);
 }
 
-/* What rank a sends to rank b. */
-static int number_of(int a, int b, int call, size_t i)
-{
-    return (int)(((unsigned)(a * size + b) * 64u + (unsigned)call) * 1000003u + (unsigned)i);
-}
-
-static void alltoall_check(hx_comm_t *comm, int call, int *in, int *out, size_t count)
-{
-    for (size_t i = 0; i < count * (size_t)size; i++) {
-        in[i] = number_of(rank, (int)(i / count), call, i % count);
-        out[i] = -1;
-    }
-    check(hx_alltoall(in, out, count, HX_INT32, comm), "alltoall");
-    for (size_t i = 0; i < count * (size_t)size; i++)
-        if (out[i] != number_of((int)(i / count), rank, call, i % count)) {
-            fprintf(stderr, "actor: rank %d: alltoall %d: number %zu of rank %zu is %d\n", rank, call, i % count, i / count, out[i]);
-            exit(1);
-        }
-}
-
 static void play_alltoalls(size_t bytes, int n)
 {
-    size_t count = bytes / sizeof(int);
-    int *in = malloc((size_t)size * bytes), *out = malloc((size_t)size * bytes);
-
-    for (int call = 0; in && out && call < n; call++) {
+    for (int call = 0; call < n; call++) {
         hx_comm_t *comm = world;
         if (call > 0)
             check(hx_comm_dup(world, &comm), "hx_comm_dup");
-        alltoall_check(comm, call, in, out, count);
+        alltoall_check(comm, call, bytes / sizeof(int));
     }
-    free(in);
-    free(out);
 }
 
 struct attempt { /* one call that fails */
@@ -1074,6 +1165,10 @@ int main(int argc, char **argv)
     size = hx_size(world);
     if (!strcmp(mode, "until") && argc > 2)
         play_until(argv[2]);
+    else if (!strcmp(mode, "meets") && argc > 2)
+        play_meets(argv[2]);
+    else if (!strcmp(mode, "measured") && argc > 4)
+        play_measured(argv[2], atoi(argv[3]), atoi(argv[4]));
     else if (!strcmp(mode, "loop"))
         play_loop();
     else if (!strcmp(mode, "starts"))

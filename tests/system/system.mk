@@ -42,7 +42,7 @@ dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system
 noinst_PROGRAMS += tests/system/forger
 tests_system_forger_SOURCES = tests/system/forger.c
 tests_system_forger_LDADD = $(LIBFABRIC_LIBS)
-dist_tests_list += tests/system/forged.sh
+dist_tests_list += tests/system/forged.sh tests/system/crowded.sh
 dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
 
