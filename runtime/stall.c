@@ -339,6 +339,8 @@ hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure
 {
     char here[ABSENT_BYTES] = "";
 
+    if (failure->rank == run->engine->comm->rank) /* this rank has found it itself, when another one asked */
+        return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
     if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
         absent_tell(run, here, sizeof(here));
     return hx_fail((hx_status_t)failure->status, "%s, call %llu: %s%srank %d has failed in this communicator: %s", run->name,
