@@ -155,15 +155,25 @@ static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_boun
     return HX_SUCCESS;
 }
 
-static void maxima_take(struct hx_bound *bound)
+/* The slots of the call before the last are written anew. So are its flags; but whoever finds one raised anew looks at the stamp of the call
+ * that it is in (flags.h), and of these HX_STAMPS are kept. */
+static uint64_t calls_kept(const struct hx_step *step)
 {
+    if (step->dst == HX_SLOT)
+        return 2;
+    return step->op == HX_OP_PUBLISH ? HX_STAMPS : UINT64_MAX;
+}
+
+static void bounds_take(struct hx_bound *bound)
+{
+    bound->kept = UINT64_MAX;
     for (int s = 0; s < bound->nstages; s++) {
         const struct hx_stage *stage = bound->stages[s].stage;
         int spans = hx_layout_max_spans(stage);
         bound->max_spans = spans > bound->max_spans ? spans : bound->max_spans;
         for (uint32_t i = 0; i < stage->nsteps; i++) {
-            bound->writes_slot |= stage->steps[i].dst == HX_SLOT;
-            bound->raises_flag |= stage->steps[i].op == HX_OP_PUBLISH;
+            uint64_t kept = calls_kept(&stage->steps[i]);
+            bound->kept = kept < bound->kept ? kept : bound->kept;
             if (stage->steps[i].op == HX_OP_REDUCE && (int)stage->steps[i].n > bound->max_sources)
                 bound->max_sources = (int)stage->steps[i].n;
         }
@@ -188,7 +198,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         return hx_fail(status, "no memory to bind plan %s", bound->plan->name);
     if ((status = places_assign(&engine->node, choice, bound)) != HX_SUCCESS)
         return status;
-    maxima_take(bound);
+    bounds_take(bound);
     hx_bind_streams(engine, bound);
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;

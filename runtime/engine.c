@@ -21,7 +21,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int w
     engine->prefix = engine->flow_prefix = hx_comm_prefix(comm, which, 64);
     if (comm->world->net)
         engine->prefix = hx_comm_prefix(comm, which, hx_registry.net->match_bits(comm->world->net) - HX_UNUSED_MATCH_BITS);
-    engine->call = engine->first_call = comm->id.first_call;
+    engine->call = engine->first_call = engine->left_by_all = comm->id.first_call;
     engine->blocks = engine == &comm->engine;
     status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me,
                           comm->local_ranks, comm->rows);

@@ -115,7 +115,7 @@ struct hx_kind {
     uint64_t count; /* as struct hx_sizes */
     int windows;    /* its buffers are taken to be memory of hx_alloc */
     enum hx_purpose purpose;
-    uint64_t about; /* what else ranks must say alike, if it is made for another function; see signature.h */
+    uint64_t about; /* what else ranks must say alike, if it is made for another function, else 0; see signature.h */
     struct hx_blocks blocks;
 };
 
@@ -157,7 +157,8 @@ struct hx_bound {
     struct hx_sizes sizes;
     struct hx_traffic traffic; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
-    int writes_slot, raises_flag; /* which others of its node read */
+    uint64_t kept; /* before a call writes what others of its node read, they must have left the call so many before it: see bind.c;
+                    * UINT64_MAX: it writes no such thing */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int walks; /* one slice, stage after stage: run_inline */
     int quick; /* it does, and that is all there is to a call */
@@ -203,6 +204,7 @@ struct hx_engine {
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
+    uint64_t left_by_all;    /* the last call that all of its node have left, as far as this rank has seen */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
@@ -260,7 +262,7 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kin
     return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
                       (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
                       (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows) |
-                      (bound->kind.purpose ^ kind.purpose) | (bound->kind.about ^ kind.about)) &&
+                      (bound->kind.purpose ^ kind.purpose) | (kind.purpose ? bound->kind.about ^ kind.about : 0)) &&
            (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
 }
 

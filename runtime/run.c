@@ -278,59 +278,77 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* So many calls back all of the node must have left before this one writes what they read there: the slots of the call before the last; the
- * flags of that too, but who finds one raised anew looks at the stamps of older calls (flags.h), of which there are HX_STAMPS. */
-static inline uint64_t calls_kept(const struct hx_bound *bound)
+/* May this call not write yet what others of its node read? */
+static inline int writes_too_early(const struct hx_engine *engine, const struct hx_bound *bound)
 {
-    return bound->writes_slot ? 2 : HX_STAMPS;
+    return engine->call - engine->left_by_all > bound->kept;
 }
 
-/* A member of this node that has not left the call so far back; -1: all have. */
-static int slots_user(const struct hx_engine *engine, uint64_t back)
+/* A member of this node that has not left a call which all must have left before this one writes; -1: all have. */
+static int slots_user(struct hx_engine *engine, const struct hx_bound *bound)
 {
     const struct hx_node *node = &engine->node;
+    uint64_t least = engine->call - 1;
 
+    if (!writes_too_early(engine, bound))
+        return -1;
     for (int i = 0; i < node->n; i++) {
-        /* acquire pairs with the release in hx_run_end: what i read then, it has read */
-        uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire);
-        if (i != node->me && (left >> HX_SLICE_BITS) + back < engine->call)
+        /* acquire pairs with the release in left_tell: what i read then, it has read */
+        uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire) >> HX_SLICE_BITS;
+        if (i == node->me)
+            continue;
+        if (engine->call > left + bound->kept)
             return i;
+        least = left < least ? left : least;
     }
+    engine->left_by_all = least;
     return -1;
 }
 
 /* The same, as a rank of the job. */
-static int slots_awaited(const struct hx_engine *engine, uint64_t back)
+static int slots_awaited(const struct hx_run *run)
 {
-    int user = slots_user(engine, back);
+    int user = slots_user(run->engine, run->bound);
 
-    return user < 0 ? -1 : engine->comm->ranks[engine->node.ranks[user]];
-}
-
-/* Nobody is in the call any more whose stamp stood there. */
-static inline void stamp_keep(const struct hx_run *run)
-{
-    atomic_store_explicit(&run->engine->mine->stamps[run->engine->call % HX_STAMPS], run->stamp, memory_order_relaxed);
+    return user < 0 ? -1 : run->engine->comm->ranks[run->engine->node.ranks[user]];
 }
 
 static int slots_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    uint64_t back = calls_kept(run->bound);
 
     world_progress(run);
-    if (slots_user(run->engine, back) < 0) {
-        stamp_keep(run);
-        return 1;
-    }
-    return run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run->engine, back));
+    return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run));
+}
+
+/* Others may still look at flags of this call, and of the one before if that awaited all. From the next one on these are raised anew, so their
+ * stamps are kept. Nobody is in the calls any more whose stamps stood there: all had left the call before one that awaited all; for
+ * one that raises flags, kept says so. */
+static void stamps_keep(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    uint64_t before = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
+
+    if (engine->ahead == 0)
+        atomic_store_explicit(&engine->mine->stamps[(before >> HX_SLICE_BITS) % HX_STAMPS], before, memory_order_relaxed);
+    if (run->bound->kept <= HX_STAMPS)
+        atomic_store_explicit(&engine->mine->stamps[engine->call % HX_STAMPS], run->stamp, memory_order_relaxed);
+}
+
+/* This rank reads no more of what others have written for the call. Pairs with the acquire in slots_user. */
+static inline void left_tell(const struct hx_run *run)
+{
+    atomic_store_explicit(&run->engine->mine->left, run->stamp, memory_order_release);
 }
 
 /* A call that does not await all has ended here: others may be behind, and wait for just that (slots_look). */
-static __attribute__((noinline)) void leave_ahead(struct hx_engine *engine)
+static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
 {
+    struct hx_engine *engine = run->engine;
     const struct hx_node *node = &engine->node;
 
+    stamps_keep(run);
+    left_tell(run);
     engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* and no further: on one node nobody takes it back for as long as there are broadcasts only */
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
@@ -369,15 +387,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
     run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
     atomic_store_explicit(&engine->mine->entered, run->stamp, memory_order_relaxed);
-    if (engine->ahead) {
-        uint64_t back = calls_kept(bound);
-        if (!(bound->writes_slot | bound->raises_flag))
-            return 1;
-        if ((uint64_t)engine->ahead + 2 > back && slots_user(engine, back) >= 0) /* all had entered call - 1 - ahead */
-            return 0;
-    }
-    stamp_keep(run);
-    return 1;
+    return !writes_too_early(engine, bound) || slots_user(engine, bound) < 0;
 }
 
 static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
@@ -402,13 +412,14 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     HX_PROBE_CALL_END(run->name, run->status);
     if (run->status != HX_SUCCESS)
         return run_fail(run);
-    /* pairs with the acquire in slots_user */
-    atomic_store_explicit(&engine->mine->left, run->stamp, memory_order_release);
-    atomic_store_explicit(engine->passed, run->stamp, memory_order_relaxed);
-    if (run->bound->awaits_all)
+    if (run->bound->awaits_all) {
+        left_tell(run);
         engine->ahead = 0;
-    else
-        leave_ahead(engine);
+        engine->left_by_all = engine->call - 1; /* all have entered this one */
+    } else {
+        leave_ahead(run);
+    }
+    atomic_store_explicit(engine->passed, run->stamp, memory_order_relaxed);
     if (run->bound->kind.op == HX_AVG)
         average(run);
     return HX_SUCCESS;
@@ -486,11 +497,8 @@ int hx_run_advance(struct hx_engine *engine)
     struct hx_run *run = &engine->run;
     uint64_t moves = engine->world->moves;
 
-    if (engine->running == HX_AWAITS_SLOTS) {
-        if (slots_user(engine, calls_kept(run->bound)) >= 0 && run->status == HX_SUCCESS)
-            return 0;
-        stamp_keep(run);
-    }
+    if (engine->running == HX_AWAITS_SLOTS && slots_user(engine, run->bound) >= 0 && run->status == HX_SUCCESS)
+        return 0;
     engine->running = HX_RUNS;
     engine->patience.naps = 0;
     do {
