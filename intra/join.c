@@ -494,7 +494,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     if (status == HX_SUCCESS && hosting)
         porter = hx_porter_start(s, size);
     fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
-    hx_porter_stop(porter);
+    hx_porter_stop();
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define BUSY_MS 10 /* until the next look at a descriptor which could not be answered */
 #define KEY_MAX_BYTES 40 /* leaves room for "hx.", the fence and the piece in HX_BOOT_KEY_BYTES */
 #define VALUE_MAX_BYTES ((size_t)1 << 30)
 #define LENGTH_BYTES 8
@@ -289,17 +290,32 @@ void hx_boot_leave_child(const struct hx_boot *boot)
         boot->ops->leave_child(boot);
 }
 
+static _Thread_local struct {
+    int fd;
+    int (*answer)(void *arg);
+    void *arg;
+} meanwhile = {.fd = -1};
+
+void hx_boot_meanwhile(int fd, int (*answer)(void *arg), void *arg)
+{
+    meanwhile.fd = fd;
+    meanwhile.answer = answer;
+    meanwhile.arg = arg;
+}
+
 int hx_boot_wait_fd(int fd, short events, double deadline)
 {
-    struct pollfd poll_fd = {.fd = fd, .events = events};
+    struct pollfd fds[] = {{.fd = fd, .events = events}, {.fd = meanwhile.fd, .events = POLLIN}};
 
     for (;;) {
-        const int ready = poll(&poll_fd, 1, hx_deadline_ms(deadline));
+        const int ms = hx_deadline_ms(deadline);
+        const int ready = poll(fds, 2, fds[1].fd < 0 && meanwhile.fd >= 0 && ms > BUSY_MS ? BUSY_MS : ms);
 
-        if (ready > 0)
-            return 1;
         if (ready < 0 && errno != EINTR)
             return -1;
+        if (ready > 0 && fds[0].revents)
+            return 1;
+        fds[1].fd = ready > 0 && !meanwhile.answer(meanwhile.arg) ? -1 : meanwhile.fd;
         if (hx_deadline_passed(deadline))
             return 0;
     }

@@ -41,7 +41,8 @@ int hx_boot_tcp_present(const struct hx_env *env);
 int hx_boot_pmix_present(const struct hx_env *env);
 int hx_boot_pmi1_present(const struct hx_env *env);
 
-/* Wait for poll events on fd: 1 there, 0 the deadline (clock.h) has passed, -1 see errno. */
+/* Wait for poll events on fd: 1 there, 0 the deadline (clock.h) has passed, -1 see errno. Meanwhile hx_boot_meanwhile's descriptor is
+ * answered. */
 int hx_boot_wait_fd(int fd, short events, double deadline);
 
 #endif

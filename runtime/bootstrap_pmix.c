@@ -34,11 +34,11 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
 #include <dlfcn.h>
 #include <errno.h>
 #include <pmix.h>
-#include <semaphore.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
@@ -59,9 +59,8 @@ struct pmix {
     struct hx_boot boot;
     struct pmix_calls calls;
     pmix_proc_t me;
-    sem_t fenced;               /* posted by PMIx's thread */
-    pmix_status_t fence_status; /* written before the post */
-    int fence_pending;          /* a fence timed out: PMIx may still write to this struct, so it is never freed */
+    int fenced;        /* eventfd, by which PMIx's thread tells 1 + the status of a fence */
+    int fence_pending; /* a fence timed out: PMIx may still use this struct, so it is never freed */
 };
 
 static hx_status_t pmix_load(struct pmix_calls *calls)
@@ -121,31 +120,14 @@ static hx_status_t pmix_put(struct hx_boot *boot, const char *key, const void *v
     return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx_Put", key, rc);
 }
 
-/* Runs in PMIx's thread. The sem_post hands fence_status to the waiter. */
+/* Runs in PMIx's thread. */
 static void fence_done(pmix_status_t status, void *argument)
 {
-    struct pmix *pmix = argument;
+    const struct pmix *pmix = argument;
+    const uint64_t told = 1 + (uint64_t)(uint32_t)status;
 
-    pmix->fence_status = status;
-    sem_post(&pmix->fenced);
-}
-
-static int wait_fenced(struct pmix *pmix)
-{
-    const double deadline = hx_deadline(pmix->boot.timeout);
-
-    for (;;) {
-        struct timespec until;
-
-        clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait has no other clock in glibc before 2.30 */
-        until.tv_nsec += 1000000l * hx_deadline_ms(deadline); /* less than a second */
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        if (sem_timedwait(&pmix->fenced, &until) == 0)
-            return 0;
-        if (hx_deadline_passed(deadline))
-            return -1;
-    }
+    while (write(pmix->fenced, &told, sizeof told) < 0 && errno == EINTR)
+        ;
 }
 
 static hx_status_t pmix_fence(struct hx_boot *boot)
@@ -153,6 +135,7 @@ static hx_status_t pmix_fence(struct hx_boot *boot)
     struct pmix *pmix = (struct pmix *)boot;
     const pmix_info_t collect = info_flag(PMIX_COLLECT_DATA);
     pmix_status_t rc = pmix->calls.Commit();
+    uint64_t told = 0;
 
     if (rc != PMIX_SUCCESS)
         return pmix_failed(pmix, "PMIx_Commit", "", rc);
@@ -161,12 +144,13 @@ static hx_status_t pmix_fence(struct hx_boot *boot)
         return HX_SUCCESS;
     if (rc != PMIX_SUCCESS)
         return pmix_failed(pmix, "PMIx_Fence_nb", "", rc);
-    if (wait_fenced(pmix) < 0) {
+    if (hx_boot_wait_fd(pmix->fenced, POLLIN, hx_deadline(boot->timeout)) != 1 || read(pmix->fenced, &told, sizeof told) != sizeof told) {
         pmix->fence_pending = 1;
         return hx_fail(HX_ERR_TIMEOUT, "PMIx fence %d has waited %g s (HX_TIMEOUT) for some of the %d ranks",
                        boot->fences, boot->timeout, boot->size);
     }
-    return pmix->fence_status == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", pmix->fence_status);
+    rc = (pmix_status_t)(int32_t)(uint32_t)(told - 1);
+    return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", rc);
 }
 
 static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
@@ -208,7 +192,7 @@ static void pmix_close(struct hx_boot *boot, int finalize)
         pmix->calls.Finalize(NULL, 0);
     if (pmix->fence_pending)
         return;
-    sem_destroy(&pmix->fenced);
+    close(pmix->fenced);
     free(pmix);
 }
 
@@ -299,14 +283,18 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
     if (!pmix)
         return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
     pmix->boot = (struct hx_boot){.ops = &pmix_ops, .piece_bytes = PIECE_BYTES, .timeout = env->timeout};
-    hx_status_t status = pmix_load(&pmix->calls);
+    pmix->fenced = eventfd(0, EFD_CLOEXEC);
+    hx_status_t status = pmix->fenced < 0 ? hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno)) : HX_SUCCESS;
+    if (!status)
+        status = pmix_load(&pmix->calls);
     if (!status)
         status = pmix_start(pmix);
     if (status) {
+        if (pmix->fenced >= 0)
+            close(pmix->fenced);
         free(pmix);
         return status;
     }
-    sem_init(&pmix->fenced, 0, 0);
     *boot = &pmix->boot;
     return HX_SUCCESS;
 }

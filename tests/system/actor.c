@@ -60,6 +60,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -925,8 +926,13 @@ static hx_status_t call_once(const char *name)
     exit(2);
 }
 
+/* On one node. A thread that Hierax starts, though it has ended, would make each call take a lock. */
 static int play_calls(const char *name, int n)
 {
+    if (!__libc_single_threaded) {
+        fprintf(stderr, "actor: rank %d: hx_init has started a thread\n", rank);
+        return 1;
+    }
     for (int i = 0; i < n; i++)
         check(call_once(name), name);
     /* no hx_finalize, whose waiting would be counted */
