@@ -3,6 +3,7 @@
 #include "fabric.h"
 #include "runtime/error.h"
 #include "runtime/log.h"
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -472,6 +473,7 @@ static int rail_progress(struct hx_net *net, struct hx_rail *rail)
     do {
         rail->unread = 0;
         rail->reads++;
+        errno = 0; /* see strangers.c */
         n = fi_cq_read(rail->cq, entries, BATCH);
         if (n == -FI_EAVAIL) {
             handled += error_read(net, rail);

@@ -271,7 +271,7 @@ struct hx_net {
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
     uint64_t guarded_at, guard_ns; /* when it has last done so; how long before it does so again */
     uint64_t looked_at;    /* ns: when strangers were last looked for; */
-    int strangers;         /* so many were found: see strangers.c */
+    int strangers, ended;  /* so many were found: see strangers.c */
     int wait_fd;
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;

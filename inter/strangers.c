@@ -2,7 +2,8 @@
 /*
  * Strangers: processes that connect to an endpoint and never say what a rank says first. libfabric accepts every connection and waits
  * without a limit, so strangers take up descriptors. Native tcp before libfabric 1.20 also forgets some connections that have ended or
- * have sent half a request: it takes an old errno for theirs, and never closes them. tcp;ofi_rxm looks at those again in every round.
+ * have sent half a request: it takes an old errno for theirs, and never closes them. tcp;ofi_rxm looks at those again in every
+ * round. With errno 0 before each round this is rare.
  *
  * Nor does libfabric (1.17 at least) make a connection non-blocking before it has read the request: a stranger that sends its head alone
  * would stop the rank. Connections inherit a receive time-out from their listener; 0, which a negative number sets, means not to wait.
@@ -32,8 +33,8 @@ enum { ESTABLISHED = 1, CLOSED = 7, LISTENS = 10 }; /* the kernel's states of TC
 
 struct look {
     const struct hx_net *net;
-    uint32_t silent_ms; /* how long a stranger may be silent */
-    int *strangers;     /* found */
+    uint32_t silent_ms;     /* how long a stranger may be silent */
+    int *strangers, *ended; /* found: all, and those whose connection has ended or was reset */
 };
 
 /* Accepted by our listener, and nothing was ever sent to it. */
@@ -78,12 +79,14 @@ static int is_stranger(const void *ctx, int fd)
     if (!is_unanswered(look->net, fd, &info))
         return 0;
     ++*look->strangers;
+    *look->ended += info.tcpi_state == CLOSED;
     return info.tcpi_state != CLOSED && (info.tcpi_state != ESTABLISHED || info.tcpi_last_data_recv > look->silent_ms);
 }
 
 void hx_strangers_look(struct hx_net *net)
 {
-    const struct look look = {net, net->strangers > hx_strangers_most(net->nranks) ? CROWD_MS : SILENT_MS, &net->strangers};
+    const struct look look = {net, net->strangers > hx_strangers_most(net->nranks) ? CROWD_MS : SILENT_MS, &net->strangers,
+                             &net->ended};
     struct timespec t;
     uint64_t now;
 
@@ -92,8 +95,8 @@ void hx_strangers_look(struct hx_net *net)
     if (net->rails[0].spot == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
-    net->strangers = 0;
-    if (net->seeks_early) /* native tcp before libfabric 1.20 */
+    if (net->seeks_early && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
         hx_files_visit(is_forgotten, net, hx_file_close);
+    net->strangers = net->ended = 0;
     hx_files_visit(is_stranger, &look, hx_socket_reset);
 }

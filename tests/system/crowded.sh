@@ -63,7 +63,7 @@ meet() {
 chmod 711 "$tmp" # another user waits there for a file
 
 # measure NAME NODES CROWDS WINDOWS: two ranks, and strangers at the store of rank 0, and at the ports of both, in every second window. Is what they
-# cost the ranks in CPU time no more than as much again?
+# cost a rank less than twice the CPU time of its calls? (What it really costs shows on an idle machine only.)
 measure() {
     local dir=$tmp/$1 crowds=() doors=() door job r port=$((29000 + RANDOM % 3000))
     [ -z "${CROWDED_WINDOWS:-}" ] || local idly=(nice -n 19) # the time of a call shall show what the ranks do, not who has the cores
@@ -83,7 +83,7 @@ measure() {
     wait
     for door in "$dir"/*.crowd; do [ -s "$door" ] || fail "$1: no strangers came"; done
     grep -E 'with|ratios' "$dir/out" | sed "s/^/$1: /"
-    awk '/ratios/ { n++; much += $7 > 2 } END { exit n != 2 || much }' "$dir/out"
+    awk '/ratios/ { n++; much += $7 > 3 } END { exit n != 2 || much }' "$dir/out"
 }
 
 meet net net &
@@ -93,6 +93,6 @@ if [ -n "${CROWDED_WINDOWS:-}" ]; then
     measure 1x2 1 1 "$CROWDED_WINDOWS"
     measure 2x1 2 2 "$CROWDED_WINDOWS"
 else # others may use the machine: once is enough
-    measure 2x1 2 2 2 || measure 2x1 2 2 3 || measure 2x1 2 2 4 || fail "strangers cost the ranks more CPU time than the job does"
+    measure 2x1 2 2 2 || measure 2x1 2 2 3 || measure 2x1 2 2 4 || fail "strangers cost the ranks more than twice the CPU time of their calls"
 fi
 finish
