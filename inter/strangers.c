@@ -83,10 +83,19 @@ static int is_stranger(const void *ctx, int fd)
     return info.tcpi_state != CLOSED && (info.tcpi_state != ESTABLISHED || info.tcpi_last_data_recv > look->silent_ms);
 }
 
-void hx_strangers_look(struct hx_net *net)
+static void strangers_end(struct hx_net *net)
 {
     const struct look look = {net, net->strangers > hx_strangers_most(net->nranks) ? CROWD_MS : SILENT_MS, &net->strangers,
                              &net->ended};
+
+    if (net->seeks_early && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
+        hx_files_visit(is_forgotten, net, hx_file_close);
+    net->strangers = net->ended = 0;
+    hx_files_visit(is_stranger, &look, hx_socket_reset);
+}
+
+void hx_strangers_look(struct hx_net *net)
+{
     struct timespec t;
     uint64_t now;
 
@@ -95,8 +104,5 @@ void hx_strangers_look(struct hx_net *net)
     if (net->rails[0].spot == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
-    if (net->seeks_early && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
-        hx_files_visit(is_forgotten, net, hx_file_close);
-    net->strangers = net->ended = 0;
-    hx_files_visit(is_stranger, &look, hx_socket_reset);
+    strangers_end(net);
 }
