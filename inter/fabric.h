@@ -78,7 +78,7 @@ enum hx_chunk_kind {
     HX_CHUNK_FREE,
     HX_CHUNK_SEND,
     HX_CHUNK_RECV,
-    HX_CHUNK_AGAIN,  /* a receive to be posted again: what came into it was dropped */
+    HX_CHUNK_AGAIN,  /* a receive to be posted again: the message that arrived in it was dropped */
     HX_CHUNK_WINDOW, /* a receive that the peer writes: it is invited to, nothing is posted */
     HX_CHUNK_INVITE, /* that invitation */
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
@@ -96,7 +96,7 @@ struct hx_early; /* a message taken before its receive was posted */
 #define HX_PIECES 4 /* of one chunk, posted as they are: what providers take at least, but for those that take one only */
 
 struct hx_pieces {
-    struct iovec at[HX_PIECES + 1]; /* and the sink */
+    struct iovec at[HX_PIECES + 1]; /* one more for the sink */
     size_t n;
 };
 
@@ -109,7 +109,7 @@ struct hx_chunk {
     const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message; HEAR: offset is the number of the rail */
-    uint64_t order;         /* of a send: among those of its path */
+    uint64_t order;         /* of a send: its number among the sends of its path */
     uint64_t tag;
     enum hx_chunk_kind kind;
     uint32_t number;       /* among all chunks of the endpoint: what a write into it brings along */
@@ -145,7 +145,7 @@ struct hx_rail {
     struct hx_slot_pool slots[HX_SLOT_KINDS];
     struct hx_slot *word_slot; /* where the next word arrives */
     int hears;                 /* a receive is posted on it */
-    struct hx_socket *sockets; /* connected ones of the process, as they were last found: room.c */
+    struct hx_socket *sockets; /* the process's connected sockets, as last found: room.c */
     size_t nsockets;
 };
 
@@ -159,13 +159,14 @@ struct hx_path { /* over one rail */
     uint64_t host; /* of its host's: hx_host_of */
     uint64_t refused_at[HX_POSTS]; /* rail->reads when the provider last said to try again later */
     int peeking;                   /* a look for early messages is under way */
-    uint64_t posted, tracked, ended; /* sends, injected ones too; the last of those that tell their end, and the last that has */
-    uint64_t waits;                /* the last send that may wait in the provider: once it has ended, none does */
-    size_t room;                   /* kernel memory that its connection surely takes, while nothing waits in the provider: room.c */
-    size_t most;                   /* what it may take at most */
-    unsigned lacks_since;          /* net->rounds when it was first found to lack room, if it does */
+    uint64_t posted;               /* number of sends so far, injected ones included */
+    uint64_t tracked, ended;       /* the last send that reports its completion; the last one whose completion has come */
+    uint64_t waits;                /* the last send that may wait in the provider: when it has ended, no send waits there */
+    size_t room;                   /* bytes of kernel memory that the connection surely takes while nothing waits in the provider: room.c */
+    size_t most;                   /* bytes that it may take at most */
+    unsigned lacks_since;          /* if lacks: net->rounds when the path was first found to lack room */
     int lacks;
-    int found;                     /* its socket is among the rail's */
+    int found;                     /* the path's socket is among the rail's */
 };
 
 struct hx_flow { /* long messages of a communicator's calls that come in order; kept while the communicator or the edge lives */
@@ -177,13 +178,13 @@ struct hx_flow { /* long messages of a communicator's calls that come in order; 
 };
 
 struct hx_proof { /* proof.c; at the head of each control message */
-    uint64_t mac;      /* of all that follows */
+    uint64_t mac;      /* over everything that follows */
     uint64_t number;
     int32_t from, to; /* ranks of the job */
 };
 
-struct hx_proof_window { /* of a kind of control messages from a peer */
-    uint64_t last, seen; /* the largest number; bit i: last - i was there too */
+struct hx_proof_window { /* numbers received of one kind of control message from one peer */
+    uint64_t last, seen; /* the largest number; bit i: number last - i has been received too */
 };
 
 struct hx_credit { /* as it is sent */
@@ -210,7 +211,7 @@ struct hx_edge {
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
     uint8_t met;                 /* a message has passed, so there are connections */
-    uint8_t lacks_room;          /* a send waits until another has ended */
+    uint8_t lacks_room;          /* a send waits until another send has ended */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
     uint8_t moved;               /* something has come from it since it was last asked after */
     uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
@@ -225,41 +226,44 @@ struct hx_edge {
 /* A peer from which nothing comes: late.c */
 struct hx_late {
     struct hx_edge *edge; /* NULL: none */
-    uint64_t since, seen; /* ns: when it was asked after first, and last */
-    uint64_t ask_at, interval; /* the next question; until the one after that, 0: none was asked yet */
-    uint64_t answered;    /* when its host was last heard of */
-    int fd, connected;    /* a connection to it, -1: none; it stands */
+    uint64_t since, seen; /* ns: when this rank first and last looked for the peer */
+    uint64_t ask_at;      /* ns: when to send the next question */
+    uint64_t interval;    /* ns from that question to the one after; 0: no question was sent yet */
+    uint64_t answered;    /* ns: when the peer's host last gave a sign of life */
+    int fd, connected;    /* a TCP connection to the peer, -1: none; 1: it is established */
 };
 #define HX_LATE_MAX 8
 
 #define HX_PROOF_KEY_BYTES 16
 enum hx_proof_use { HX_PROOF_CONTROL, HX_PROOF_DATA, HX_PROOF_WRITE, HX_PROOFS };
 
-/* Do messages go from and into the caller's memory, although they may not be taken back? */
+/* Which messages use the caller's memory directly? The provider may be unable to cancel such a message. */
 enum hx_refers {
-    HX_REFERS,           /* devices end by themselves what they have begun, as a rule */
-    HX_REFERS_WITH_ROOM, /* long ones, and what the kernel takes at once: room.c */
+    HX_REFERS,           /* all: as a rule a device finishes by itself what it has begun */
+    HX_REFERS_WITH_ROOM, /* long receives, and sends that the kernel takes at once: room.c */
     HX_REFERS_NEVER
 };
 
-enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: by a thread, which alone may use the domains then */
+enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: a thread closes them, and only that thread may use the domains */
 
 struct hx_net {
     struct fi_info *info; /* the first rail's: all are of one provider */
     int nrails, nrails_told; /* told: in the address that peers have */
     int rank, nranks, seat;
-    hx_status_t broken, breaking; /* why all messages fail; why they shall, before anything else happens. HX_SUCCESS: they do not */
+    hx_status_t broken;   /* why all messages fail; HX_SUCCESS: they do not */
+    hx_status_t breaking; /* why all messages are to fail as the next step; HX_SUCCESS: they are not */
     enum hx_closing closing; /* of the endpoints */
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     unsigned match_bits; /* of a match id */
     enum hx_refers refers;
     size_t chunk_bytes, inject_bytes, send_limit;
-    size_t pieces_most; /* of a chunk; the others bounce */
-    void *sink;         /* takes what is longer than its receive, up to the longest chunk: bounce.c. NULL: the provider takes that without harm */
+    size_t pieces_most; /* a chunk of more pieces goes through a bounce buffer */
+    void *sink;         /* takes the excess of a message that is longer than its receive, up to the longest chunk: bounce.c. NULL: not
+                         * needed, the provider survives such a message */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
     size_t rx_size;    /* receives that the device takes on each rail */
-    size_t listens;    /* of these, what listens for words, credits and invitations, or is going to */
+    size_t listens;    /* of these, the receives that are, or will be, posted for words, credits and invitations */
     size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
     int links;          /* interfaces over which the ranks of this node reach others together */
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
@@ -269,9 +273,9 @@ struct hx_net {
     int lacks_room;        /* a send is to be tried again once this rank is about to sleep */
     int seeks_early;       /* see early.c */
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
-    uint64_t guarded_at, guard_ns; /* when it has last done so; how long before it does so again */
-    uint64_t looked_at;    /* ns: when strangers were last looked for; */
-    int strangers, ended;  /* so many were found: see strangers.c */
+    uint64_t guarded_at, guard_ns; /* ns: when hx_sockets_guard last ran; how long until it runs again */
+    uint64_t looked_at;    /* ns: when this rank last looked for strangers: strangers.c */
+    int strangers, ended;  /* how many connections of strangers it found; how many of them have ended */
     int wait_fd;
     struct hx_edge **edges; /* [nranks], NULL: not connected */
     struct hx_edge *active;
@@ -279,16 +283,17 @@ struct hx_net {
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the last made first */
     struct hx_region *regions;
-    int files, connections; /* open files without the connections to peers, and these; files 0: not counted yet; INT_MAX: no longer */
+    int files, connections; /* open files other than connections to peers; those connections. files 0: not counted yet; INT_MAX: no
+                             * longer */
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late late[HX_LATE_MAX];
-    uint64_t lost_ns; /* when a short message was lost, nobody tells to whom it was; 0: none was, or that peer is known to be gone */
+    uint64_t lost_ns; /* when a short message to an unknown peer was lost; 0: none was lost, or its peer is known to be gone */
     char lost_why[160]; /* the provider's code and words */
     struct hx_net_counters count;
     unsigned char keys[HX_PROOFS][HX_PROOF_KEY_BYTES];
     char text[256];
-    char why[HX_DETAIL_BYTES]; /* what it broke of, or breaks; "": it does not */
+    char why[HX_DETAIL_BYTES]; /* the text for broken or breaking; "": neither is set */
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
 };
 
@@ -320,15 +325,15 @@ void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic); /* its name 
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
 void hx_nic_choice_free(struct hx_nic_choice *choice);
 
-/* sockets.c: what children must not hold. */
-uint64_t hx_host_of(const void *name, size_t bytes); /* stands for the address alone */
-uint64_t hx_spot_of(const void *name, size_t bytes); /* stands for an IP address and port, of a sockaddr; 0: it holds none */
-int hx_spot_is_own(const struct hx_net *net, uint64_t spot); /* one of our endpoints */
-void hx_sockets_guard(struct hx_net *net);           /* where that is due */
-void hx_sockets_leave(const struct hx_net *net);     /* in a child: only functions that are safe there */
+/* sockets.c: descriptors that children must not hold. */
+uint64_t hx_host_of(const void *name, size_t bytes); /* a hash of a sockaddr's IP address; 0: it has none */
+uint64_t hx_spot_of(const void *name, size_t bytes); /* a hash of its IP address and port; 0: it has none */
+int hx_spot_is_own(const struct hx_net *net, uint64_t spot); /* is it the address of one of our endpoints? */
+void hx_sockets_guard(struct hx_net *net);           /* if it is due: set FD_CLOEXEC */
+void hx_sockets_leave(const struct hx_net *net);     /* in a child made by fork: close them. Calls only functions that are safe there */
 /* strangers.c */
-void hx_strangers_expect(const struct hx_net *net); /* at the listeners */
-void hx_strangers_look(struct hx_net *net);         /* where that is due */
+void hx_strangers_expect(const struct hx_net *net); /* prepare the listeners for strangers */
+void hx_strangers_look(struct hx_net *net);         /* if it is due: look for strangers, and reset their connections */
 #define HX_GUARD_NS_MIN UINT64_C(10000000) /* a search takes a tenth of a millisecond */
 static inline void hx_edge_meet(struct hx_net *net, struct hx_edge *edge)
 {
@@ -360,7 +365,7 @@ size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size fo
 int hx_provider_is_native_tcp(const struct fi_info *info);
 int hx_provider_is_efa(const struct fi_info *info);
 
-/* endpoint.c: of the receives that the device takes, n more are for what listens */
+/* endpoint.c: reserve n more of the device's receives for words, credits and invitations */
 void hx_listens_reserve(struct hx_net *net, size_t n);
 int hx_any_edge_is_lost(const struct hx_net *net); /* is a peer gone? */
 
@@ -377,21 +382,20 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
 /* A first block of each kind where they are registered: with too little locked memory for it nobody need start. 0, or
  * -1 after hx_fail. */
 int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
-/* Do connections break of messages that are longer than their receive? Then the sink is prepared: 0, or -1 after hx_fail. */
-int hx_sink_is_needed(const struct hx_net *net);
-int hx_sink_prepare(struct hx_net *net);
+int hx_sink_is_needed(const struct hx_net *net); /* does a message that is longer than its receive break the connection? */
+int hx_sink_prepare(struct hx_net *net);         /* 0, or -1 after hx_fail */
 struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 /* No receive is waited for in it, but somebody may write there. */
 void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
-/* A request of no message. */
+/* A request that belongs to no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
-/* One that sends a copy of the message, at whose head the proof is written. 0, or what libfabric says. */
+/* Write the proof into the head of the control message, and send a copy of it. 0, or libfabric's error. */
 ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
                         size_t bytes);
-/* One that receives into this slot, which stays the edge's. 0, or -FI_EAGAIN. */
+/* Receive a control message into this slot, which the edge keeps. 0, or -FI_EAGAIN. */
 int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
                        const struct hx_slot *slot, size_t bytes);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
@@ -417,14 +421,14 @@ const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail 
 /* room.c */
 int hx_net_is_tcp(const struct hx_net *net);
 void hx_room_prepare(struct hx_net *net);
-/* May a message of so many bytes be sent from the caller's memory (ALL), or a copy? A long one may have to wait: SOON: to be tried again;
- * LATER: when a send has ended. */
+/* How may a message of so many bytes be sent? ALL: from the caller's memory. COPY: from a bounce buffer. A long one may have to wait: SOON:
+ * try again soon; LATER: try again when a send has ended. */
 enum hx_takes { HX_TAKES_SOON, HX_TAKES_LATER, HX_TAKES_COPY, HX_TAKES_ALL };
 enum hx_takes hx_path_takes(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large);
-void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk); /* chunk: NULL where it was injected */
-void hx_path_ended(struct hx_path *path, const struct hx_chunk *chunk);          /* a send has, well or not */
+void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk); /* chunk: NULL if the send was injected */
+void hx_path_ended(struct hx_path *path, const struct hx_chunk *chunk);          /* a send has completed, or has failed */
 
-/* Does nobody read or write the memory registered so, once its call has failed and until it is removed? */
+/* Does the program leave this registered memory alone after its call has failed, until the registration is removed? */
 int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration);
 
 /* message.c */
@@ -433,7 +437,7 @@ void hx_message_advance(struct hx_net *net, struct hx_net_op *op,
                         size_t bytes); /* bytes more are no longer in flight */
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* 0, or -FI_EAGAIN */
 void hx_recv_wait(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op);    /* try its rest again later */
-/* What came into this receive was dropped: post it again, now or later. */
+/* The message that arrived in this receive was dropped: post the receive again, now or later. */
 void hx_recv_again(struct hx_net *net, struct hx_chunk *chunk);
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
@@ -454,8 +458,8 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
 /* cancel.c */
 void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
-/* Has the peer another call in mind, by the signature that its invitation proves (0: it tells none, which is no call)? Then the message has
- * failed. */
+/* Does the peer's invitation prove that it makes a different call? theirs: the signature in the invitation; 0: none, which counts as a
+ * different call. If the calls differ, the message has failed. */
 int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
 int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
@@ -484,16 +488,18 @@ void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches);
 void hx_early_close(struct hx_edge *edge);
 
 /* completion.c */
-/* A chunk of op has come, came bytes where bytes are expected, at data if it is not in place (NULL: it is). It has proved to be op's. */
+/* A chunk of op has arrived with a valid proof: came bytes where bytes are expected. data: where it is; NULL: in place. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, const void *data);
-/* This chunk has come, or has been written. Returns how many more of the message there are without a gap. A window holds at most 64. */
+/* This chunk has arrived, or has been written. Returns by how many chunks the gapless start of the message has grown. A window holds at
+ * most 64 chunks. */
 unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number);
 static inline int hx_op_lacks_chunk(const struct hx_net_op *op, size_t number)
 {
     return number - op->in_order < 64 && !(op->ahead >> (number - op->in_order) & 1);
 }
-/* Do these completion data prove that the chunk at offset is op's? If not, it is dropped: the caller posts its receive again. */
+/* Does this completion data prove that the chunk at offset belongs to op? If not, the chunk is dropped: the caller posts its receive
+ * again. */
 int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data);
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
@@ -503,18 +509,20 @@ void hx_words_hear(struct hx_net *net, struct hx_rail *rail); /* post the receiv
 void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_word_tell(struct hx_net *net, int peer, const struct hx_word *word);
-int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0, also when enough are under way; or -FI_EAGAIN: try again */
+int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0, also when enough are under way; or -FI_EAGAIN:
+                                                                                        * try again */
 int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
 /* late.c; hx_late_ask: see runtime/transport.h */
 int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
-void hx_late_lose(struct hx_net *net, int code, const char *why); /* a short message is lost, since its peer, whoever that is, cannot be reached */
-void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* it is gone */
+/* A short message was lost because its peer could not be reached. The provider does not say which peer. code, why: the provider's error. */
+void hx_late_lose(struct hx_net *net, int code, const char *why);
+void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* mark the peer as gone */
 void hx_late_close(struct hx_net *net);
 
 /* proof.c */
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
-/* Into the head of the next control message of this kind to the peer. */
+/* Write the proof into the head of the next control message of this kind to the peer. */
 void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind control, void *message, size_t bytes);
 /* Is this message, which came bytes long, one of that kind and length, and new? From sender, NULL: from anybody. Returns who has sent it;
  * NULL: it is dropped. */
@@ -525,7 +533,8 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
 /* The number of a request as its invitation tells it, and back. */
 uint32_t hx_number_hide(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden);
-void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names, -1: none */
+void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names,
+                                                                    * -1: none */
 
 /* credit.c */
 struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number);            /* NULL: no memory */

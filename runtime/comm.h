@@ -70,11 +70,12 @@ struct hx_registry {
 };
 extern const struct hx_registry hx_registry;
 
-/* What tells a communicator from others, agreed by its members. Its contexts are number * HX_COMM_CONTEXTS and those that follow. */
+/* The identity of a communicator. All members agree on it. Its contexts are number * HX_COMM_CONTEXTS and those that follow. */
 struct hx_comm_id {
-    uint32_t number;     /* less than HX_COMM_NUMBERS, and no other communicator's that a member has open */
-    uint32_t generation; /* of those of that number: greater than any that a member has been in */
-    uint64_t first_call; /* calls in its contexts are counted from here: above all that a member has used there before, flags are never reset */
+    uint32_t number;     /* less than HX_COMM_NUMBERS. No other open communicator of a member has it */
+    uint32_t generation; /* greater than that of every earlier communicator of this number that a member was in */
+    uint64_t first_call; /* calls are counted from here. Greater than all call numbers that members have used in these contexts, since flags
+                          * are never reset */
 };
 
 #define HX_OPEN_BUCKETS 1024
@@ -93,11 +94,11 @@ struct hx_world {
     struct hx_engine *active; /* engines with non-blocking calls under way */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
-    struct hx_comm *comms;    /* all that are open, the world's first */
+    struct hx_comm *comms;    /* all that exist, the world communicator first */
     struct hx_whereabouts *whereabouts; /* of other ranks: see whereabouts.h; NULL until used */
-    struct hx_past *past;     /* those that were freed when they had failed, [HX_PAST] in a ring; NULL until used: see failed.h */
-    uint64_t npast;           /* how many there were */
-    struct hx_comm *open[HX_OPEN_BUCKETS]; /* those that the program may use, by address */
+    struct hx_past *past;     /* communicators that had failed when they were freed, [HX_PAST], a ring: see failed.h; NULL until used */
+    uint64_t npast;           /* how many were entered so far */
+    struct hx_comm *open[HX_OPEN_BUCKETS]; /* the communicators that the program may use: a hash table by address */
     struct hx_comm_numbers *numbers; /* see number.h */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
@@ -106,7 +107,8 @@ struct hx_world {
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* active is no longer NULL, or the thread is to end */
     int has_thread, ends;
-    int threads;               /* of this process, all of them Hierax's but one; 0: the program had others when it started Hierax */
+    int threads;               /* of this process: one of the program, the others of Hierax; 0: the program had more at the start, or not
+                                * known */
     struct hx_stats stats;
     struct hx_distance distance; /* from the other ranks of the node */
     struct hx_window *windows;          /* of hx_alloc; see window.h */
@@ -121,8 +123,8 @@ _Static_assert(HX_COMM_CONTEXTS == 1 + HX_CONCURRENT, "one for blocking calls");
 
 struct hx_comm {
     struct hx_world *world;
-    struct hx_comm *next, **link; /* of the world's list, and what points here in it */
-    struct hx_comm *below;        /* in its bucket of world->open */
+    struct hx_comm *next, **link; /* in world->comms: the next one, and the pointer that points here */
+    struct hx_comm *below;        /* the next one in its bucket of world->open */
     int rank, size;
     int *ranks; /* [size] in the job */
     struct hx_shape *shape;
@@ -132,7 +134,7 @@ struct hx_comm {
     struct hx_engine engine;                  /* of blocking calls */
     struct hx_engine *others[HX_CONCURRENT];  /* of non-blocking calls, in turn; NULL until used */
     struct hx_comm_id id;
-    int freed;          /* by the program: it goes with its last request */
+    int freed;          /* the program has freed it: it is released with its last request */
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
     int windows;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
@@ -146,11 +148,11 @@ struct hx_comm {
 /* What the network is taken for, as rank 0 has it; of one node a provider NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
-/* A communicator of n ranks of the job, in this order; id as all members agreed. */
+/* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);
-/* Release everything of it; no call is under way. */
+/* Release everything of comm. No call may be under way. */
 void hx_comm_release(struct hx_comm *comm);
-/* The same if the program has freed it and its last request is gone. */
+/* Release comm if the program has freed it and no request is left. */
 void hx_comm_let_go(struct hx_comm *comm);
 /* Plan the next calls anew. No call is under way, and none is made ready. */
 void hx_comm_forget_bound(struct hx_comm *comm);
@@ -160,8 +162,9 @@ int hx_comm_is_open(const struct hx_comm *comm);
 /* May the public function of this name use it? Else HX_ERR_ARG, HX_ERR_STATE, or what it has failed with. */
 hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name);
 
-/* The context of its engine number which, and what comes before all else in the match ids and flows of its messages there: a failed
- * communicator's messages may arrive when another one has its number. bits: of the ids; as much of the generation as they hold. */
+/* The context of engine `which` of comm; and the prefix of match ids and flows of messages in that context. The prefix has bits bits: the
+ * context, and as much of the generation as fits. The generation matters because messages of a failed communicator may arrive when another
+ * one already has its number. */
 static inline int hx_comm_context(const struct hx_comm *comm, int which)
 {
     return (int)comm->id.number * HX_COMM_CONTEXTS + which;

@@ -45,7 +45,7 @@ const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
 
 /* ---- what is freed ------------------------------------------------------------------------------------------- */
 
-#define HX_PAST 256 /* failures of freed communicators that are kept, the newest ones */
+#define HX_PAST 256 /* how many failures of freed communicators are kept: the newest ones */
 
 struct hx_past { /* a communicator that had failed */
     struct hx_comm_id id;
@@ -60,7 +60,7 @@ int hx_failed_keep(struct hx_comm *comm)
     if (failure && comm->local_n < comm->size) {
         if (!world->past)
             world->past = calloc(HX_PAST, sizeof(*world->past));
-        if (world->past) /* else a rank that asks gets no answer */
+        if (world->past) /* without memory a rank that asks gets no answer */
             world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->id, *failure};
     }
     return comm->failed || failure;
@@ -113,7 +113,7 @@ static void failure_tell(const struct hx_world *world, int peer, const struct hx
 static void comm_tell(const struct hx_comm *comm, int peer)
 {
     const struct hx_failure *failure = failure_of(comm, comm->local_me);
-    struct hx_failure lost = {.rank = comm->world->rank}; /* a group with it */
+    struct hx_failure lost = {.rank = comm->world->rank}; /* a group with peer could not be created */
 
     if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
         failure_tell(comm->world, peer, &comm->id, failure);
@@ -121,7 +121,7 @@ static void comm_tell(const struct hx_comm *comm, int peer)
         failure_tell(comm->world, peer, &comm->id, &lost);
 }
 
-/* Tell peer, a rank of the job on another node, all that it may want to know. */
+/* Tell peer, a rank of the job on another node, every death and every failure of communicators that both have. */
 static void all_tell(const struct hx_world *world, int peer)
 {
     if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
@@ -153,16 +153,17 @@ static int is_known(uint32_t number)
     return number < HX_COMM_NUMBERS;
 }
 
-/* The last call that this rank has entered in a context that no communicator has now. */
+/* The last call that this rank has entered in a context that now belongs to no communicator. */
 static uint64_t last_call_in(const struct hx_shared *shared, int context)
 {
-    struct hx_control *controls = shared->channels[context]; /* NULL: it has entered none */
+    struct hx_control *controls = shared->channels[context]; /* NULL: this rank has entered no call there */
 
     return controls ? atomic_load_explicit(&controls[shared->me].entered, memory_order_relaxed) >> HX_SLICE_BITS : 0;
 }
 
-/* peer waits in a call of a communicator with this rank, which this one has freed perhaps: had it failed? Or it makes a call more than this
- * one has. (If a communicator of that number has come since, nobody can tell whether a message is on its way.) */
+/* peer waits in a call of a communicator that this rank may have freed. If it had failed before, tell peer the failure. If peer makes a
+ * call that this rank did not make before it freed the communicator, tell peer that. (If the number has been used again since, this rank
+ * cannot know the latter: a message may still be on its way.) */
 static void past_tell(const struct hx_world *world, int peer, const struct hx_word *word)
 {
     const struct hx_comm_numbers *numbers = world->numbers;
@@ -206,7 +207,7 @@ static void death_heard(const struct hx_world *world, int rank)
     if (rank < 0 || rank >= world->size)
         return;
     if (shared->table[rank].node == shared->table[world->rank].node)
-        return; /* of its own ranks a node knows better: this one's endpoint may have closed */
+        return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
         hx_watch_tell(world->shared, rank);
 }
@@ -223,7 +224,7 @@ struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int pe
     return comm;
 }
 
-/* The engine that a word of peer is about; NULL: there is none, any more or yet. */
+/* The engine that a word of peer is about; NULL: its communicator does not exist yet, or no longer. */
 static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_word *word)
 {
     struct hx_engine *engine;
@@ -243,7 +244,7 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
         hx_pair_lose(engine, peer, (hx_status_t)word->status);
         return;
     }
-    if (failure.rank < 0) /* who tells does not know its rank there any more */
+    if (failure.rank < 0) /* peer has freed the communicator, and no longer knows its rank there */
         failure.rank = rank_in(engine->comm->ranks, engine->comm->size, peer);
     snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
     hx_failed_note(engine->comm, &failure);
@@ -263,8 +264,8 @@ static int has_sent(const struct hx_signature *signature, void *arg)
                                   d->word->doubt.mix ^ hx_signature_bits(signature)) == d->word->doubt.proof;
 }
 
-/* Peer has dropped what may have been a message of this rank. If it was one, it learns of which call; and this rank, of which call those are that
- * it has dropped itself. */
+/* peer has dropped a message, and asks whether this rank has sent it. If so, tell peer of which call it was. Either way keep the signature
+ * of peer's call: it may explain messages that this rank has dropped. */
 static int sent_tell(const struct hx_world *world, int peer, const struct hx_word *word)
 {
     struct hx_engine *engine = word->doubt.proof ? engine_of(world, peer, word) : NULL;
@@ -285,7 +286,7 @@ static void sent_heard(const struct hx_world *world, int peer, const struct hx_w
     struct hx_engine *engine = engine_of(world, peer, word);
 
     if (engine)
-        engine->sent = word->signature; /* stall.c looks whether it explains what came */
+        engine->sent = word->signature; /* stall.c checks whether it explains the dropped message */
 }
 
 static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
@@ -308,8 +309,8 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_w
     hx_failed_note(engine->comm, &failure);
 }
 
-/* peer waits in a call that this rank has not entered and, being in hx_finalize, never will. (Calls of that very kind are no sign of it:
- * this one is about to enter the next of them.) */
+/* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. (Not for
+ * calls on the world communicator: hx_finalize makes such calls itself, and this rank may be about to enter the next one.) */
 static void finish_tell(const struct hx_world *world, int peer, const struct hx_word *word)
 {
     const struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;

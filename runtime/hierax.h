@@ -17,11 +17,11 @@
  *  - Any thread may call any function but hx_init, hx_init_with and hx_finalize, which one thread calls while no other is in Hierax.
  *    Threads may drive different communicators at once. Calls on one communicator follow each other; it is up to the
  *    program that their order is the same on all ranks. A thread must not be cancelled (pthread_cancel) while it is in Hierax.
- *  - Signals may come at any time, and end no wait. Their handlers call nothing of Hierax.
- *  - A rank may have children, by fork, posix_spawn or system. They may outlive it, and call nothing of Hierax. A child made by a raw clone
- *    may hide the death of a rank that is alone on its node.
- *  - A program closes only descriptors that it has opened itself. A rank that closes those of Hierax (closefrom, close_range), or executes
- *    another program, counts as dead.
+ *  - Signals may come at any time. They end no wait. A signal handler must not call Hierax.
+ *  - A rank may have children, made by fork, posix_spawn or system. A child may outlive its rank. A child must not call Hierax. If a rank
+ *    is alone on its node, a child made by a raw clone may hide the rank's death.
+ *  - A program must close only descriptors that it has opened itself. A rank that closes descriptors of Hierax (closefrom, close_range), or
+ *    executes another program, counts as dead.
  */
 #ifndef HIERAX_H
 #define HIERAX_H
@@ -39,16 +39,16 @@ extern "C" {
 #define HX_PUBLIC
 #endif
 
-/* Where a call fails on one rank in such a way that others cannot end it, it fails there too, with the same status (HX_ERR_MISMATCH for
- * HX_ERR_ARG): their details name that rank and tell why. Those learn of it who wait, within tenths of a second on the same node and within
- * seconds on others; calls of other communicators go on. One exception: if a message has come in part and its sender has stopped in the
- * middle of it, the failing call waits up to 5 s for the rest. Then it closes the rank's network endpoint, and all its calls between
- * nodes fail with HX_ERR_TRANSPORT.
+/* If a call fails on one rank, it also fails on every rank that cannot finish the call without that one. The status is the same
+ * (HX_ERR_MISMATCH if the first rank has HX_ERR_ARG), and the detail names the first rank and the reason. A rank that waits in the call
+ * learns of the failure within tenths of a second on the same node, and within seconds on another node. Calls on other communicators go on.
+ * One exception: if a message has arrived in part and its sender stops in the middle of it, the failing call waits up to 5 s for the rest.
+ * Then the rank closes its network endpoint, and all of its calls between nodes fail with HX_ERR_TRANSPORT.
  *
- * A communicator goes on after HX_ERR_ARG for this rank's own arguments and HX_ERR_STATE, where nothing was called; after HX_ERR_ARG of
- * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc that all ranks get alike (the next call
- * tells); after whatever hx_comm_group and hx_plan_info return; and as HX_ERR_MISMATCH says. After any other error of a call it can only be
- * freed. */
+ * A communicator stays usable after HX_ERR_ARG for this rank's own arguments and after HX_ERR_STATE (no call was made); after HX_ERR_ARG of
+ * hx_gatherv and hx_scatterv for counts; after HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc if all ranks get it (the next call
+ * shows whether they did); after any error of hx_comm_group and hx_plan_info; and after HX_ERR_MISMATCH found by HX_CHECK=1. After any
+ * other error a communicator can only be freed. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
@@ -58,20 +58,21 @@ typedef enum hx_status {
     HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
     HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
-    HX_ERR_TIMEOUT = 7,   /* waited longer than HX_TIMEOUT, in which nothing of the call moved; the detail names the ranks that have not
-                           * arrived, and where they are instead: in which other call, or for how long outside Hierax. A warning tells the
-                           * same after 5 s, or a quarter of HX_TIMEOUT if that is less. hx_test too returns it, if called at least once a
+    HX_ERR_TIMEOUT = 7,   /* the call waited longer than HX_TIMEOUT without any progress. The detail names the ranks that have not arrived,
+                           * and where they are: in which other call, or for how long outside Hierax. A warning says the same after 5 s, or
+                           * after a quarter of HX_TIMEOUT if that is less. hx_test returns it too, if it is called at least once a
                            * second meanwhile */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or has called hx_finalize and comes to no other call; the detail names it
-                           * and says which. A death is found within tenths of a second on the same node and within seconds on another; a node
-                           * that vanishes without a word, as by loss of power, within a quarter of a minute where its absence can be told from
-                           * slowness, else this is HX_ERR_TIMEOUT */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or has called hx_finalize and makes no other call. The detail names the
+                           * rank and says which of the two. A death is found within tenths of a second on the same node and within seconds
+                           * on another. If a whole node vanishes, as by loss of power, the others find it within 15 s where they can tell
+                           * absence from slowness; else they get HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
-    HX_ERR_MISMATCH = 10  /* ranks make different calls, or one with different arguments. They find it where one needs what another has for
-                           * the call, or when one has waited for the other: for tenths of a second on the same node, a second on others (not
-                           * where all return without hearing of each other). Ranks that wait for each other, each in a call which the other
-                           * has not entered, find it within seconds where the program has one thread. With HX_CHECK=1: before each blocking call; then nothing was
-                           * done, and the communicator can be used on */
+    HX_ERR_MISMATCH = 10  /* ranks made different calls, or one call with different arguments. A rank finds it when the call brings it
+                           * together with the other rank, or after it has waited for the other: for tenths of a second on the same node,
+                           * for a second between nodes. Ranks that return without meeting do not find it. Two ranks that wait for each
+                           * other, each in a call that the other has not entered, find it within seconds if each process has one thread.
+                           * With HX_CHECK=1 the ranks compare before each blocking call: then nothing was done, and the communicator stays
+                           * usable */
 } hx_status_t;
 
 /* Element types. Values are stable. */
@@ -167,19 +168,20 @@ typedef struct hx_config {
 
 /* Start Hierax; *world becomes the communicator of all ranks of the job. Blocking, collective, once per process. The
  * launcher is detected: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1 (PMI_FD), PMIx, else a job of one rank;
- * HX_BOOTSTRAP forces one. With HX_ROOT set by hand rank 0 serves the store: when it dies the others get HX_ERR_PEER_DEAD, but one that
- * has not found it listening cannot tell whether it is only late, and waits until HX_TIMEOUT (HX_ERR_BOOTSTRAP). Time in which a process was
- * stopped does not count. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE, HX_ERR_TIMEOUT,
- * HX_ERR_PEER_DEAD; HX_ERR_ARG where world is NULL. */
+ * HX_BOOTSTRAP forces one. If HX_ROOT is set by hand, rank 0 serves the store. When rank 0 dies, the others get HX_ERR_PEER_DEAD. A rank
+ * that has never reached rank 0 cannot tell whether rank 0 is dead or only late: it waits until HX_TIMEOUT and gets HX_ERR_BOOTSTRAP. Time
+ * in which a process was stopped does not count. Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE,
+ * HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD; HX_ERR_ARG where world is NULL. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
 
 /* As hx_init, with the caller's own bootstrap callbacks or settings. Errors: HX_ERR_ARG also for callbacks that are NULL, and a rank
  * that is not 0 .. size-1. */
 HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
-/* Stop Hierax and release everything, the world communicator included. Blocking, collective: it ends when all ranks have called it. A
- * rank that makes another call instead, and waits in it for this one, gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH. Errors: HX_ERR_STATE where requests are
- * left, and HX_ERR_MISMATCH by HX_CHECK: nothing has been stopped then. After others, those of hx_allreduce, everything is released all the same. */
+/* Stop Hierax and release everything, the world communicator included. Blocking, collective: it returns when all ranks have called it. If
+ * another rank makes a different call and waits for this rank in it, that rank gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH. Errors:
+ * HX_ERR_STATE if requests are left, and HX_ERR_MISMATCH found by HX_CHECK; after these two Hierax still runs. Also those of hx_allreduce;
+ * after these everything is released nevertheless. */
 HX_PUBLIC hx_status_t hx_finalize(void);
 
 /* This process's rank in comm, 0 .. size-1; -1 if comm is NULL. */
@@ -189,26 +191,26 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
 
 /* Make communicators of the ranks of comm with the same color (>= 0), ordered by key, then by rank in comm. *out: that of this rank,
- * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also: more than 8,190 communicators of
- * a rank at once, or 254 where the network's tags have 48 bits only, as cxi's), and those of hx_allreduce. */
+ * NULL where color is HX_UNDEFINED. Blocking, collective. Errors: HX_ERR_ARG, HX_ERR_NOMEM (also if a rank would have more than 8,190
+ * communicators at once, or more than 254 where the network's tags have only 48 bits, as those of cxi), and those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Make a communicator of the same ranks. Blocking, collective. Errors as hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
 
-/* Make a communicator of the n given ranks of comm, which alone call this, all with the same list: rank i of *out is ranks[i]. A rank
- * that creates several groups with others creates them in the same order as these; it creates one at a time, whatever thread asks for it, so
- * threads keep to one order of all groups too. Ranks that do not call it may have died. Where a member dies, does not come in time or gives
- * another list (HX_ERR_MISMATCH), comm goes on. But a rank that got an error has HX_ERR_STATE if it asks for a group with one of these
- * members again, and so have they, at the latest within seconds; with others it can create groups. For one whose arguments are wrong the
- * others wait until HX_TIMEOUT. Blocking. Errors as hx_comm_split. */
+/* Make a communicator of the n given ranks of comm: rank i of *out is ranks[i]. Only these ranks call it, all with the same list. Ranks
+ * that have several groups in common create them in the same order. A rank creates one group at a time, whichever thread calls, so the
+ * threads of a rank must keep to one order too. The other ranks of comm may have died. If a member dies, does not call in time or gives
+ * another list (HX_ERR_MISMATCH), comm stays usable. But after an error a rank gets HX_ERR_STATE when it asks for a group with one of these
+ * members again. The members then get the same for a group with this rank, after some seconds at the latest. Groups with other ranks can
+ * still be created. If a member's arguments are wrong, the others wait for it until HX_TIMEOUT. Blocking. Errors as hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
-/* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, and while others are still in calls of them;
- * what this rank has done for these calls stays. Requests of comm go on, active ones and those made ready; comm goes with the last of them.
- * No other function may name it. Each rank frees comm once: until all that share memory with this one have, its number is not used again,
- * nor are its pages. A rank that calls comm when another one has freed it gets HX_ERR_MISMATCH. Errors: HX_ERR_ARG; HX_ERR_STATE for
- * the world's, which hx_finalize frees. */
+/* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also while other ranks are still in calls on
+ * them: what this rank has contributed to these calls stays valid. Requests of comm, active or made ready, can still be used; comm is
+ * released with the last of them. Nothing else of comm may be used after this call. Every rank should free comm: its number and memory
+ * are used again only when all ranks of comm on this node have freed it. A rank that makes a call on comm that another rank has freed
+ * gets HX_ERR_MISMATCH. Errors: HX_ERR_ARG; HX_ERR_STATE for the world communicator, which hx_finalize frees. */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Return when every rank of comm has entered the call. Blocking. Errors as hx_allreduce. */
@@ -319,8 +321,8 @@ HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtyp
 typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx);
 
 /* Make an operation of fn, which gets ctx. commutative: 0 where op(a, b) and op(b, a) may differ; contributions are then folded in
- * rank order, else in any. All ranks of a call give operations that are alike in this. Errors: HX_ERR_ARG, HX_ERR_NOMEM (4096 operations and
- * types at once). */
+ * rank order, else in any. All ranks of a call give operations that are alike in this. Errors: HX_ERR_ARG, HX_ERR_NOMEM (4096 operations
+ * and types at once). */
 HX_PUBLIC hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
 
 /* No further call may name it; calls and requests that do go on, and ctx must stay for them. Errors: HX_ERR_ARG also for a built-in one. */
@@ -443,7 +445,8 @@ HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
  * returned here may not have left yet. Errors: what the call has ended with, told once; HX_ERR_ARG for a request that is NULL. */
 HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
 
-/* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. Errors as hx_test. */
+/* Return when the call is complete (a request of hx_i<name> is released then), at once when it has not been started. Blocking. Errors as
+ * hx_test. */
 HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
 
 /* As hx_wait for each of n; those released become NULL in the list, and NULLs are passed over. Returns the first error. Blocking. */
