@@ -21,6 +21,7 @@
 #include "runtime/comm.h"
 #include "runtime/files.h"
 #include "runtime/log.h"
+#include "runtime/watch.h"
 #include "socket.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -316,6 +317,8 @@ static hx_status_t host_node(struct hx_porter *porter, int listener, int wake_fd
         shared->doorbells[i].pid = guests[i].pid;
         shared->doorbells[i].pid_space = guests[i].pid_space;
     }
+    if (status == HX_SUCCESS) /* whoever has the segment sees who dies from now on */
+        hx_watch_enter(shared);
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
     guests_welcome(guests, welcome, secret, timeout, shared);
@@ -444,6 +447,8 @@ static hx_status_t guest_node(int s, struct meeting *meeting, int size, double t
         else
             hx_shared_map(shared, base, size);
     }
+    if (status == HX_SUCCESS) /* before the answer: until then the host waits for it */
+        hx_watch_enter(shared);
     hx_failure_keep(failure, meeting->rank, status);
     hx_socket_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
     return status;

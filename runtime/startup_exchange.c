@@ -60,7 +60,6 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
     struct hx_node_header *header = world->shared->header;
 
     world->shared->doorbells[world->shared->me].cpu = bound_to(place);
-    hx_watch_enter(world->shared);
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
     const int ids[HX_SHAPE_LEVELS] = {place->socket, place->numa, place->l3};

@@ -32,8 +32,8 @@ void hx_watch_enter(struct hx_shared *shared)
 {
     struct flock lock = lock_of(shared->me);
 
-    if (fcntl(shared->memory, F_SETLK, &lock) == 0) /* placed publishes it */
-        atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_HERE, memory_order_relaxed);
+    if (fcntl(shared->memory, F_SETLK, &lock) == 0) /* the release pairs with the acquire in life_of */
+        atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_HERE, memory_order_release);
     else
         hx_warn("the death of this rank will not be seen on its node: cannot lock a byte of the shared segment: %s", strerror(errno));
     shared->watched = shared->me;

@@ -9,7 +9,7 @@
 #define HX_WATCH_H
 #include "node.h"
 
-/* At start-up, before the ranks of the node have met: from now on the end of this process is a death. */
+/* As soon as it has the segment: from now on the end of this process is a death. */
 void hx_watch_enter(struct hx_shared *shared);
 /* This rank is in hx_finalize: it will enter no call that others may wait for it in; or it goes on after all. */
 void hx_watch_finish(struct hx_shared *shared);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded: memfd_create fails as a container's filter would make it, with the errno in REFUSE, or ends the process with DIE_HOST set; the rank in DIE ends where it lets the
- * others of its node read its memory;
- * with PAUSE set, who begins to listen does nothing else for a second; with NAPS set, who sleeps does so for 0.7 s at least; with TRACER set, the call
- * that lets processes read this one's memory is told on standard error. */
+/* Preloaded; what is set in the environment tells what goes wrong:
+ *   REFUSE       memfd_create fails with this errno, as a container's filter would make it
+ *   DIE_HOST     who creates the node's segment ends at that
+ *   DIE_SHARING  it ends once the first other rank has the segment
+ *   DIE          the rank of this number ends where it lets the others of its node read its memory
+ *   PAUSE        who begins to listen does nothing else for a second
+ *   NAPS         who sleeps does so for 0.7 s at least
+ *   TRACER       the call that lets processes read this one's memory is told on standard error */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+static int is_host, passed;
+
 int memfd_create(const char *name, unsigned int flags)
 {
     const char *number = getenv("REFUSE");
@@ -22,10 +28,20 @@ int memfd_create(const char *name, unsigned int flags)
         fprintf(stderr, "rank %s dies\n", getenv("HX_RANK"));
         _exit(3);
     }
+    is_host = 1;
     if (!number)
         return (int)syscall(SYS_memfd_create, name, flags);
     errno = atoi(number);
     return -1;
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    if (getenv("DIE_SHARING") && is_host && message->msg_controllen && ++passed > 2) { /* each gets the segment, then eventfds */
+        fprintf(stderr, "rank %s dies\n", getenv("HX_RANK"));
+        _exit(3);
+    }
+    return syscall(SYS_sendmsg, fd, message, flags);
 }
 
 int prctl(int option, ...)
