@@ -2,17 +2,18 @@
 /*
  * Joining the node: ranks that can share memory find each other and share one segment.
  *
- *   every rank     bind an abstract Unix socket named after the job, or connect to whoever has bound it      (the host)
- *                  hello: rank, pid, an eventfd, a fresh number, proof of the secret
- *   all ranks      fence: now every hello of this node lies in the host's queue
- *   host           check credentials and proof, send a fresh number; create and seal the memfd; to one guest after the other:
- *                  pass it with the list of ranks and eventfds, and proof of the secret
- *   this guest     prove the secret again, over both numbers; answer whether it could map it
+ *   every rank     bind an abstract Unix socket named after the job (this rank is the host), or connect to the host (a guest)
+ *   guest          send a hello: rank, pid, an eventfd, a fresh number, proof of the secret
+ *   all ranks      fence: now every hello of this node has arrived at the host
+ *   host           check credentials and proof of each guest, send a fresh number; create and seal the memfd
+ *   each guest     prove the secret again, over both numbers
+ *   host           to one guest after the other: send the memfd, the list of ranks and eventfds, and proof of the secret
+ *   this guest     answer whether it could map the memfd
  *
- * The secret itself never crosses the socket, and who has recorded a hello does not get in. A porter keeps connections until the fence; then
- * each is looked at once, and who has not said its hello by then is a stranger.
+ * The secret itself never crosses the socket, and a recorded hello admits nobody. A porter keeps connections until the fence. Then the host
+ * looks at each connection once: a process that has not sent its hello by then is a stranger.
  *
- * Whoever fails goes on to the fence, and all that would have shared with it are told why.
+ * A rank that fails still goes to the fence, and all that would have shared the segment with it are told why.
  *
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
@@ -40,9 +41,9 @@
 #define HELLO_MAGIC 0x48786a32u /* "Hxj2" */
 #define NONCE_BYTES 16
 #define PROOF_BYTES 16
-#define LIES_THERE (-1.0) /* no time to wait: it was sent before the fence */
+#define LIES_THERE (-1.0) /* do not wait: the message was sent before the fence */
 
-/* What a guest and its host prove the secret over, once each has told the other its fresh number. */
+/* The input of the proofs of a guest and its host, once each has sent the other its fresh number. */
 struct meeting {
     int32_t rank; /* the guest's */
     unsigned char guest_nonce[NONCE_BYTES], host_nonce[NONCE_BYTES];
@@ -52,7 +53,7 @@ struct hello {
     uint32_t magic;
     int32_t rank, pid, unused;
     uint64_t pid_space;
-    unsigned char nonce[NONCE_BYTES], proof[PROOF_BYTES]; /* over a meeting without a host's number yet */
+    unsigned char nonce[NONCE_BYTES], proof[PROOF_BYTES]; /* the proof covers a meeting in which the host's number is still 0 */
 };
 
 struct challenge {
@@ -72,11 +73,11 @@ struct welcome {
 struct guest {
     int rank, socket, wake_fd, pid;
     uint64_t pid_space;
-    int challenged; /* it has been sent our number, and proves the secret over it */
+    int challenged; /* our number was sent to it, and its proof must cover that number */
     struct meeting meeting;
 };
 
-/* use: who proves it, and when. */
+/* use: which of the exchange's proofs it is. */
 static void prove(const unsigned char *secret, const char *use, const struct meeting *meeting, unsigned char proof[PROOF_BYTES])
 {
     crypto_generichash_state state;
@@ -102,7 +103,7 @@ static hx_status_t nonce_draw(unsigned char nonce[NONCE_BYTES])
     return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes to meet the ranks of this node: %s", strerror(errno));
 }
 
-/* In which this process has its pid; 0: not known. */
+/* The pid namespace of this process; 0: not known. */
 static uint64_t pid_space(void)
 {
     struct stat space;
@@ -207,7 +208,7 @@ static hx_status_t segment_create(struct hx_shared *shared, int size)
     return HX_SUCCESS;
 }
 
-/* It knows the secret, and is no recording. */
+/* Does the guest prove the secret over our fresh number? A recording cannot. */
 static int guest_proves(const struct guest *guest, const unsigned char *secret, double timeout)
 {
     unsigned char proof[PROOF_BYTES];
@@ -244,7 +245,8 @@ static void guests_welcome(const struct guest *guests, struct welcome *welcome, 
         int nfds = 0, sent = -1, proves;
         if (guest->socket < 0)
             continue;
-        proves = guest_proves(guest, secret, timeout); /* where there is no segment too: what lies unread when a socket closes comes first */
+        proves = guest_proves(guest, secret, timeout); /* also if there is no segment: data left unread at close would reach the guest as a
+                                                        * reset, before our answer */
         prove(secret, "host", &guest->meeting, welcome->proof);
         if (proves || welcome->failure.status != HX_SUCCESS)
             sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
@@ -355,7 +357,8 @@ static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, struct
     return HX_SUCCESS;
 }
 
-/* The host's first word: its number, which is answered, and then its welcome; or why there is none. Returns as hx_socket_receive does. */
+/* Receive the host's number, answer it, and receive the host's welcome. A host that fails sends its welcome at once, with the reason.
+ * Returns as hx_socket_receive does. */
 static ssize_t first_word(int s, const unsigned char *secret, struct meeting *meeting, void *word, size_t capacity, int *memory, int *nfds,
                           double timeout)
 {

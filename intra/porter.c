@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* See porter.h. Processes of other users are sent away at once. Of this user's, a few more than there are ranks are kept; when they are
- * too many the oldest that has said nothing leaves, and ranks speak as soon as they are connected. */
+/* See porter.h. Connections of other users are closed at once. Of this user's connections it keeps a few more than there are ranks. When
+ * these are too many, it closes the oldest one that has sent nothing: a rank sends its hello as soon as it is connected. */
 #include "porter.h"
 #include "runtime/bootstrap.h"
 #include "runtime/strangers.h"
@@ -30,7 +30,7 @@ static void dismiss(struct hx_porter *porter, int i)
     memmove(porter->sockets + i, porter->sockets + i + 1, (size_t)(--porter->n - i) * sizeof(int));
 }
 
-/* Room for one more, if there is any. */
+/* Is there room for one more connection, perhaps after a silent one is closed? */
 static int make_room(struct hx_porter *porter)
 {
     for (int i = 0; i < porter->n && porter->n == porter->most; i++)
@@ -39,7 +39,7 @@ static int make_room(struct hx_porter *porter)
     return porter->n < porter->most;
 }
 
-/* Somebody is at the door. 0: all that are kept may be ranks, or there is no descriptor left; others wait in the queue. */
+/* Accept one connection. 0: it could not, because all connections kept may be ranks, or no descriptor is left; others wait in the queue. */
 static int answer(void *arg)
 {
     struct hx_porter *porter = arg;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The door of a node's socket: while its host waits for its launcher, up to the fence, it takes connections out of the kernel's short queue,
- * so that strangers cannot keep ranks out. No thread does it: a process that has ever had two locks each call of Hierax. For join.c. */
+/* The porter of a node's socket, for join.c. While the host waits for its launcher, up to the fence, the porter takes connections out of
+ * the kernel's short queue, so that strangers cannot fill it. The porter is not a thread: once a process has had two threads, every call of
+ * Hierax has to take a lock. */
 #ifndef HX_PORTER_H
 #define HX_PORTER_H
 
 struct hx_porter;
 
-/* Keep the door of listener, for a job of size ranks; NULL where there is no memory for that: then the queue is all there is. */
+/* Start to accept connections at listener, for a job of size ranks. NULL: no memory; then connections stay in the kernel's queue. */
 struct hx_porter *hx_porter_start(int listener, int size);
-/* The fence is behind us. */
+/* Stop accepting: the fence has passed. */
 void hx_porter_stop(void);
-/* Then: one connection after the other, of those kept and of those still in the queue; -1 and errno, EAGAIN when there are no more. */
+/* After that: the next connection, of those kept and of those still in the queue; -1 and errno, EAGAIN when there are no more. */
 int hx_porter_next(struct hx_porter *porter, int listener);
-/* Close what was not taken. */
+/* Close the connections that are left, and free the porter. */
 void hx_porter_release(struct hx_porter *porter);
 
 #endif

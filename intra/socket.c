@@ -60,7 +60,7 @@ int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, in
             *hosting = 0;
             return s;
         }
-        const int is_full = errno == EAGAIN; /* its host makes room, as long as it can keep more */
+        const int is_full = errno == EAGAIN; /* the host empties its queue as long as it can keep more connections */
         if (is_full && hx_deadline_passed(deadline)) {
             close(s);
             hx_fail(HX_ERR_NOMEM, "the socket of this node has been full for %g s (HX_TIMEOUT): it has more ranks than the host may open files "

@@ -7,8 +7,8 @@
 #define HX_PUBLIC_BYTES 8 /* of the job's random bytes: name the socket; the others stay secret */
 #define HX_SOCKET_FDS 200 /* descriptors in one message; the kernel allows 253 */
 
-/* Bind the name of this job's (emulated) node and listen (*hosting 1), or connect to who has (0), of which the queue may be full for so many
- * seconds (0: for ever). Returns the socket, or -1 after hx_fail. A listener does not block. */
+/* Bind the name of this job's (emulated) node and listen (*hosting 1), or connect to the process that has bound it (*hosting 0). timeout:
+ * how many seconds that process's queue may stay full; 0: for ever. Returns the socket, or -1 after hx_fail. A listener does not block. */
 int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, int *hosting);
 
 /* Does the process at the other end run as this user? */
@@ -16,8 +16,8 @@ int hx_socket_same_user(int s);
 
 /* 0, or -1. */
 int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nfds);
-/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never; less: what lies there already). *nfds in: room in fds; out: how many came. Those
- * for which there is no room are closed. errno is EMFILE where some are missing. */
+/* Returns the bytes received, -1 on error or when timeout seconds have passed (0: never; less: what lies there already). *nfds in: room in
+ * fds; out: how many came. Those for which there is no room are closed. errno is EMFILE where some are missing. */
 ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators: their parts, and their end. All share the process's endpoint, segment and doorbell; each has a number of its own, and so
- * channels of the segment and a part of the match ids. comm_create.c tells how the members of a new one agree on it, number.h when it is
- * free again.
+ * Communicators: how they are built and released. All share the process's endpoint, segment and doorbell. Each has a number of its own,
+ * which selects its channels of the segment and its match ids. comm_create.c describes how the members of a new communicator agree on a
+ * number, number.h when the number is free again.
  */
 #include "comm.h"
 #include "call.h"
@@ -169,7 +169,7 @@ static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
 
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **out)
 {
-    struct hx_comm **link = world->comms ? &world->comms->next : &world->comms; /* the world's stays the first */
+    struct hx_comm **link = world->comms ? &world->comms->next : &world->comms; /* the world communicator stays the first */
     struct hx_comm *comm = calloc(1, sizeof(*comm));
     hx_status_t status;
 
@@ -192,8 +192,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     return status;
 }
 
-/* The network forgets it: its ranks on other nodes have no message with this one any more, but those of one that has failed. Returns nonzero
- * if devices may still read or write its slots. */
+/* Make the network forget comm. No message of comm is under way, unless it has failed. Returns nonzero if devices may still read or write
+ * its slots. */
 static int network_forget(const struct hx_comm *comm, int failed)
 {
     const struct hx_world *world = comm->world;
@@ -225,7 +225,8 @@ void hx_comm_release(struct hx_comm *comm)
     if (comm->next)
         comm->next->link = comm->link;
     open_remove(comm);
-    comm->world->numbers->comms[comm->id.number] = NULL; /* the network moves while it forgets: words that come must not find what is closed */
+    comm->world->numbers->comms[comm->id.number] = NULL; /* before the network makes progress: words that arrive must not find a
+                                                          * communicator that is being closed */
     busy = network_forget(comm, failed);
     hx_counters_keep(comm);
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
@@ -239,7 +240,7 @@ void hx_comm_release(struct hx_comm *comm)
         if (i > 0)
             free(engine);
     }
-    if (!busy) /* else nobody gets its number again */
+    if (!busy) /* if busy, its number is never used again */
         hx_number_leave(comm, last_call, failed);
     if (comm->planner)
         hx_registry.planner->close(comm->planner);
@@ -275,7 +276,7 @@ void hx_comm_let_go(struct hx_comm *comm)
         hx_comm_release(comm);
 }
 
-/* Others may be behind in its calls: what they need of this rank it has done, and it stands in the segment or is with the network. */
+/* Other ranks may still be in calls of comm. All that they need of this rank is already in the segment or with the network. */
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
     hx_status_t status = open_check(comm, "hx_comm_free");

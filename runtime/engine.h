@@ -37,7 +37,7 @@ struct hx_transfer {
     int more_capacity;
     int far;                  /* 1 + the rank with which the network connects it; 0: it goes through a ring, or is empty */
     struct hx_transfer *next; /* in its ring's queue */
-    uint64_t stamp;           /* ring: of the call; of pairs, which count their messages, without its number */
+    uint64_t stamp;           /* ring: the call's stamp; without the call number if pairs count their messages (pairs.h) */
     int segment;              /* ring: the segment reached, and how far */
     size_t within;
 };
@@ -115,7 +115,7 @@ struct hx_kind {
     uint64_t count; /* as struct hx_sizes */
     int windows;    /* its buffers are taken to be memory of hx_alloc */
     enum hx_purpose purpose;
-    uint64_t about; /* what else ranks must say alike, if it is made for another function, else 0; see signature.h */
+    uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
     struct hx_blocks blocks;
 };
 
@@ -157,8 +157,8 @@ struct hx_bound {
     struct hx_sizes sizes;
     struct hx_traffic traffic; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
-    uint64_t kept; /* before a call writes what others of its node read, they must have left the call so many before it: see bind.c;
-                    * UINT64_MAX: it writes no such thing */
+    uint64_t kept; /* a call may write what others of its node read only when they have left the call that is so many calls before it: see
+                    * bind.c. UINT64_MAX: it writes no such thing */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int walks; /* one slice, stage after stage: run_inline */
     int quick; /* it does, and that is all there is to a call */
@@ -199,12 +199,12 @@ struct hx_engine {
     struct hx_control *mine; /* this rank's in it */
     _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
     int context;
-    uint64_t prefix;         /* of its match ids; flows: with all of the generation, see hx_comm_prefix */
-    uint64_t flow_prefix;
+    uint64_t prefix;         /* of its match ids: see hx_comm_prefix */
+    uint64_t flow_prefix;    /* of its flows: the same with the whole generation */
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
-    uint64_t left_by_all;    /* the last call that all of its node have left, as far as this rank has seen */
+    uint64_t left_by_all;    /* the last call that this rank has seen all others of its node leave */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
@@ -217,13 +217,14 @@ struct hx_engine {
     int nactive;
     unsigned net_looks;
     struct hx_patience patience; /* with the call under way */
-    struct hx_signature sent;    /* of a call of which a peer has sent a message that was dropped here, as it says */
+    struct hx_signature sent;    /* of a peer's call, as the peer says: a message of that call may have been dropped here */
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
-    int awaits_finished;     /* where pairs count: 1 + the rank in hx_finalize that it waited for then, or 0 */
-    int refused;             /* likewise: 1 + a member that had failed in a group with this rank */
-    uint64_t told;           /* the last call of which it was told that it waits */
-    int blocks;              /* the program waits for the call under way, rather than test it now and then */
-    uint64_t *pairs;         /* [ranks][2] messages received from and sent to each, which take the place of call in their ids: see pairs.h; NULL */
+    int awaits_finished;     /* if pairs: 1 + the awaited rank that the last look found in hx_finalize, or 0 */
+    int refused;             /* if pairs: 1 + a member that the last look found to have failed in a group with this rank, or 0 */
+    uint64_t told;           /* the last call for which a warning told that it waits long */
+    int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call now and then */
+    uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
+                              * NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
@@ -238,9 +239,9 @@ struct hx_engine {
 
 #define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
-/* The engine of comm's context number which. */
+/* Open the engine of context number which of comm. */
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which);
-/* A number such that calls counted from the next one on have other epochs and ring chunks than any before. */
+/* A number above which no epoch and no ring chunk number was used: calls of a new communicator count from the next one on. */
 uint64_t hx_engine_last_call(const struct hx_engine *engine);
 void hx_engine_close(struct hx_engine *engine);
 /* Memory for at least this many bytes of WORK and SCRATCH, instead of what there was. Errors: HX_ERR_NOMEM. */
@@ -343,7 +344,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
 /* What a message has failed with (net.done < 0). */
-/* Does match hold for the signature of one of the calls that this rank remembers to have bound in the engine? Then that is put into *out. */
+/* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
 typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
 int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
@@ -353,8 +354,8 @@ void hx_transfer_cancel_all(struct hx_run *run);
 void hx_stall_tell(void *ctx);
 /* The run's communicator has failed elsewhere, of this. Returns with what status. */
 hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
-/* A message of the run has failed since a rank is gone. If the node knows which rank has died, the detail names it: the message's own text
- * tells only how the network failed, and maybe of a peer that has left the job because of that death. */
+/* Call it when a message of the run has failed because a rank is gone. If the node knows which rank has died, the detail names that rank.
+ * The message's own text says only how the network failed, and may name a peer that has left the job because of that death. */
 void hx_stall_name(const struct hx_run *run);
 /* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
  * messages. */

@@ -15,14 +15,15 @@
  *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
- *   buffers   and windows: relaxed: a FETCH comes after a flag of their owner, who writes them anew when it has heard from all that
- *             fetch. If its call fails it clears the buffers before it returns; who has fetched looks again (fetch.c)
+ *   buffers   and windows: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
+ *             all that fetch have told it that they have finished. If the owner's call fails, it clears the buffers before it returns; a
+ *             rank that has fetched checks them again (fetch.c)
  *   stamps    relaxed: a flag that is raised later publishes them
- *   failed    stored with release after the rank's failure; whoever acquires it may read that
- *   refused   relaxed: it says all that it means
- *   passed    relaxed: what counts is how long it takes to read
- *   closed    stored with release when a rank has freed a communicator; who makes another of the same number acquires it (number.c)
- *   left      stored with release when a call has ended here; whoever writes slots anew acquires it (run.c)
+ *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
+ *   refused   relaxed: no other data depends on it
+ *   passed    relaxed: only the time that it takes to read matters
+ *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
+ *   left      stored with release when a call has ended here; a rank that writes the slots again acquires it (run.c)
  *   bell      see wait.h
  */
 #ifndef HX_NODE_H
@@ -38,13 +39,13 @@
  * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
 #define HX_NODE_FLAGS 18
 #define HX_INLINE_BYTES 48
-#define HX_STAMPS 4     /* as many as fill a control's first line */
+#define HX_STAMPS 4     /* these fill a control's first line */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
 #define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
-#define HX_COMM_NUMBERS 8192 /* of communicators: so many are open at once */
-#define HX_COMM_CONTEXTS 4 /* of one communicator */
+#define HX_COMM_NUMBERS 8192 /* communicators that a rank can have open at once */
+#define HX_COMM_CONTEXTS 4   /* contexts of one communicator */
 #define HX_CONTEXT_BITS 15
 #define HX_CONTEXTS (1 << HX_CONTEXT_BITS)
 _Static_assert(HX_CONTEXTS == HX_COMM_NUMBERS * HX_COMM_CONTEXTS, "a communicator's contexts follow from its number");
@@ -67,23 +68,24 @@ static inline struct hx_flag *hx_flag_of(_Atomic uint64_t *epoch)
 enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
 
 enum hx_life {
-    HX_LIFE_UNKNOWN, /* not started yet, or its death cannot be seen */
-    HX_LIFE_HERE,    /* the end of its process is a death */
-    HX_LIFE_LEAVING, /* the same, but it is in hx_finalize: it enters no other call */
-    HX_LIFE_LEFT     /* it has left the job by hx_finalize: the end of its process is no death */
+    HX_LIFE_UNKNOWN, /* the rank has not started yet, or its death cannot be seen */
+    HX_LIFE_HERE,    /* the end of its process counts as a death */
+    HX_LIFE_LEAVING, /* likewise; the rank is in hx_finalize and enters no other call */
+    HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is no death */
 };
 
-struct hx_stand { /* where a process waits, if it does for long: written by it alone, see whereabouts.h */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t beat; /* ns of CLOCK_MONOTONIC_COARSE: when it has said so last; 0: nowhere. Stored last, with release */
-    _Atomic uint64_t since, stamp;                 /* since when in this call, for this rank; the call's stamp */
-    _Atomic int32_t context, awaits;               /* of the call; 1 + the rank of the job that it waits for, or 0 */
+struct hx_stand { /* where a process waits, if it waits long. Only this process writes it: see whereabouts.h */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t beat; /* ns of CLOCK_MONOTONIC_COARSE: when this was last renewed; 0: the process does not
+                                                    * wait. Stored last, with release */
+    _Atomic uint64_t since, stamp;                 /* ns: since when it waits in this call for this rank; the call's stamp */
+    _Atomic int32_t context, awaits;               /* the call's context; 1 + the rank of the job that it waits for, or 0 */
     _Atomic uint32_t flags;
     _Atomic uint64_t signature[HX_SIGNATURE_WORDS];
 };
 
 #define HX_HEARD_WORDS 46
-struct hx_heard { /* what a process has heard last of a rank of another node: where it stands. Written by it alone */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t at; /* ns, as beat; 0: it is being written, or there is nothing */
+struct hx_heard { /* the last answer that a process got about where a rank of another node is. Only this process writes it */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t at; /* ns, as beat: when it came; 0: it is being written, or there is none */
     _Atomic int32_t rank;                        /* of the job */
     _Atomic uint64_t text[HX_HEARD_WORDS];
 };
@@ -92,7 +94,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
     _Atomic uint32_t life;                             /* enum hx_life */
-    int32_t pid;                                       /* in its own pid namespace; like the next written by the node's host */
+    int32_t pid;                                       /* in its own pid namespace; the node's host writes it and pid_space */
     uint64_t pid_space;                                /* inode of that namespace; 0: not known */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
     uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
@@ -101,17 +103,19 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
 };
 
 struct hx_control { /* of one rank in one channel; written by it alone */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) + signature */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
+                                                       * signature */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
-    _Atomic int32_t failed;                           /* 1: the communicator has on this rank, or elsewhere as it has heard: see failed.h */
+    _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or this rank has been told so:
+                                                       * failed.h */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
     struct {
         _Atomic uint64_t number, inode; /* number 0: it stands in none */
         _Atomic uintptr_t base;         /* its address there */
     } windows[2];                       /* of hx_alloc, in which these stand */
-    _Atomic uint64_t stamps[HX_STAMPS];               /* of the calls in which it has raised flags last, by their numbers */
+    _Atomic uint64_t stamps[HX_STAMPS];               /* of the last calls in which it raised flags; index: call number % HX_STAMPS */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
@@ -137,8 +141,8 @@ struct hx_ring_entry {
 };
 
 struct hx_ring { /* chunks from one rank to another */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks the receiver has read; written by it alone, like */
-    _Atomic uint32_t refused;                       /* an hx_status_t: it takes no more, since a group has failed so (pairs.h) */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks that the receiver has read; only the receiver writes it, and refused */
+    _Atomic uint32_t refused;                       /* an hx_status_t: the receiver takes no more since a group has failed so (pairs.h) */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
@@ -167,11 +171,11 @@ struct hx_node_header {
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
 };
 
-struct hx_job_entry { /* of one rank of the job, written by itself or by this node's leader during start-up; but for dead and finished */
+struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead and finished */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
-    _Atomic uint16_t dead;          /* not 0: somebody of this node has found it dead; who was found earlier has a lower number */
-    _Atomic uint16_t finished;      /* 1: it has told a rank of this node that it leaves, by hx_finalize */
+    _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
+    _Atomic uint16_t finished;      /* 1: it has told a rank of this node that it leaves, in hx_finalize */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };
@@ -182,14 +186,14 @@ struct hx_shared { /* the segment, as this process sees it */
     int *ranks;         /* [n] their ranks in the job, ascending */
     int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
     int memory;         /* descriptor of the segment, -1: none */
-    int watched;        /* the row at which hx_watch_look has looked last, */
-    uint64_t watched_at; /* and when */
+    int watched;        /* the row that hx_watch_look checked last */
+    uint64_t watched_at; /* when it did */
     void *base;         /* what comes before the channels */
     struct hx_node_header *header;
     struct hx_job_entry *table;    /* [ranks of the job] */
     struct hx_doorbell *doorbells; /* [n] */
     struct hx_passed *passed;      /* [n] */
-    _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] the calls below this one, of communicators of that number, are over on that rank */
+    _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] that rank has ended all calls below this one in communicators of that number */
     void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
     size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */

@@ -3,7 +3,7 @@
 #include "pairs.h"
 #include "comm.h"
 
-#define OUT_OF_STEP UINT64_MAX /* the count of messages received; that of those sent is then the status */
+#define OUT_OF_STEP UINT64_MAX /* as the count of messages received: no more groups; the count of messages sent then holds the status */
 
 static int is_near(const struct hx_engine *engine, int rank)
 {
@@ -12,7 +12,7 @@ static int is_near(const struct hx_engine *engine, int rank)
     return shape->node_of[rank] == shape->node_of[engine->comm->rank];
 }
 
-/* The ring from one rank of this node to another, whose line the receiver writes. */
+/* The ring from one rank of this node to another. The receiver writes its first line. */
 static struct hx_ring *ring_of(const struct hx_engine *engine, int from, int to)
 {
     const int *local_of = engine->comm->shape->local_of;
@@ -28,7 +28,7 @@ void hx_pair_lose(struct hx_engine *engine, int rank, hx_status_t status)
     engine->pairs[2 * rank + 1] = status;
     if (!is_near(engine, rank))
         return;
-    /* relaxed: the status is all that it says */
+    /* relaxed: no other data depends on the status */
     atomic_store_explicit(&ring_of(engine, rank, engine->comm->rank)->refused, status, memory_order_relaxed);
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairs: where groups are created (comm_create.c) each two ranks count their messages, instead of the calls that they have in common. When a
- * group fails on a rank, its count with each of the members may be another than theirs from then on, so it takes part in no group with one of
- * these again. Who waits for it finds that out: on its node by a mark beside the ring between them, elsewhere by an answer (failed.h).
+ * Pairs. The engine that creates groups (comm_create.c) has no common call numbers: each pair of ranks counts its messages instead. When a
+ * group fails on a rank, the counts of this rank and of the other members may differ from then on. So the rank takes part in no group with
+ * one of these members again. A member that waits for it finds that out: on the same node by a mark beside the ring between them, on
+ * another node by the answer to its question (failed.h).
  */
 #ifndef HX_PAIRS_H
 #define HX_PAIRS_H
 #include "engine.h"
 
-/* A group with this rank of the job has failed, here or, as it tells, there. engine: that of groups. */
+/* A group with this rank of the job has failed here, or that rank tells that it has failed there. engine: the engine that creates
+ * groups. */
 void hx_pair_lose(struct hx_engine *engine, int rank, hx_status_t status);
-/* What an earlier group with this rank has failed with, here or there; HX_SUCCESS: none has. */
+/* The status with which an earlier group with this rank has failed, here or there; HX_SUCCESS: none has failed. */
 hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank);
 
 #endif

@@ -278,13 +278,13 @@ static void run_progress(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* May this call not write yet what others of its node read? */
+/* Must this call wait before it writes what others of its node read? */
 static inline int writes_too_early(const struct hx_engine *engine, const struct hx_bound *bound)
 {
     return engine->call - engine->left_by_all > bound->kept;
 }
 
-/* A member of this node that has not left a call which all must have left before this one writes; -1: all have. */
+/* A member of this node that is not far enough: it has not left the call that all must have left before this call writes. -1: none. */
 static int slots_user(struct hx_engine *engine, const struct hx_bound *bound)
 {
     const struct hx_node *node = &engine->node;
@@ -293,7 +293,7 @@ static int slots_user(struct hx_engine *engine, const struct hx_bound *bound)
     if (!writes_too_early(engine, bound))
         return -1;
     for (int i = 0; i < node->n; i++) {
-        /* acquire pairs with the release in left_tell: what i read then, it has read */
+        /* acquire pairs with the release in left_tell: all reads of member i in that call are over */
         uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire) >> HX_SLICE_BITS;
         if (i == node->me)
             continue;
@@ -321,9 +321,10 @@ static int slots_look(void *ctx)
     return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run));
 }
 
-/* Others may still look at flags of this call, and of the one before if that awaited all. From the next one on these are raised anew, so their
- * stamps are kept. Nobody is in the calls any more whose stamps stood there: all had left the call before one that awaited all; for
- * one that raises flags, kept says so. */
+/* Other ranks may still look at flags of this call, and at those of the call before if that one awaited all. The next calls raise the same
+ * flags again, so the stamps of these two calls are kept here. The stamps that they overwrite are no longer needed: no rank is in those
+ * calls any more. If the call before awaited all, every rank had left the one before that; if this call raises flags, its `kept` ensures
+ * it. */
 static void stamps_keep(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
@@ -335,13 +336,13 @@ static void stamps_keep(const struct hx_run *run)
         atomic_store_explicit(&engine->mine->stamps[engine->call % HX_STAMPS], run->stamp, memory_order_relaxed);
 }
 
-/* This rank reads no more of what others have written for the call. Pairs with the acquire in slots_user. */
+/* From now on this rank reads nothing that others have written for the call. Pairs with the acquire in slots_user. */
 static inline void left_tell(const struct hx_run *run)
 {
     atomic_store_explicit(&run->engine->mine->left, run->stamp, memory_order_release);
 }
 
-/* A call that does not await all has ended here: others may be behind, and wait for just that (slots_look). */
+/* A call that does not await all has ended here. Ranks that wait for this rank to leave it (slots_look) are woken. */
 static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
@@ -349,7 +350,8 @@ static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
 
     stamps_keep(run);
     left_tell(run);
-    engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* and no further: on one node nobody takes it back for as long as there are broadcasts only */
+    engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* and no further: on one node nobody takes it back for as long as there are broadcasts
+                                                      * only */
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
         hx_wake(node->shared, hx_node_doorbell(node, i));

@@ -25,12 +25,12 @@ struct hx_net_op {
     enum hx_net_direction direction;
     int peer;            /* rank in the job */
     uint64_t match;      /* as many bits as match_bits of struct hx_net_ops says */
-    uint64_t flow;       /* hx_flow_number. Of the long messages of a flow both sides post the receives and the sends in one order, so that
-                          * the first may hold up the next; none holds up another flow's */
+    uint64_t flow;       /* hx_flow_number. Both sides post the long messages of a flow in the same order, so the first may hold up the
+                          * next. A message never holds up messages of another flow */
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
-    uint32_t signature;  /* of its call: part of the proof that goes along, which must fit what is expected. 0: none */
+    uint32_t signature;  /* of its call (hx_signature_mix). The message's proof covers it, so the receiver checks it. 0: none */
     char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
@@ -39,11 +39,11 @@ struct hx_net_op {
     size_t in_order; /* chunks received, or written, up to the first that is missing */
     uint64_t ahead;  /* bit i: chunk in_order + i has come too */
     int written;     /* goes by remote writes */
-    uint32_t theirs; /* the peer's signature, if it was another: the message has failed, with HX_ERR_MISMATCH */
-    uint32_t doubt;  /* the proof of what came for it last and was dropped, since it did not fit: forged, or of a call that is unlike. 0: none.
-                      * The caller finds out which */
-    uint64_t doubt_chunk; /* of which chunk */
-    int doubt_is_asked;   /* the caller's, 0 with each that comes */
+    uint32_t theirs; /* the peer's signature, if it differed: then the message has failed with HX_ERR_MISMATCH */
+    uint32_t doubt;  /* the proof of the last chunk that was dropped because its proof was wrong: it was forged, or of a different call. The
+                      * caller finds out which. 0: none was dropped */
+    uint64_t doubt_chunk; /* which chunk that was */
+    int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
     struct hx_net_op *next;
     void *state;
 };
@@ -59,7 +59,7 @@ struct hx_net_counters {
     uint64_t chunks_written;   /* of those sent: by remote writes */
     uint64_t again;            /* -FI_EAGAIN seen */
     uint64_t bounced_bytes;    /* copied through registered buffers */
-    uint64_t forged;           /* dropped, since they did not prove to be of the job */
+    uint64_t forged;           /* dropped because they had no proof of the job or of the call */
 };
 
 #define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
@@ -80,37 +80,39 @@ struct hx_net_seat {
     int of_node, on_node;
 };
 
-/* What ranks tell each other beside messages; few, maybe lost with their sender, maybe twice. */
+/* Words: control messages that ranks send each other beside the messages of calls. They are few. A word may arrive twice, and may be lost
+ * if its sender ends. */
 enum hx_word_kind {
-    HX_WORD_ASKS,  /* what it is that the peer knows: its call, which waits for the peer, is this one */
-    HX_WORD_DEAD,  /* these ranks of the job have died */
-    HX_WORD_FAILED, /* a communicator has failed */
-    HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, though others may wait for it */
-    HX_WORD_STANDS, /* the answer to ASKS: where a rank is */
-    HX_WORD_SENT    /* to one that asks with a doubt: the message was the peer's indeed, of a call with this signature */
+    HX_WORD_ASKS,     /* the sender waits for the receiver in this call, and asks for all that the receiver knows */
+    HX_WORD_DEAD,     /* these ranks of the job have died */
+    HX_WORD_FAILED,   /* a communicator has failed */
+    HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
+    HX_WORD_STANDS,   /* an answer to ASKS: where a rank is */
+    HX_WORD_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
 };
 #define HX_WORD_RANKS 96
 
 struct hx_word {
     int32_t kind;    /* enum hx_word_kind */
-    int32_t rank;    /* FAILED: the one of the communicator on which it has failed first; ASKS: the one of the job that is late; STANDS: the
-                      * one of the job that is told of */
-    int32_t status;  /* FAILED: with what, an hx_status_t */
-    int32_t context; /* ASKS, STANDS, SENT: of the call that asks; FAILED: of the communicator's blocking calls */
-    uint64_t call;   /* ASKS, STANDS: its number there; 0: none is told */
+    int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
+                      * the rank of the job that the answer is about */
+    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with */
+    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED: of the communicator's blocking calls */
+    uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
     struct hx_signature signature; /* ASKS, SENT */
     uint32_t generation; /* of the context: see struct hx_comm_id */
     int32_t ndead;   /* DEAD: how many; else 0 */
     union {
         struct {
             uint64_t match, chunk;
-            uint32_t proof, mix; /* mix: the message's signature, but for the bits of the call's */
-        } doubt; /* ASKS: of what came from the peer for that call and was dropped. Proof 0: nothing was */
+            uint32_t proof, mix; /* mix: the signature expected of the message, XOR the signature bits of the call */
+        } doubt; /* ASKS: the message from the receiver of this word that was dropped in that call. Proof 0: none was dropped */
         int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
         char text[4 * HX_WORD_RANKS];    /* FAILED: why */
         struct {
-            uint64_t call;                   /* STANDS: where it waits itself, */
-            int32_t context, crossed;        /* and nonzero: for the rank that asks, whose call it cannot enter before */
+            uint64_t call;                   /* STANDS: the call in which the sender itself waits, and its context */
+            int32_t context, crossed;        /* crossed: nonzero if the sender waits there for the rank that asked, and so cannot enter that
+                                              * rank's call */
             char text[4 * HX_WORD_RANKS - 16];
         } stands;
     };
@@ -150,8 +152,8 @@ struct hx_net_ops {
     /* Start a message; never blocks. A refusal (queue full, no credit) is kept pending inside, per peer. An error is told by op->done. */
     void (*post)(struct hx_net *net, struct hx_net_op *op);
 
-    /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an error of
-     * the endpoint as a whole. */
+    /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an
+     * error of the endpoint as a whole. */
     int (*progress)(struct hx_net *net);
     /* That error's text, whichever thread has met it first. */
     const char *(*why)(const struct hx_net *net);
@@ -164,8 +166,8 @@ struct hx_net_ops {
     /* How many bits of a match id tell messages apart: HX_MATCH_BITS_LEAST to HX_MATCH_BITS_MOST, the same on all ranks. */
     unsigned (*match_bits)(const struct hx_net *net);
 
-    /* A communicator is freed, all of whose messages with this peer are done: forget its flows, `flows` numbers from flow on, and what has
-     * arrived under its match ids, `matches` numbers from match on, and was never received. */
+    /* A communicator is freed, and all of its messages with this peer are done. Forget its flows: `flows` numbers from flow on. Also forget
+     * messages that have arrived and were never received under its match ids: `matches` numbers from match on. */
     void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
     /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
@@ -200,14 +202,14 @@ struct hx_net_ops {
     /* Name and place of its interface, the first choice if there are several. */
     void (*nic)(const struct hx_net *net, struct hx_nic *nic);
 
-    /* What a chunk of a message with this match id brings along from one rank to the other, in a call of this signature. */
+    /* The proof that a chunk of a message with this match id carries from one rank to the other, for this signature. */
     uint32_t (*proof)(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
 
     /* Largest message chunk, for the planner. */
     size_t (*chunk_bytes)(const struct hx_net *net);
 
-    /* In a child made by fork, which shares descriptors with this process: close those that would keep its peers from seeing its death.
-     * Calls only what is safe there. */
+    /* Called in a child made by fork, which has inherited this process's descriptors: close those that would hide the death of this process
+     * from its peers. Calls only functions that are safe there. */
     void (*leave_child)(const struct hx_net *net);
 
     /* orderly != 0: drain what was sent first (bounded time). Returns 1 if the end of what is under way is not to be

@@ -2,15 +2,15 @@
 /*
  * Who has died: see watch.h.
  *
- * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file, and whoever waits asks whether it still does
- * (F_GETLK). The kernel gives up a process's record locks when it ends, however it ends. They need no descriptor beside the segment's, no
- * /proc and no pid that both sides know, so ranks may be in pid namespaces of their own. A child does not inherit them, whether it comes
- * from fork, vfork, clone or posix_spawn. They also end when the process executes another program, since the segment's descriptor is
- * closed then.
+ * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file. A rank that waits asks the kernel whether the lock is
+ * still held (F_GETLK). The kernel releases a process's record locks when the process ends, however it ends. Record locks need only the
+ * segment's descriptor. They need no /proc and no pid that both sides know, so each rank may be in a pid namespace of its own. A child does
+ * not inherit them, whether it comes from fork, vfork, clone or posix_spawn. They also end when the process executes another program,
+ * because exec closes the segment's descriptor.
  *
- * They also end when the process closes any descriptor of this file. So Hierax keeps one for as long as it runs and makes no second one;
- * a program that closes descriptors which are not its own is called dead. What is not seen: a rank whose descriptor table another process
- * shares (clone with CLONE_FILES) and outlives.
+ * Record locks also end when the process closes any descriptor of this file. So Hierax keeps one descriptor for as long as it runs and
+ * opens no second one; a program that closes Hierax's descriptors counts as dead. One death is not seen: that of a rank that shares its
+ * descriptor table (clone with CLONE_FILES) with a process that outlives it.
  */
 #include "watch.h"
 #include "comm.h"
@@ -21,7 +21,7 @@
 #include <time.h>
 
 #define LOOK_NS 50000000
-#define LOOK_RANKS 16 /* a system call each */
+#define LOOK_RANKS 16 /* ranks checked in one look; each takes a system call */
 
 static struct flock lock_of(int row)
 {
@@ -83,7 +83,7 @@ static int has_ended(const struct hx_shared *shared, int row)
 
     if (!is_watched(shared, row) || fcntl(shared->memory, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK)
         return 0;
-    return is_watched(shared, row); /* it may have left meanwhile, and then ended: that came before the end of its lock */
+    return is_watched(shared, row); /* checked again: a rank that leaves in order says so before its lock ends */
 }
 
 static void row_look(struct hx_shared *shared, int row)
