@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating communicators. The members of a new one agree on a number that is free on all of them, as a rule the lowest (number.h), on
- * a generation of it, and from where calls are counted in its contexts: see struct hx_comm_id.
+ * Creating communicators. The members of a new communicator agree on its identity (struct hx_comm_id): a number that is free on all of
+ * them, as a rule the lowest (number.h); a generation; and the call number from which calls in its contexts are counted.
  *
- * Split and dup agree by collectives of the parent; a group, which its members alone create, by messages between them
- * in a context kept for that, where each pair of ranks counts its messages, because these ranks have no calls in
- * common. When that fails members may count differently from then on, and are not trusted again: one that did not come
- * may yet take what was sent to it for another group's. It cannot complete that one: of the three times that members
- * agree, who refuses takes part in none.
+ * Split and dup agree by collectives of the parent. Only its members create a group, so they agree by messages in a context of their own.
+ * They have no call numbers in common there: each pair of ranks counts its messages (pairs.h). If the creation of a group fails, the counts
+ * of its members may differ from then on, so these members refuse to create groups with each other again. A member that did not come may
+ * still take the messages that were sent to it for those of a later group. It cannot complete that group: members agree three times, and
+ * those that refuse take part in none.
  */
 #include "call.h"
 #include "lock.h"
@@ -20,15 +20,15 @@
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
 
-/* How those who create a communicator agree: by combining count words of them all. */
+/* How the ranks that create a communicator agree: they combine `count` words of each. */
 struct agreement {
     const char *name;
     hx_status_t (*agree)(void *ctx, uint64_t *words, size_t count, hx_op_t op);
     void *ctx;
-    uint32_t salt; /* the same for all of them, another one for those who create another at the same time */
+    uint32_t salt; /* the same for all of them; ranks that create another communicator at the same time have another one */
 };
 
-/* The first number, from start on, that is free on all of them, when the lowest of all was not. */
+/* Used when the lowest number was not free on all: the first number, from start on, that is. */
 static hx_status_t number_choose(struct hx_world *world, const struct agreement *a, uint32_t start, uint32_t *number)
 {
     const uint32_t count = world->numbers->count;
@@ -46,14 +46,15 @@ static hx_status_t number_choose(struct hx_world *world, const struct agreement 
     return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", a->name, count - 2);
 }
 
-/* A number, taken on each of them, and what belongs to it. lowest: the highest of what each has found to be its lowest free one. It may be
- * taken on one of them, by another thread perhaps that creates a communicator with other ranks: then all try again from another start. */
+/* Agree on a number, which each rank takes, and on the rest of the identity. lowest: each rank has found its lowest free number; this is
+ * the highest of these. It may be taken on some rank, perhaps by another thread that creates a communicator with other ranks. Then all try
+ * again from another start. */
 static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, struct hx_comm_id *id)
 {
     struct hx_comm_numbers *numbers = world->numbers;
 
     for (uint32_t try = 0; try < AGREE_TRIES; try++) {
-        uint64_t words[3]; /* somebody cannot take it; generation; first call */
+        uint64_t words[3]; /* 1 if some rank cannot take the number; generation; first call */
         hx_status_t status = HX_SUCCESS;
         id->number = lowest;
         if (try > 0 || lowest == HX_COMM_NUMBERS)
@@ -78,7 +79,7 @@ static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, u
     return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the numbers agreed on, %d times", a->name, AGREE_TRIES);
 }
 
-/* Agree on its id, make the communicator unless this rank is in none (n == 0), and hear whether all could. */
+/* Agree on the identity, make the communicator unless this rank is in none (n == 0), and learn whether all could make it. */
 static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, const int *ranks, int n,
                               struct hx_comm **out)
 {
@@ -100,7 +101,7 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
         return HX_SUCCESS;
     }
     if (comm) {
-        if (heard != HX_SUCCESS) /* then others may have it, and wait in it */
+        if (heard != HX_SUCCESS) /* other ranks may have made the communicator, and may wait in it */
             hx_comm_break(comm, heard);
         hx_comm_release(comm);
     }
@@ -127,7 +128,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
                            .needed = {words, words}};
     hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
 
-    if (status != HX_SUCCESS && parent->comm->failed) /* maybe by another thread's call, whose text it is */
+    if (status != HX_SUCCESS && parent->comm->failed) /* maybe another thread's call has failed: its text tells why */
         hx_recall(parent->comm->detail);
     return status;
 }
@@ -182,13 +183,13 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
 
     if (!places || !members || !ranks) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
-        status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in it, this one is not */
+        status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in the all-gather, this one is not */
     } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
         int n = members_find(parent, places, color, members, ranks), lowest = 0;
         for (int r = 0; r < parent->size; r++)
             lowest = places[r].lowest > lowest ? places[r].lowest : lowest;
         status = comm_agree(parent->world, &agreement, (uint32_t)lowest, ranks, n, out);
-        if (status != HX_SUCCESS && !parent->failed) /* else its detail tells why, of another thread's call maybe */
+        if (status != HX_SUCCESS && !parent->failed) /* if it has failed, its detail already tells why */
             hx_comm_fail(parent, status);
     }
     free(places);
@@ -243,10 +244,10 @@ struct group {
     struct hx_world *world;
     const int *ranks; /* of the job */
     int n, me;
-    uint64_t about; /* parent and members, which all must say alike */
+    uint64_t about; /* a hash of parent and members: the same on all members */
 };
 
-/* The communicator in whose context groups agree. It is a rank's own affair when it makes it: nobody else has to. */
+/* Make the internal communicator in whose context groups agree, if there is none yet. Each rank does this by itself, at any time. */
 static hx_status_t groups_open(struct hx_world *world)
 {
     const struct hx_comm_id id = {.number = HX_NUMBER_GROUPS};
@@ -297,7 +298,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
     if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
     if ((status = pairs_check(group, engine)) != HX_SUCCESS) {
-        pairs_lose(group, engine, status); /* the others need not wait for this one */
+        pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
         return status;
     }
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
@@ -308,7 +309,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
     if (status != HX_SUCCESS) {
         pairs_lose(group, engine, status);
-        engine->comm->why[0] = '\0'; /* it is not what the next ones fail of */
+        engine->comm->why[0] = '\0'; /* a later group fails for a reason of its own */
     }
     hx_bound_release(bound);
     return status;

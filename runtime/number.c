@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKS 8 /* at parting ones for each communicator that is made: they are more than become so */
+#define LOOKS 8 /* parting numbers checked for each communicator that is made: more than one, so the list does not grow */
 
 struct hx_parting {
     struct hx_parting *next;
@@ -54,11 +54,11 @@ void hx_comm_numbers_close(struct hx_world *world)
     world->numbers = NULL;
 }
 
-/* Have all other members on this node freed it? Who has died reads nothing any more. */
+/* Have all other members on this node freed the communicator, or died? */
 static int all_have_closed(const struct hx_shared *shared, const int *rows, int n, uint32_t number, uint64_t first_call)
 {
     for (int i = 0; i < n; i++) {
-        /* acquire pairs with the release in hx_number_leave: that rank reads nothing of this one's any more */
+        /* acquire pairs with the release in hx_number_leave: that rank no longer reads what this one has written */
         uint64_t closed = atomic_load_explicit(hx_shared_closed(shared, rows[i], number), memory_order_acquire);
         if (closed <= first_call && rows[i] != shared->me &&
             !atomic_load_explicit(&shared->table[shared->ranks[rows[i]]].dead, memory_order_relaxed))
@@ -67,7 +67,7 @@ static int all_have_closed(const struct hx_shared *shared, const int *rows, int 
     return 1;
 }
 
-/* No member on this node has it. */
+/* Every member on this node has freed the communicator: free its number. */
 static void number_free(struct hx_world *world, uint32_t number, int failed)
 {
     struct hx_comm_numbers *numbers = world->numbers;
@@ -82,7 +82,7 @@ static void number_free(struct hx_world *world, uint32_t number, int failed)
     bit_clear(numbers->taken, number);
 }
 
-/* Look at so many parting ones, the oldest first. */
+/* Check at most so many parting numbers, the oldest first: free those that all members have freed. */
 static void look(struct hx_world *world, uint64_t most)
 {
     struct hx_comm_numbers *numbers = world->numbers;
@@ -149,14 +149,14 @@ void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed)
     struct hx_parting *parting;
 
     numbers->calls[number] = last_call;
-    /* release pairs with the acquire in all_have_closed, and in closed_by of stall.c */
+    /* release pairs with the acquire in all_have_closed, and in is_freed_by of stall.c */
     atomic_store_explicit(hx_shared_closed(shared, shared->me, number), last_call + 1, memory_order_release);
     if (all_have_closed(shared, comm->rows, comm->local_n, number, comm->id.first_call)) {
         number_free(world, number, failed);
         return;
     }
     if (!(parting = malloc(sizeof(*parting) + (size_t)comm->local_n * sizeof(int))))
-        return; /* it stays taken */
+        return; /* without memory the number stays taken */
     *parting = (struct hx_parting){.first_call = comm->id.first_call, .number = number, .failed = failed, .n = comm->local_n};
     memcpy(parting->rows, comm->rows, (size_t)comm->local_n * sizeof(int));
     if (numbers->last)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stalls: who a long wait is for. While it waits, every rank looks for the dead, and tells its node which rank elsewhere it waits for;
- * on a time-out a rank names the ranks of its node that have not entered the call, and what those that have wait for. */
+/* Stalls: which ranks a long wait is for. A rank that waits looks for dead ranks, and tells its node for which rank of another node it
+ * waits. On a time-out it names the ranks of its node that have not entered the call, and the ranks of other nodes for which the others
+ * wait. */
 #include "comm.h"
 #include "failed.h"
 #include "log.h"
@@ -11,10 +12,10 @@
 #include <string.h>
 
 #define ABSENT_BYTES 720
-#define ABSENT_TOLD 3     /* so many ranks, of those that are missing, where they are */
-#define PATIENCE_NS 5e9   /* then it is told once that a call waits; */
-#define PATIENCE_PART 4   /* or after such a part of HX_TIMEOUT */
-#define MATE_NS UINT64_C(2000000000) /* waits of so long are rare: a rank asks another one than that for which it waits */
+#define ABSENT_TOLD 3     /* of how many missing ranks a text tells where they are */
+#define PATIENCE_NS 5e9   /* ns after which one warning tells that a call waits, */
+#define PATIENCE_PART 4   /* or after this part of HX_TIMEOUT, if that is less: one fourth */
+#define MATE_NS UINT64_C(2000000000) /* after so long a rank also asks another rank of the late rank's node. Such waits are rare */
 
 struct text {
     char *at, *end;
@@ -43,7 +44,7 @@ static int remote_awaited(const struct hx_run *run)
     return -1;
 }
 
-/* The rank of the job, on another node, whose message is late, or else the room for one to it; or -1. */
+/* The rank of the job, on another node, whose message is late; if no message is, the rank to which a message cannot leave; or -1. */
 static int far_awaited(const struct hx_run *run)
 {
     int waits_for_us = -1;
@@ -63,8 +64,8 @@ static int far_awaited(const struct hx_run *run)
     return waits_for_us;
 }
 
-/* A message that has failed ends the call, whatever it waits for: that may never come, since its sender may wait for
- * that very message. */
+/* A message that has failed ends the call, whatever else the call waits for. Other messages may never come, because their senders may wait
+ * for the failed one. */
 static hx_status_t failure(const struct hx_run *run)
 {
     for (int s = 0; s < run->bound->nstages; s++) {
@@ -82,7 +83,7 @@ struct dropped {
     struct hx_net_op *op;
 };
 
-/* Does the proof of what came for this message, and was dropped, belong to a call with this signature? */
+/* A chunk for this message was dropped because its proof was wrong. Is the proof that of a call with this signature? */
 static int explains(const struct hx_signature *signature, void *arg)
 {
     const struct dropped *d = arg;
@@ -95,8 +96,8 @@ static int explains(const struct hx_signature *signature, void *arg)
     return 1;
 }
 
-/* The peer is asked, which knows its own calls, and learns of this one. If it has sent nothing like that, what came was forged, and is forgotten. A
- * call that this rank makes too is known at once. */
+/* A chunk was dropped: ask the peer whether it has sent it. The peer knows its own calls, and learns of this one. If the peer has not sent
+ * it, the chunk was forged, and the doubt is forgotten. If the chunk is of a call that this rank makes too, no answer is needed. */
 static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
 {
     const struct hx_engine *engine = run->engine;
@@ -131,7 +132,7 @@ static hx_status_t doubts(const struct hx_run *run)
     return status;
 }
 
-/* Whom the step waits for, or -1. */
+/* The rank of the job for which the step waits, or -1. */
 static int step_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_step *step)
 {
     if (step->op == HX_OP_JOIN && instance->cursor < step->n)
@@ -154,7 +155,8 @@ int hx_stall_awaited(const struct hx_run *run)
     return -1;
 }
 
-/* The first that has died of those that take part, as a rank of the communicator; or -1. A group is created by its members alone. */
+/* Of the ranks that take part in the call, the one that was found dead first, as a rank of the communicator; or -1. In the creation of a
+ * group only its members take part. */
 static int dead_member(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
@@ -164,11 +166,11 @@ static int dead_member(const struct hx_run *run)
 
     if (!engine->pairs)
         return hx_watch_dead(shared, engine->comm->ranks, engine->comm->size);
-    member = hx_watch_dead(shared, stage->members, stage->n); /* who are the same as ranks of the job */
+    member = hx_watch_dead(shared, stage->members, stage->n); /* here members are also ranks of the job */
     return member < 0 ? -1 : stage->members[member];
 }
 
-/* A rank, as dead_member or finished_member found it, comes to no call. */
+/* Fail because a rank that dead_member or finished_member has found enters no more calls. */
 static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_finished)
 {
     const struct hx_engine *engine = run->engine;
@@ -179,7 +181,7 @@ static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_fini
     return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d %s", run->name, (unsigned long long)(engine->call - engine->first_call), rank, why);
 }
 
-/* The same for one that dead_member found: it may have finished before. */
+/* Likewise for a rank that dead_member has found: it may have called hx_finalize before its process ended. */
 static hx_status_t death_fail(const struct hx_run *run, int rank)
 {
     const struct hx_engine *engine = run->engine;
@@ -188,7 +190,7 @@ static hx_status_t death_fail(const struct hx_run *run, int rank)
     return absence_fail(run, rank, atomic_load_explicit(&entry->finished, memory_order_relaxed));
 }
 
-/* The next rank on the same node, which sees whether this one lives; -1: there is none that lives. */
+/* The next living rank on the node of rank. It sees whether rank lives. -1: there is none. */
 static int mate_of(const struct hx_world *world, int rank)
 {
     const struct hx_job_entry *table = world->shared->table;
@@ -207,7 +209,8 @@ static void late_ask(const struct hx_world *world, int rank, const struct hx_wor
         hx_watch_tell(world->shared, rank);
 }
 
-/* Nobody can end a call in which a rank has died: it may be one that others wait for before this one can go on. */
+/* Fail if a rank of the call has died. No rank can finish such a call: even a rank that does not wait for the dead one may wait for a rank
+ * that does. Otherwise ask after the rank for which this one waits. */
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
@@ -235,9 +238,9 @@ static int has_not_entered(const struct hx_run *run, int i)
     return atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call;
 }
 
-/* A rank of this node that is in hx_finalize, or has been, as a rank of the communicator, without which the call cannot end; or -1. It has
- * not entered this call and never will. Where pairs count, only whom this one waits for tells: its last message may come between two
- * looks. */
+/* A rank of this node that has called hx_finalize and has not entered this call, as a rank of the communicator; or -1. It never will, so
+ * the call cannot end. In the creation of a group entered calls are not counted. There the rank must be the one that this rank waits for in
+ * two looks running, because its last message may come between two looks. */
 static int finished_member(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
@@ -245,7 +248,7 @@ static int finished_member(const struct hx_run *run)
     const int before = engine->awaits_finished, awaited = engine->pairs ? hx_stall_awaited(run) : -1;
 
     engine->awaits_finished = 0;
-    if (hx_watch_has_finished(node->shared, node->shared->me)) /* this call is a part of hx_finalize, which the other will come to */
+    if (hx_watch_has_finished(node->shared, node->shared->me)) /* this call is a part of hx_finalize: the others will enter it */
         return -1;
     for (int i = 0; i < node->n; i++) {
         if (!hx_watch_has_finished(node->shared, node->rows[i]))
@@ -258,8 +261,8 @@ static int finished_member(const struct hx_run *run)
     return engine->awaits_finished == before ? before - 1 : -1;
 }
 
-/* The rank of the job for which the call waits, or -1: it is not known. *is_sure: it must enter the call before this can go on. What this
- * rank sends to another node may be taken there before. */
+/* The rank of the job for which the call waits; -1: not known. *is_sure: this rank cannot go on before that rank has entered the call. It
+ * can, if it only waits to send to another node: the message may be accepted there before. */
 static int awaited(const struct hx_run *run, int *is_sure)
 {
     const struct hx_engine *engine = run->engine;
@@ -275,7 +278,7 @@ static int awaited(const struct hx_run *run, int *is_sure)
     return far;
 }
 
-/* Where this rank of the communicator is instead, after a text about others. */
+/* Append to text where this rank of the communicator is. */
 static void where_tell(const struct hx_run *run, int rank, char *text, size_t capacity)
 {
     char where[HX_STAND_BYTES];
@@ -314,7 +317,7 @@ static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
         where_tell(run, far_told, text, bytes);
 }
 
-/* One of a node tells, once, that it waits long. */
+/* The first waiting rank of a node warns, once for each call, that the call waits long. */
 static void patience_tell(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
@@ -333,13 +336,13 @@ static void patience_tell(const struct hx_run *run)
             (double)engine->patience.waited / 1e9, absent);
 }
 
-/* The communicator has failed for another rank. One that has waited too long knows whom its own node waits for; who is missing may be
- * on this one. */
+/* Fail because the communicator has failed on another rank. After a time-out the other rank's text names only the ranks that its own node
+ * waits for; the missing rank may be on this node, so name those too. */
 hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
 {
     char here[ABSENT_BYTES] = "";
 
-    if (failure->rank == run->engine->comm->rank) /* this rank has found it itself, when another one asked */
+    if (failure->rank == run->engine->comm->rank) /* this rank has found the failure itself when another rank asked */
         return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
     if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
         absent_tell(run, here, sizeof(here));
@@ -348,8 +351,8 @@ hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure
                    failure->text);
 }
 
-/* Has a member failed in this group, or in another with this rank? In another after this one, perhaps: its last message may come between
- * two looks. */
+/* Has a member of this group failed in this group, or in another group with this rank? Two looks running must find it: the other group may
+ * come after this one, and then the member's last message for this group may arrive between two looks. */
 static hx_status_t refusal(const struct hx_run *run)
 {
     const struct hx_stage *stage = run->bound->stages[0].stage; /* its members are the same as ranks of the job */
@@ -370,8 +373,8 @@ static hx_status_t refusal(const struct hx_run *run)
     return HX_SUCCESS;
 }
 
-/* Why nobody can end this call, if that is known. Who has failed may have ended since, and that is not why; who has found somebody dead has
- * failed of it, and there it is better said. */
+/* Fail if the call is known to be unable to end. The order matters. If a rank has failed for another reason than a death, report that
+ * reason: the rank may have ended since. If it has failed because of a death, report the death itself, which names the dead rank. */
 static hx_status_t reason(const struct hx_run *run)
 {
     struct hx_comm *comm = run->engine->comm;
@@ -388,13 +391,13 @@ static hx_status_t reason(const struct hx_run *run)
     return failure ? hx_stall_elsewhere(run, failure) : status;
 }
 
-/* Member i of this node has freed the communicator without entering this call: it never will. (At the end of hx_finalize all are freed, but
- * that is told otherwise.) */
+/* Has member i of this node freed the communicator without entering this call? Then it never will. (hx_finalize frees all communicators in
+ * the end; finished_member reports that case.) */
 static int is_freed_by(const struct hx_run *run, int i)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_comm_id *id = &engine->comm->id;
-    /* acquire pairs with the release in hx_number_leave: then entered is the last */
+    /* acquire pairs with the release in hx_number_leave: `entered` is then the last call of that rank */
     uint64_t closed =
         atomic_load_explicit(hx_shared_closed(engine->world->shared, engine->node.rows[i], id->number), memory_order_acquire);
 
@@ -402,8 +405,8 @@ static int is_freed_by(const struct hx_run *run, int i)
            !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
 }
 
-/* A rank that frees it without a failure makes fewer calls than this one. (What it noted before it freed is visible now; the next look
- * tells of it.) */
+/* Fail if a rank of this node has freed the communicator without a failure: it makes fewer calls than this rank. (If it had failed before
+ * it freed the communicator, its failure is visible now, and the next look reports that.) */
 static hx_status_t freed(const struct hx_run *run)
 {
     for (int i = 0; i < run->engine->node.n; i++)
@@ -413,7 +416,7 @@ static hx_status_t freed(const struct hx_run *run)
     return HX_SUCCESS;
 }
 
-/* Does this one not go on since a rank of this node has made, or makes, another one, or has in the call before? */
+/* Does the call wait because a rank of this node makes a different call, now or in the call before? Then run->status is HX_ERR_MISMATCH. */
 static void compare(struct hx_run *run)
 {
     const struct hx_node *node = &run->engine->node;
@@ -430,7 +433,7 @@ static void compare(struct hx_run *run)
     }
 }
 
-/* Whoever waits for a message of this call, or for room for one, learns why it does not come. */
+/* Tell the ranks of other nodes with which this call has messages why it has failed: they may wait for these. */
 static void pass_on(const struct hx_run *run)
 {
     const struct hx_comm *comm = run->engine->comm;
@@ -469,7 +472,7 @@ void hx_stall_name(const struct hx_run *run)
 
 void hx_stall_end(const struct hx_run *run)
 {
-    int known = dead_member(run) >= 0; /* then a peer whose connection breaks may have left the job because of that death */
+    int known = dead_member(run) >= 0; /* if so, a peer whose connection breaks may only have left the job because of that death */
 
     for (int s = 0; s < run->bound->nstages && !known; s++) {
         const struct hx_bound_stage *bs = &run->bound->stages[s];
@@ -484,7 +487,7 @@ void hx_stall_end(const struct hx_run *run)
         pass_on(run);
 }
 
-/* Of messages under way, long ones perhaps. */
+/* Bytes moved in messages of the call. They show progress within long messages. */
 static uint64_t bytes_moved(const struct hx_run *run)
 {
     uint64_t bytes = 0;
@@ -507,12 +510,12 @@ void hx_stall_tell(void *ctx)
     run->engine->bytes_moved = bytes;
 
     if (run->status == HX_SUCCESS && (run->status = run->engine->comm->failed) != HX_SUCCESS)
-        hx_recall(run->engine->comm->detail); /* of another thread's call: the ranks that know of it come to this one no more */
+        hx_recall(run->engine->comm->detail); /* another thread's call has failed: ranks that know this do not enter this call */
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
     if (run->status == HX_SUCCESS && run->engine->world->net)
         run->status = doubts(run);
-    if (run->status == HX_SUCCESS) /* before it is looked who has died: of this error, perhaps */
+    if (run->status == HX_SUCCESS) /* before the search for deaths: a rank may have ended because of this error */
         compare(run);
     if (run->status == HX_SUCCESS) {
         int is_sure, rank = awaited(run, &is_sure);
@@ -536,7 +539,7 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
     const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
     char absent[ABSENT_BYTES];
 
-    if (engine->pairs) /* ranks count their calls there each for itself: only whom this one waits for can be named */
+    if (engine->pairs) /* the creation of a group: calls are not counted there, so only the rank that this one waits for can be named */
         return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->world->env->timeout,
                        hx_stall_awaited(run));
     absent_tell(run, absent, sizeof(absent));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is where: see whereabouts.h. */
+/* Where each rank is: see whereabouts.h. */
 #include "whereabouts.h"
 #include "comm.h"
 #include "failed.h"
@@ -10,12 +10,13 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define FRESH_NS SECOND_NS            /* a line that has been renewed since: its process waits */
-#define CERTAIN_NS (2 * SECOND_NS)    /* waits for each other that last: what was under way when they began has come */
-#define ANSWER_NS (10 * SECOND_NS)    /* an answer holds for so long: the next one comes by then */
+#define FRESH_NS SECOND_NS            /* a process whose line was renewed within this time still waits */
+#define CERTAIN_NS (2 * SECOND_NS)    /* two ranks must wait for each other for so long: by then messages that were under way have
+                                       * arrived */
+#define ANSWER_NS (10 * SECOND_NS)    /* an answer is used for so long: the next one comes before */
 #define BITS_OF(stamp) ((stamp) >> HX_SLICE_BITS)
 
-_Static_assert(HX_STAND_BYTES == HX_HEARD_WORDS * sizeof(uint64_t), "an answer is kept as it came");
+_Static_assert(HX_STAND_BYTES == HX_HEARD_WORDS * sizeof(uint64_t), "an answer fits as a whole");
 
 enum { BLOCKS = 1, STUCK = 2, CROSSED = 4 }; /* flags of a stand */
 
@@ -27,16 +28,16 @@ struct stand { /* as it was read */
 };
 
 struct sight { /* of a process of this node */
-    uint64_t passed, since; /* the stamp of the last call that it has left, and since when that has not changed */
+    uint64_t passed, since; /* the stamp of the last call that it has left; ns: since when this rank has seen that unchanged */
 };
 
 struct hx_whereabouts {
     int stands;               /* this process's line says that it waits */
-    int late;                 /* the rank of another node that is asked after, and since when it has not answered */
-    uint64_t late_since;
+    int late;                 /* the rank of another node that this process has asked */
+    uint64_t late_since;      /* ns: since when that rank has not answered; 0: it has */
     struct { /* a rank of another node and this one wait for each other */
         int context;
-        uint64_t call;        /* of this rank; 0: they do not */
+        uint64_t call;        /* the call of this rank; 0: no such wait is known */
         int rank;             /* the other, of the job */
         char text[HX_STAND_BYTES];
     } crossing;
@@ -76,7 +77,7 @@ static int row_of(const struct hx_shared *shared, int rank)
     return -1;
 }
 
-/* For how long has this process left no call, as far as this one has looked? */
+/* For how long (ns) has the process in this row left no call, as far as this process has watched it? */
 static uint64_t sight_ns(struct hx_world *world, int row)
 {
     struct hx_whereabouts *all = whereabouts_of(world);
@@ -105,8 +106,8 @@ int hx_threads_count(void)
     return threads;
 }
 
-/* Can this process enter no call before the one ends in which it waits? While it is so it stays so. (Where pairs count, numbers of calls do
- * not tell who has entered which.) */
+/* Is it certain that this process enters no other call before the one in which it waits ends? Once that is certain it remains so. (Never in
+ * the creation of a group: there call numbers do not tell which rank has entered which call.) */
 static int is_stuck(const struct hx_engine *engine)
 {
     if (!engine->blocks || engine->pairs || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
@@ -134,7 +135,8 @@ void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
         return;
     if (!is_same) {
         atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
-        atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: who reads a part of this finds beat changed */
+        atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: a reader that sees a part of this also sees beat
+                                                    * changed */
         memcpy(words, &run->bound->signature, sizeof(words));
         for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
             atomic_store_explicit(&mine->signature[i], words[i], memory_order_relaxed);
@@ -148,7 +150,7 @@ void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
     atomic_store_explicit(&mine->beat, now, memory_order_release);
     all->stands = 1;
     if (awaited >= 0 && row_of(shared, awaited) >= 0)
-        sight_ns(engine->world, row_of(shared, awaited)); /* it is looked at from now on */
+        sight_ns(engine->world, row_of(shared, awaited)); /* start to watch it */
 }
 
 void hx_stand_clear(struct hx_world *world)
@@ -158,13 +160,13 @@ void hx_stand_clear(struct hx_world *world)
     if (!world->whereabouts || !world->whereabouts->stands)
         return;
     world->whereabouts->stands = 0;
-    if (!(atomic_load_explicit(&mine->flags, memory_order_relaxed) & CROSSED)) /* the other is to see that */
+    if (!(atomic_load_explicit(&mine->flags, memory_order_relaxed) & CROSSED)) /* if crossed, the other rank still has to see this line */
         atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
 }
 
 /* ---- others of this node ------------------------------------------------------------------------------------- */
 
-/* Returns 0 where it stands nowhere. */
+/* Read the line of the process in this row. Returns 0 if the process does not wait long, or is writing the line. */
 static int stand_read(const struct hx_shared *shared, int row, struct stand *out)
 {
     struct hx_stand *stand = &shared->doorbells[row].stand;
@@ -195,7 +197,7 @@ static int is_context_of(const struct hx_comm *comm, int context)
     return context / HX_COMM_CONTEXTS == hx_comm_context(comm, 0) / HX_COMM_CONTEXTS;
 }
 
-/* A call in which a rank waits. comm: of the call of whoever asks; NULL: that is not known. */
+/* Write as text the call in which a rank waits. comm: the communicator of the rank that asks; NULL: not known. */
 static void call_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
 {
     char what[HX_CALL_TEXT_BYTES];
@@ -236,7 +238,7 @@ static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row
 
 /* ---- those of other nodes ------------------------------------------------------------------------------------ */
 
-/* What a rank of this node has heard last of this rank of another, and not for longer than so; NULL: nothing. */
+/* The last answer, at most ns old, that any rank of this node got about this rank of another node; NULL: there is none. */
 static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns)
 {
     for (int row = 0; row < shared->n; row++) {
@@ -270,7 +272,7 @@ static void far_tell(struct hx_world *world, int rank, char *text, size_t capaci
 
     for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
         words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: what is written anew meanwhile has at 0 */
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text is being overwritten, at is 0 */
     if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) == 0)
         text[0] = 0;
     else if (heard)
@@ -302,13 +304,13 @@ void hx_stand_late(struct hx_world *world, int rank)
     all->late_since = now_ns();
 }
 
-/* Has this rank entered that call? engine: NULL where it has entered none in that context. */
+/* Has this rank entered that call? engine: NULL if it has entered no call in that context. */
 static int has_entered(const struct hx_engine *engine, uint64_t call)
 {
     return engine && BITS_OF(atomic_load_explicit(&engine->mine->entered, memory_order_relaxed)) >= call;
 }
 
-/* peer asks where this rank is. Returns 0 where it is in the call. */
+/* peer asks where this rank is. Returns 0 if it is in peer's call: then no answer is needed. */
 static int self_answer(struct hx_world *world, int peer, const struct hx_word *word, struct hx_word *answer)
 {
     const struct hx_shared *shared = world->shared;
@@ -340,7 +342,8 @@ static int self_answer(struct hx_world *world, int peer, const struct hx_word *w
 void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word)
 {
     struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = word->rank, .context = word->context, .call = word->call};
-    int row = word->rank != world->rank && word->context < 0 ? row_of(world->shared, word->rank) : -1; /* another one of this node */
+    int row = word->rank != world->rank && word->context < 0 ? row_of(world->shared, word->rank) : -1; /* peer asks about another rank
+                                                                                                        * here */
 
     if (row >= 0)
         row_tell(world, NULL, row, answer.stands.text, sizeof(answer.stands.text));
@@ -349,7 +352,8 @@ void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word
     hx_registry.net->tell(world->net, peer, &answer);
 }
 
-/* Both wait for each other. It is known to the other, too, before this one's call ends and nobody answers it any more. */
+/* peer says that it waits for this rank. If this rank certainly waits for peer too, note that, and tell peer at once: this rank's call is
+ * about to fail, and after that peer would get no such answer. */
 static void crossing_note(struct hx_world *world, int peer, const struct hx_word *word)
 {
     struct hx_whereabouts *all = world->whereabouts;
@@ -386,10 +390,11 @@ void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word
         crossing_note(world, peer, word);
 }
 
-/* ---- waits for each other ------------------------------------------------------------------------------------ */
+/* ---- ranks that wait for each other -------------------------------------------------------------------------- */
 
-/* Does the rank in this row wait, or one that it waits for and so on, for this one, each in a call that it cannot leave? In a circle of more
- * than two all calls are of comm: else this call may be right, and the one that is wrong in a communicator of others. */
+/* Follow the ranks from the one in this row: each waits for the next, in a call that it cannot leave. Do they lead back to this rank? If
+ * the circle has more than two ranks, all of their calls must be of comm: else this rank's call may be right, and the wrong one may be
+ * between others. */
 static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *comm, int row)
 {
     struct stand stand;
