@@ -55,8 +55,10 @@ void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uin
         *link = flow->next;
         free(flow);
     }
-    if (edge != NULL)
+    if (edge != NULL) {
         hx_early_forget(edge, match, matches);
+        hx_invites_forget(edge, match, matches);
+    }
 }
 
 void hx_flows_close(struct hx_edge *edge)

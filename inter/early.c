@@ -101,34 +101,47 @@ void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
     hx_chunk_release(net, chunk);
 }
 
+static void early_drop(struct hx_edge *edge, struct hx_early **link)
+{
+    struct hx_early *early = *link;
+
+    *link = early->next;
+    edge->early_bytes -= sizeof(*early) + early->bytes;
+    free(early);
+}
+
 void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data)
 {
-    chunk->early->proof = data;
-    chunk->early->arrived = arrived; /* else its connection has broken, and it is never taken */
+    struct hx_early **link = &chunk->edge->early;
+
+    while (*link != chunk->early)
+        link = &(*link)->next;
+    (*link)->proof = data;
+    (*link)->arrived = arrived;
+    if (!arrived) /* its connection has broken */
+        early_drop(chunk->edge, link);
     hx_chunk_release(net, chunk);
 }
 
 int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes)
 {
     struct hx_early **link = &edge->early, *early;
-    int proves;
+    int proves = 0, coming = 0;
 
-    while (*link != NULL && (*link)->tag != tag)
-        link = &(*link)->next;
-    early = *link;
-    if (early == NULL)
-        return 0;
-    if (!early->arrived)
-        return -FI_EAGAIN;
-    *link = early->next;
-    edge->early_bytes -= sizeof(*early) + early->bytes;
-    proves = hx_recv_proves(net, op, op->posted_bytes, early->proof);
-    if (proves) {
-        op->posted_bytes += bytes;
-        hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+    while (!proves && (early = *link) != NULL) { /* there may be forged ones beside it */
+        if (early->tag != tag || !early->arrived) {
+            coming |= early->tag == tag;
+            link = &early->next;
+            continue;
+        }
+        proves = hx_recv_proves(net, op, op->posted_bytes, early->proof);
+        if (proves) {
+            op->posted_bytes += bytes;
+            hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+        }
+        early_drop(edge, link);
     }
-    free(early);
-    return proves;
+    return proves ? 1 : coming ? -FI_EAGAIN : 0;
 }
 
 void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
@@ -138,8 +151,7 @@ void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
             link = &early->next;
             continue;
         }
-        *link = early->next;
-        free(early);
+        early_drop(edge, link);
     }
 }
 

@@ -409,7 +409,7 @@ static int net_close(struct hx_net *net, int orderly)
         if (net->edges[i] != NULL) {
             hx_early_close(net->edges[i]);
             hx_flows_close(net->edges[i]);
-            hx_invites_close(net->edges[i]);
+            hx_invites_forget(net->edges[i], 0, UINT64_MAX);
             free(net->edges[i]);
         }
     free(net->edges);

@@ -475,7 +475,7 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_E
 /* Invitations do not come through: do messages wait for their peer's, or for what these invite to? Then they fail. */
 int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge);
 void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status);
-void hx_invites_close(struct hx_edge *edge);
+void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches); /* matches numbers from match on */
 
 /* early.c */
 void hx_early_seek(struct hx_net *net);
@@ -564,10 +564,6 @@ static inline int hx_match_is_credit(uint64_t match)
 static inline int hx_op_status(const struct hx_net_op *op)
 {
     return (int)((uintptr_t)op->state & 0xff);
-}
-static inline int hx_op_is_queued(const struct hx_net_op *op)
-{
-    return ((uintptr_t)op->state & HX_OP_QUEUED) != 0;
 }
 static inline int hx_op_is_large(const struct hx_net_op *op)
 {

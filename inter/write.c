@@ -244,10 +244,14 @@ void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status
     hx_chunks_visit(net, window_fail, &(struct edge_failure){edge, status, 0});
 }
 
-void hx_invites_close(struct hx_edge *edge)
+void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
-    for (struct hx_invite *kept = edge->invites, *next; kept != NULL; kept = next) {
-        next = kept->next;
+    for (struct hx_invite **link = &edge->invites, *kept; (kept = *link) != NULL;) {
+        if (kept->invite.match - match >= matches) {
+            link = &kept->next;
+            continue;
+        }
+        *link = kept->next;
         free(kept);
     }
 }

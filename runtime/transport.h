@@ -167,7 +167,8 @@ struct hx_net_ops {
     unsigned (*match_bits)(const struct hx_net *net);
 
     /* A communicator is freed, and all of its messages with this peer are done. Forget its flows: `flows` numbers from flow on. Also forget
-     * messages that have arrived and were never received under its match ids: `matches` numbers from match on. */
+     * messages that have arrived and were never received, and invitations to messages that were never sent, under its match ids: `matches`
+     * numbers from match on. */
     void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
     /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */

@@ -148,6 +148,43 @@ static void case_data(struct world *w)
     }
 }
 
+/* Forged ones and the true one are here before it is expected, in any order: the true one is found. What nobody has received of a communicator is
+ * dropped with it, and takes no memory any more. */
+static void case_early(struct world *w)
+{
+    static const size_t lengths[] = {8, 5000, 8192, 5000};
+    enum { KINDS = sizeof(lengths) / sizeof(lengths[0]), UNWANTED = 100 };
+    static struct hx_net_op op[3][KINDS], unwanted, last;
+    uint8_t byte = 1;
+    struct hx_segment end = {&byte, 1}, parts[2][KINDS];
+
+    if (w->net->write_bytes > 0)
+        return;
+    for (uint64_t i = 0; i < KINDS; i++) {
+        parts[0][i] = (struct hx_segment){w->me == 1 ? fill(lengths[i], i) : calloc(1, lengths[i]), lengths[i]};
+        parts[1][i] = (struct hx_segment){fill(lengths[i], 77), lengths[i]};
+    }
+    check(finish(w, post(w, &last, w->me ? HX_NET_SEND : HX_NET_RECV, !w->me, UNWANTED + 2, &end, 1)) == 1); /* there is a connection */
+    if (w->me == 1) {
+        for (uint64_t i = 0; i < KINDS; i++)
+            for (uint64_t k = 0; k < 3; k++) {
+                keys_change(w, k != i % 3);
+                post(w, &op[k][i], HX_NET_SEND, 0, i, &parts[k != i % 3][i], 1);
+                check(op[k][i].posted_bytes == lengths[i]);
+            }
+        keys_change(w, 0);
+        post(w, &unwanted, HX_NET_SEND, 0, UNWANTED, &parts[0][1], 1);
+        check(finish(w, post(w, &last, HX_NET_SEND, 0, UNWANTED + 1, &end, 1)) == 1);
+    } else {
+        check(finish(w, post(w, &last, HX_NET_RECV, 1, UNWANTED + 1, &end, 1)) == 1);
+        for (uint64_t i = 0; i < KINDS; i++)
+            check(finish(w, post(w, &op[0][i], HX_NET_RECV, 1, i, &parts[0][i], 1)) == 1 && holds(parts[0][i].base, lengths[i], i));
+        ops->forget(w->net, 1, 0, 0, 0, UNWANTED + 1);
+        check(w->net->edges[1]->early_bytes == 0 && w->net->edges[1]->early == NULL);
+    }
+    meet(w, &w->meet->arrived, 2);
+}
+
 /* Which call a message was of that was dropped, its proof tells; the receive can be given up. */
 static void case_doubt(struct world *w)
 {
@@ -233,6 +270,41 @@ static void case_invitations(struct world *w)
     _exit(0); /* it is never written */
 }
 
+/* What a communicator that has failed was invited to and never sent is forgotten with it: the same match id is of another call later. */
+static void case_forgotten(struct world *w)
+{
+    enum { BYTES = 5000 };
+    uint8_t *buffer = w->me ? calloc(1, BYTES) : fill(BYTES, 3);
+    struct hx_segment part = {buffer, BYTES};
+    struct hx_net_op op = {.direction = w->me ? HX_NET_RECV : HX_NET_SEND, .peer = !w->me, .match = 1, .segments = &part, .nsegments = 1}, first = op;
+    double limit = now() + 20;
+
+    if (w->net->write_bytes == 0)
+        return;
+    first.signature = 1111;
+    op.signature = 2222;
+    if (w->me == 1) {
+        ops->post(w->net, &first);
+        for (int i = 0; i < 100 || first.posted_bytes < BYTES; i++)
+            turn(w);
+        ops->cancel(w->net, &first);
+        check(first.done < 0 && !w->net->broken);
+    } else {
+        struct hx_net_op other = first; /* without a message to write nobody listens to invitations */
+        other.match = 2;
+        ops->post(w->net, &other);
+        while (w->net->edges[1]->invites == NULL && now() < limit)
+            turn(w);
+        ops->cancel(w->net, &other);
+        check(w->net->edges[1]->invites != NULL);
+        ops->forget(w->net, 1, 0, 0, 1, 1);
+    }
+    meet(w, &w->meet->arrived, 2);
+    ops->post(w->net, &op);
+    check(finish(w, &op) == 1 && (w->me == 0 || holds(buffer, BYTES, 3)));
+    meet(w, &w->meet->arrived, 3);
+}
+
 static const char *providers[] = {"net", "tcp;ofi_rxm"};
 static size_t nproviders = 2;
 static enum mode first_mode = PLAIN;
@@ -254,15 +326,18 @@ static void everywhere(void (*body)(struct world *))
 EVERYWHERE(words)
 EVERYWHERE(repeated)
 EVERYWHERE(data)
+EVERYWHERE(early)
 EVERYWHERE(doubt)
 EVERYWHERE(credits)
 EVERYWHERE(invitations)
+EVERYWHERE(forgotten)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words), cmocka_unit_test(test_repeated), cmocka_unit_test(test_data),
-        cmocka_unit_test(test_doubt), cmocka_unit_test(test_credits),  cmocka_unit_test(test_invitations),
+        cmocka_unit_test(test_early), cmocka_unit_test(test_doubt),    cmocka_unit_test(test_credits),
+        cmocka_unit_test(test_invitations), cmocka_unit_test(test_forgotten),
     };
 
     if (getenv("TEST_PROVIDER") != NULL) {
