@@ -30,8 +30,11 @@ static int address_matches(const struct fi_info *info, const char *wanted, size_
     snprintf(text, sizeof(text), "%.*s", (int)digits, wanted);
     if (inet_pton(bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6, text, address) != 1)
         return 0;
-    size_t bits = slash ? (size_t)atoi(slash + 1) : 8 * bytes;
-    for (size_t bit = 0; bit < bits && bit < 8 * bytes; bit++)
+    char *end = NULL;
+    size_t bits = slash ? strtoul(slash + 1, &end, 10) : 8 * bytes;
+    if (slash && (end == slash + 1 || end != wanted + length || bits > 8 * bytes))
+        return 0;
+    for (size_t bit = 0; bit < bits; bit++)
         if ((own[bit / 8] ^ address[bit / 8]) & (0x80 >> bit % 8))
             return 0;
     return 1;

@@ -17,6 +17,7 @@ static const unsigned char no_key[HX_NET_KEY_BYTES];
 
 static void test_bad_names(void **state)
 {
+    static const char *const networks[] = {"10.77.0.0/", "10.77.0.0/all", "10.77.0.0/8x", "127.0.0.1/33", "127.0.0.1/-1"};
     struct hx_env env = {.provider = "nosuch"};
     struct hx_net *net = NULL;
 
@@ -38,6 +39,11 @@ static void test_bad_names(void **state)
     env = (struct hx_env){.nic = " ,"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC= ,: no such"));
+    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
+        env = (struct hx_env){.nic = networks[i]};
+        assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
+        assert_non_null(strstr(hx_last_detail(), networks[i]));
+    }
     env = (struct hx_env){.nic = "eth77", .provider = "sockets"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "eth77"));
