@@ -14,6 +14,7 @@
  * rank alone on its node whose listener lives on, in a child made by a raw clone, is not missed before HX_TIMEOUT.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/error.h"
 #include <errno.h>
 #include <netinet/in.h>
@@ -21,7 +22,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -33,10 +33,7 @@
 
 static uint64_t now_ns(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+    return hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* ---- a connection over TCP */

@@ -18,12 +18,12 @@
  * the listener is gone). Of a rank that shares its node the others there tell: see late.c.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/sockets.h"
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 
 #define VERBS_MAJOR 231 /* /dev/infiniband/uverbs0, */
 #define VERBS_MINOR 192 /* and the next ones */
@@ -102,11 +102,8 @@ static int uses_devices(const struct hx_net *net)
 
 void hx_sockets_guard(struct hx_net *net)
 {
-    struct timespec t;
-    uint64_t now;
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     if (net->rails[0].spot == 0)
         net->unguarded = 0; /* no sockets over IP */
     if (net->rails[0].spot == 0 || now - net->guarded_at < net->guard_ns)

@@ -16,13 +16,13 @@
  * own protocol: their connections look like those of ranks.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include "runtime/sockets.h"
 #include "runtime/strangers.h"
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
-#include <time.h>
 
 #define SILENT_MS 5000
 #define CROWD_MS 200
@@ -96,11 +96,8 @@ static void strangers_end(struct hx_net *net)
 
 void hx_strangers_look(struct hx_net *net)
 {
-    struct timespec t;
-    uint64_t now;
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     if (net->rails[0].spot == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
