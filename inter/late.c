@@ -94,7 +94,7 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t 
     } else if (error != EINPROGRESS) {
         connection_close(late);
     }
-    if (error == EAGAIN)
+    if (error == EAGAIN || error == ECONNRESET) /* nobody could ask it, or its host has answered */
         late->answered = now;
     return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
            (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
