@@ -401,7 +401,8 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
         status = (hx_status_t)failure->status;
         goto out;
     }
-    if (!is_proved(secret, "host", meeting, welcome->proof)) {
+    if (!is_proved(secret, "host", meeting, welcome->proof) || welcome->n < 1 || welcome->n > size || welcome->me < 0 ||
+        welcome->me >= welcome->n || got != (ssize_t)(sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t))) {
         status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment is not of this job");
         goto out;
     }
