@@ -99,6 +99,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
     uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
     struct hx_stand stand;
+    struct hx_stand crossed;                           /* its stand when it last found that it and another rank wait for each other */
     struct hx_heard heard;
 };
 

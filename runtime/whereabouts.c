@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where each rank is: see whereabouts.h. */
 #include "whereabouts.h"
+#include "clock.h"
 #include "comm.h"
 #include "failed.h"
 #include "watch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
 #define FRESH_NS SECOND_NS            /* a process whose line was renewed within this time still waits */
@@ -18,7 +18,7 @@
 
 _Static_assert(HX_STAND_BYTES == HX_HEARD_WORDS * sizeof(uint64_t), "an answer fits as a whole");
 
-enum { BLOCKS = 1, STUCK = 2, CROSSED = 4 }; /* flags of a stand */
+enum { BLOCKS = 1, STUCK = 2 }; /* flags of a stand */
 
 struct stand { /* as it was read */
     uint64_t beat, since, stamp;
@@ -46,10 +46,7 @@ struct hx_whereabouts {
 
 static uint64_t now_ns(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+    return hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* NULL: there is no memory, and nothing is known. */
@@ -107,47 +104,75 @@ int hx_threads_count(void)
 }
 
 /* Is it certain that this process enters no other call before the one in which it waits ends? Once that is certain it remains so. (Never in
- * the creation of a group: there call numbers do not tell which rank has entered which call.) */
+ * the creation of a group: there call numbers do not tell which rank has entered which call. A non-blocking call may be preceded by a
+ * barrier or by counts: while those are under way, the call itself has yet to be entered.) */
 static int is_stuck(const struct hx_engine *engine)
 {
     if (!engine->blocks || engine->pairs || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
         return 0;
     for (const struct hx_engine *active = engine->world->active; active; active = active->next_active)
-        if (active->first != active->last)
+        if (active->first != active->last || active->part != HX_PART_CALL)
             return 0;
     return 1;
+}
+
+static void stand_store(struct hx_stand *line, const struct stand *stand)
+{
+    uint64_t words[HX_SIGNATURE_WORDS];
+
+    atomic_store_explicit(&line->beat, 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: a reader that sees a part of this also sees beat
+                                                * changed */
+    memcpy(words, &stand->signature, sizeof(words));
+    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
+        atomic_store_explicit(&line->signature[i], words[i], memory_order_relaxed);
+    atomic_store_explicit(&line->stamp, stand->stamp, memory_order_relaxed);
+    atomic_store_explicit(&line->context, stand->context, memory_order_relaxed);
+    atomic_store_explicit(&line->awaits, 1 + stand->awaits, memory_order_relaxed);
+    atomic_store_explicit(&line->flags, stand->flags, memory_order_relaxed);
+    atomic_store_explicit(&line->since, stand->since, memory_order_relaxed);
+    /* release pairs with the acquire in stand_read */
+    atomic_store_explicit(&line->beat, stand->beat, memory_order_release);
+}
+
+/* Read a line. Returns 0 if nothing stands there, or if its process is writing it. */
+static int stand_read(struct hx_stand *line, struct stand *out)
+{
+    uint64_t words[HX_SIGNATURE_WORDS];
+
+    /* acquire pairs with the release in stand_store */
+    if ((out->beat = atomic_load_explicit(&line->beat, memory_order_acquire)) == 0)
+        return 0;
+    out->since = atomic_load_explicit(&line->since, memory_order_relaxed);
+    out->stamp = atomic_load_explicit(&line->stamp, memory_order_relaxed);
+    out->context = atomic_load_explicit(&line->context, memory_order_relaxed);
+    out->awaits = atomic_load_explicit(&line->awaits, memory_order_relaxed) - 1;
+    out->flags = atomic_load_explicit(&line->flags, memory_order_relaxed);
+    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
+        words[i] = atomic_load_explicit(&line->signature[i], memory_order_relaxed);
+    memcpy(&out->signature, words, sizeof(words));
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in stand_store */
+    return atomic_load_explicit(&line->beat, memory_order_relaxed) == out->beat;
 }
 
 void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
 {
     const struct hx_engine *engine = run->engine;
     struct hx_shared *shared = engine->world->shared;
-    struct hx_stand *mine = &shared->doorbells[shared->me].stand;
+    struct hx_stand *line = &shared->doorbells[shared->me].stand;
     struct hx_whereabouts *all = whereabouts_of(engine->world);
-    uint64_t now = now_ns(), words[HX_SIGNATURE_WORDS];
+    uint64_t now = now_ns();
     uint32_t blocks = engine->blocks ? BLOCKS : 0;
-    int is_same = all && all->stands && (atomic_load_explicit(&mine->flags, memory_order_relaxed) & BLOCKS) == blocks &&
-                  (is_sure || !(atomic_load_explicit(&mine->flags, memory_order_relaxed) & STUCK)) && atomic_load_explicit(&mine->context, memory_order_relaxed) == engine->context &&
-                  atomic_load_explicit(&mine->stamp, memory_order_relaxed) == run->stamp &&
-                  atomic_load_explicit(&mine->awaits, memory_order_relaxed) == 1 + awaited;
+    struct stand before;
 
     if (!all)
         return;
-    if (!is_same) {
-        atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
-        atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: a reader that sees a part of this also sees beat
-                                                    * changed */
-        memcpy(words, &run->bound->signature, sizeof(words));
-        for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
-            atomic_store_explicit(&mine->signature[i], words[i], memory_order_relaxed);
-        atomic_store_explicit(&mine->stamp, run->stamp, memory_order_relaxed);
-        atomic_store_explicit(&mine->context, engine->context, memory_order_relaxed);
-        atomic_store_explicit(&mine->awaits, 1 + awaited, memory_order_relaxed);
-        atomic_store_explicit(&mine->flags, blocks | (is_sure && is_stuck(engine) ? STUCK : 0), memory_order_relaxed);
-        atomic_store_explicit(&mine->since, now, memory_order_relaxed);
-    }
-    /* release pairs with the acquire in stand_read */
-    atomic_store_explicit(&mine->beat, now, memory_order_release);
+    if (all->stands && stand_read(line, &before) && (before.flags & BLOCKS) == blocks && (is_sure || !(before.flags & STUCK)) &&
+        before.context == engine->context && before.stamp == run->stamp && before.awaits == awaited)
+        atomic_store_explicit(&line->beat, now, memory_order_release); /* as in stand_store */
+    else
+        stand_store(line, &(struct stand){now, now, run->stamp, engine->context, awaited,
+                                          blocks | (is_sure && is_stuck(engine) ? STUCK : 0), run->bound->signature});
     all->stands = 1;
     if (awaited >= 0 && row_of(shared, awaited) >= 0)
         sight_ns(engine->world, row_of(shared, awaited)); /* start to watch it */
@@ -155,37 +180,13 @@ void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
 
 void hx_stand_clear(struct hx_world *world)
 {
-    struct hx_stand *mine = &world->shared->doorbells[world->shared->me].stand;
-
     if (!world->whereabouts || !world->whereabouts->stands)
         return;
     world->whereabouts->stands = 0;
-    if (!(atomic_load_explicit(&mine->flags, memory_order_relaxed) & CROSSED)) /* if crossed, the other rank still has to see this line */
-        atomic_store_explicit(&mine->beat, 0, memory_order_relaxed);
+    atomic_store_explicit(&world->shared->doorbells[world->shared->me].stand.beat, 0, memory_order_relaxed);
 }
 
 /* ---- others of this node ------------------------------------------------------------------------------------- */
-
-/* Read the line of the process in this row. Returns 0 if the process does not wait long, or is writing the line. */
-static int stand_read(const struct hx_shared *shared, int row, struct stand *out)
-{
-    struct hx_stand *stand = &shared->doorbells[row].stand;
-    uint64_t words[HX_SIGNATURE_WORDS];
-
-    /* acquire pairs with the release in hx_stand_write */
-    if ((out->beat = atomic_load_explicit(&stand->beat, memory_order_acquire)) == 0)
-        return 0;
-    out->since = atomic_load_explicit(&stand->since, memory_order_relaxed);
-    out->stamp = atomic_load_explicit(&stand->stamp, memory_order_relaxed);
-    out->context = atomic_load_explicit(&stand->context, memory_order_relaxed);
-    out->awaits = atomic_load_explicit(&stand->awaits, memory_order_relaxed) - 1;
-    out->flags = atomic_load_explicit(&stand->flags, memory_order_relaxed);
-    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
-        words[i] = atomic_load_explicit(&stand->signature[i], memory_order_relaxed);
-    memcpy(&out->signature, words, sizeof(words));
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in hx_stand_write */
-    return atomic_load_explicit(&stand->beat, memory_order_relaxed) == out->beat;
-}
 
 static double seconds(uint64_t ns)
 {
@@ -210,42 +211,52 @@ static void call_tell(const struct hx_comm *comm, const struct stand *stand, cha
                                                           : ", of another communicator");
 }
 
+/* As call_tell, and for whom it waits there. */
+static void stand_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
+{
+    char call[HX_CALL_TEXT_BYTES], whom[48] = "";
+
+    call_tell(comm, stand, call, sizeof(call));
+    if (stand->awaits >= 0)
+        snprintf(whom, sizeof(whom), ", waits for rank %d of the job", stand->awaits);
+    snprintf(text, capacity, "is in %s%s", call, whom);
+}
+
 static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row, char *text, size_t capacity)
 {
     const struct hx_shared *shared = world->shared;
-    uint64_t unmoved = sight_ns(world, row), now = now_ns();
-    char call[HX_CALL_TEXT_BYTES], whom[48] = "";
+    char call[HX_CALL_TEXT_BYTES];
     struct stand stand;
-    int waits = stand_read(shared, row, &stand);
+    int waits = stand_read(&shared->doorbells[row].stand, &stand);
+    uint64_t unmoved = sight_ns(world, row), now = now_ns(); /* after beat was read */
 
-    if (waits) {
-        call_tell(comm, &stand, call, sizeof(call));
-        if (stand.awaits >= 0)
-            snprintf(whom, sizeof(whom), ", waits for rank %d of the job", stand.awaits);
-    }
-    if (hx_watch_has_finished(shared, row))
+    if (hx_watch_has_finished(shared, row)) {
         snprintf(text, capacity, HX_HAS_FINISHED);
-    else if (waits && now - stand.beat < FRESH_NS)
-        snprintf(text, capacity, "is in %s%s", call, whom);
-    else if (waits && stand.flags & BLOCKS)
+    } else if (waits && now - stand.beat < FRESH_NS) {
+        stand_tell(comm, &stand, text, capacity);
+    } else if (waits && stand.flags & BLOCKS) {
+        call_tell(comm, &stand, call, sizeof(call));
         snprintf(text, capacity, "is in %s, but has not run for %.1f s: stopped, or busy in an operation of the program's", call,
                  seconds(now - stand.beat));
-    else if (unmoved < SECOND_NS)
+    } else if (unmoved < SECOND_NS) {
         snprintf(text, capacity, "is outside Hierax");
-    else
+    } else {
         snprintf(text, capacity, "has been outside Hierax for at least %.1f s", seconds(unmoved));
+    }
 }
 
 /* ---- those of other nodes ------------------------------------------------------------------------------------ */
 
-/* The last answer, at most ns old, that any rank of this node got about this rank of another node; NULL: there is none. */
-static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns)
+/* The last answer, at most ns old, that any rank of this node got about this rank of another node, and when it came; NULL: there is none. */
+static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns, uint64_t *heard_at)
 {
     for (int row = 0; row < shared->n; row++) {
         struct hx_heard *heard = &shared->doorbells[row].heard;
         uint64_t at = atomic_load_explicit(&heard->at, memory_order_acquire); /* pairs with the release in heard_keep */
-        if (at && now_ns() - at < ns && atomic_load_explicit(&heard->rank, memory_order_relaxed) == rank)
+        if (at && now_ns() - at < ns && atomic_load_explicit(&heard->rank, memory_order_relaxed) == rank) {
+            *heard_at = at;
             return heard;
+        }
     }
     return NULL;
 }
@@ -267,13 +278,13 @@ static void heard_keep(const struct hx_shared *shared, int rank, const char *tex
 static void far_tell(struct hx_world *world, int rank, char *text, size_t capacity)
 {
     const struct hx_whereabouts *all = world->whereabouts;
-    struct hx_heard *heard = heard_of(world->shared, rank, ANSWER_NS);
-    uint64_t words[HX_HEARD_WORDS + 1] = {0};
+    uint64_t at, words[HX_HEARD_WORDS + 1] = {0};
+    struct hx_heard *heard = heard_of(world->shared, rank, ANSWER_NS, &at);
 
     for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
         words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text is being overwritten, at is 0 */
-    if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) == 0)
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text was overwritten meanwhile, at has changed */
+    if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) != at)
         text[0] = 0;
     else if (heard)
         snprintf(text, capacity, "%s", (const char *)words);
@@ -320,7 +331,7 @@ static int self_answer(struct hx_world *world, int peer, const struct hx_word *w
     char call[HX_CALL_TEXT_BYTES], whom[HX_STAND_BYTES] = "";
     struct stand stand;
 
-    if (!stand_read(shared, shared->me, &stand) || now_ns() - stand.beat > FRESH_NS) {
+    if (!stand_read(&shared->doorbells[shared->me].stand, &stand) || now_ns() - stand.beat > FRESH_NS) {
         snprintf(answer->stands.text, sizeof(answer->stands.text), "%s", comm ? "is in Hierax, but not in this call" : "does not have this communicator");
         return !is_in;
     }
@@ -359,10 +370,11 @@ static void crossing_note(struct hx_world *world, int peer, const struct hx_word
     struct hx_whereabouts *all = world->whereabouts;
     struct hx_engine *theirs;
     struct hx_comm *comm = hx_failed_comm(world, word->stands.context, peer, &theirs);
+    const struct hx_shared *shared = world->shared;
     struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = world->rank, .context = word->stands.context, .call = word->stands.call};
     struct stand stand;
 
-    if (!comm || !stand_read(world->shared, world->shared->me, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
+    if (!comm || !stand_read(&shared->doorbells[shared->me].stand, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
         stand.context != word->context || BITS_OF(stand.stamp) != word->call ||
         has_entered(theirs, word->stands.call) ||
         (all->crossing.context == stand.context && all->crossing.call == word->call))
@@ -392,32 +404,51 @@ void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word
 
 /* ---- ranks that wait for each other -------------------------------------------------------------------------- */
 
+/* Have all ranks waited at the same time for so long that it is certain? began: when the last of them began; until: when the line of the
+ * first that stopped was last renewed. */
+static int is_certain(uint64_t began, uint64_t until)
+{
+    return until >= began + CERTAIN_NS;
+}
+
 /* Follow the ranks from the one in this row: each waits for the next, in a call that it cannot leave. Do they lead back to this rank? If
  * the circle has more than two ranks, all of their calls must be of comm: else this rank's call may be right, and the wrong one may be
- * between others. */
-static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *comm, int row)
+ * between others. *first: the line of this row. */
+static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *comm, const struct stand *mine, int row, struct stand *first)
 {
+    uint64_t began = mine->since, until = mine->beat;
     struct stand stand;
     int all_here = 1;
 
     for (int i = 0; i < shared->n && row >= 0 && row != shared->me; i++) {
-        if (!stand_read(shared, row, &stand) || !(stand.flags & (STUCK | CROSSED)) || now_ns() - stand.since < CERTAIN_NS ||
-            (now_ns() - stand.beat > FRESH_NS && !(stand.flags & CROSSED)) || stand.awaits < 0)
+        if (!stand_read(&shared->doorbells[row].stand, &stand) || !(stand.flags & STUCK) || now_ns() - stand.beat > FRESH_NS ||
+            stand.awaits < 0)
             return 0;
+        if (i == 0)
+            *first = stand;
+        began = stand.since > began ? stand.since : began;
+        until = stand.beat < until ? stand.beat : until;
         all_here &= is_context_of(comm, stand.context);
         row = row_of(shared, stand.awaits);
         if (row == shared->me)
-            return all_here || i == 0;
+            return (all_here || i == 0) && is_certain(began, until);
     }
     return 0;
 }
 
+/* Has the rank in this row found that it and this rank, in this rank's present call, wait for each other? That rank may be elsewhere by now. */
+static int has_crossed_me(const struct hx_shared *shared, const struct stand *mine, int row, struct stand *theirs)
+{
+    return stand_read(&shared->doorbells[row].crossed, theirs) && theirs->awaits == shared->ranks[shared->me] &&
+           is_certain(theirs->since > mine->since ? theirs->since : mine->since, theirs->beat);
+}
+
 static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mine, int rank, const char *text)
 {
-    struct hx_stand *stand = &run->engine->world->shared->doorbells[run->engine->world->shared->me].stand;
+    const struct hx_shared *shared = run->engine->world->shared;
     char call[HX_CALL_TEXT_BYTES];
 
-    atomic_fetch_or_explicit(&stand->flags, CROSSED, memory_order_relaxed);
+    stand_store(&shared->doorbells[shared->me].crossed, mine);
     call_tell(run->engine->comm, mine, call, sizeof(call));
     return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks make different calls, and wait for each other in them: rank %d of the job is in %s; rank %d "
                    "of the job %s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->world->rank, call,
@@ -430,18 +461,17 @@ hx_status_t hx_stand_cross(const struct hx_run *run)
     const struct hx_shared *shared = engine->world->shared;
     const struct hx_whereabouts *all = engine->world->whereabouts;
     char text[HX_STAND_BYTES];
-    struct stand mine;
+    struct stand mine, theirs;
     int row;
 
-    if (!all || !stand_read(shared, shared->me, &mine) || mine.awaits < 0 || !(mine.flags & STUCK) || mine.context != engine->context)
+    if (!all || !stand_read(&shared->doorbells[shared->me].stand, &mine) || mine.awaits < 0 || !(mine.flags & STUCK) || mine.context != engine->context)
         return HX_SUCCESS;
     if (all->crossing.call == engine->call && all->crossing.context == engine->context)
         return crossed_fail(run, &mine, all->crossing.rank, all->crossing.text);
     row = row_of(shared, mine.awaits);
-    if (row < 0 || now_ns() - mine.since < CERTAIN_NS ||
-        BITS_OF(atomic_load_explicit(&engine->node.controls[row].entered, memory_order_relaxed)) >= engine->call ||
-        !waits_for_me(shared, engine->comm, row))
+    if (row < 0 || BITS_OF(atomic_load_explicit(&engine->node.controls[row].entered, memory_order_relaxed)) >= engine->call ||
+        (!waits_for_me(shared, engine->comm, &mine, row, &theirs) && !has_crossed_me(shared, &mine, row, &theirs)))
         return HX_SUCCESS;
-    row_tell(engine->world, engine->comm, row, text, sizeof(text));
+    stand_tell(engine->comm, &theirs, text, sizeof(text));
     return crossed_fail(run, &mine, mine.awaits, text);
 }

@@ -42,8 +42,8 @@
  *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
  *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW: mixed, it starts
  *                         one that does not block, and waits for it; tests, it tests that now and then; skips, it is in a barrier of another
- *                         communicator; root, all broadcast, it from another root; computes, it makes no call; stops, the same as
- *                         skips, and then it is stopped; execs, it executes another program
+ *                         communicator, and then comes 4 s late to one of a third; root, all broadcast, it from another root; computes, it
+ *                         makes no call; stops, in the barrier it is stopped; execs, it executes another program
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -829,12 +829,13 @@ static hx_status_t go_astray(const char *how, hx_comm_t *second)
 
 static void play_astray(const char *how)
 {
-    hx_comm_t *second;
+    hx_comm_t *second, *third;
     hx_status_t status;
     double start;
     int one = 1;
 
     check(hx_comm_dup(world, &second), "hx_comm_dup");
+    check(hx_comm_dup(world, &third), "hx_comm_dup");
     check(sum(1), "allreduce");
     start = now();
     if (rank == size - 1)
@@ -846,6 +847,11 @@ static void play_astray(const char *how)
     printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3,
            hx_error_detail(!strcmp(how, "skips") && rank == size - 1 ? second : world));
     fflush(stdout);
+    if (!strcmp(how, "skips")) {
+        sleep(rank == size - 1 ? 4 : 0);
+        printf("rank %d then status %d\n", rank, hx_barrier(third));
+        fflush(stdout);
+    }
     sleep(30); /* the script ends the job when all have said this */
 }
 
