@@ -18,7 +18,8 @@
  *   buffers   and windows: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
  *             all that fetch have told it that they have finished. If the owner's call fails, it clears the buffers before it returns; a
  *             rank that has fetched checks them again (fetch.c)
- *   stamps    relaxed: a flag that is raised later publishes them
+ *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
+ *             them (run.c, signature.c)
  *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
  *   refused   relaxed: no other data depends on it
  *   passed    relaxed: only the time that it takes to read matters

@@ -211,10 +211,15 @@ int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t their
 
 int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs)
 {
-    uint64_t call = run->stamp >> HX_SLICE_BITS;
+    uint64_t call = run->stamp >> HX_SLICE_BITS, kept;
 
-    if (theirs >> HX_SLICE_BITS > call) /* relaxed: the flag has published it. Its place is not used again before this rank leaves (run.c) */
-        theirs = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
+    if (theirs >> HX_SLICE_BITS > call) {
+        /* pairs with the fence in leave_ahead: the flag's epoch, which was read with acquire, may be still that of this call. The place is not
+         * used again before this rank leaves (run.c) */
+        atomic_thread_fence(memory_order_acquire);
+        kept = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
+        theirs = kept >> HX_SLICE_BITS == call ? kept : theirs; /* else it has raised none in this call */
+    }
     if (theirs == run->stamp)
         return 0;
     run_refuse(run, run->stamp, rank, theirs);

@@ -13,12 +13,12 @@
  * descriptor table (clone with CLONE_FILES) with a process that outlives it.
  */
 #include "watch.h"
+#include "clock.h"
 #include "comm.h"
 #include "log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
 #define LOOK_NS 50000000
 #define LOOK_RANKS 16 /* ranks checked in one look; each takes a system call */
@@ -103,11 +103,8 @@ void hx_watch_look_at(struct hx_shared *shared, int rank)
 
 void hx_watch_look(struct hx_shared *shared)
 {
-    struct timespec t;
-    uint64_t now;
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     if (now - shared->watched_at < LOOK_NS)
         return;
     shared->watched_at = now;
