@@ -265,8 +265,8 @@ static void keep_moving(const struct hx_net *net, struct hx_edge *edge, const st
 
 /* ---- connecting */
 
-/* A provider of sockets opens one for each peer, when messages flow, and does not tell when it cannot. So look ahead. A job of many ranks
- * may never use all connections. */
+/* A provider over sockets opens one for each peer when messages flow, and reports no error when it cannot. So check the limit beforehand.
+ * Only warn, since a job of many ranks may never use all connections. */
 static hx_status_t files_reserve(struct hx_net *net)
 {
     if (!hx_offer_is_routed(net->info) || net->files == INT_MAX)
@@ -336,7 +336,7 @@ static int by_address(const struct ip *ips, int n, int place)
     return 0;
 }
 
-/* Both ends of a path, as each tells of itself. */
+/* Both ends of a path, as each describes itself in its address. */
 struct end {
     const struct rail_blob *rails[HX_RAILS_MAX];
     int n;
@@ -352,7 +352,7 @@ static void end_read(const struct address_blob *blob, struct end *end)
         end->rails[i] = rail;
 }
 
-/* Two hosts that have the same address do not reach each other by it: it is that of a container bridge or of a tunnel. */
+/* If two hosts have the same address, they cannot reach each other by it: it is that of a container bridge or of a tunnel. */
 static int is_mirror(const struct end *a, int i, const struct end *b, int k)
 {
     struct ip ip = ip_of_peer(a->rails[i]);
@@ -408,7 +408,8 @@ static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const stru
     return path_add(net, edge, &net->rails[places[by_address(own, n, place)]], theirs->rails[their_places[by_address(other, m, place)]]);
 }
 
-/* A path for each two interfaces that have addresses in one network, in the order that the lower rank has them: so both ends find the same. */
+/* Make a path for each pair of interfaces that have addresses in the same network. Both ends use the order of the lower rank, so they find
+ * the same paths. */
 static hx_status_t paths_make(struct hx_net *net, struct hx_edge *edge, const struct end *mine, const struct end *theirs, uint32_t their_seat)
 {
     int mine_first = net->rank < edge->peer;

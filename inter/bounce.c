@@ -143,8 +143,8 @@ int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail)
     return rc;
 }
 
-/* Over TCP a message that is longer than its receive breaks its connection. Other communicators lose what is under way there, and no error
- * tells them. So each receive ends with room for the longest message. Nobody reads what comes to stand there. */
+/* Over TCP a message that is longer than its receive breaks its connection. Messages of other communicators on that connection are then
+ * lost without an error. So each receive ends with a sink: room for the longest message, which nobody reads. */
 int hx_sink_is_needed(const struct hx_net *net)
 {
     return hx_net_is_tcp(net) && net->info->rx_attr->iov_limit > 1;

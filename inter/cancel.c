@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that fail or are taken back: once they are done the provider never touches their memory again. A receive can be cancelled unless
- * a part of it has come, and what stands in a bounce buffer is left to end by itself. What is sent from the caller's memory a provider hardly
- * ever gives back: over TCP such sends have left at once (room.c), and a half received chunk gets time for its rest. Else the endpoints are
- * closed.
+ * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be cancelled
+ * if no part of it has arrived. Messages in bounce buffers are left to end by themselves. Providers can hardly ever cancel a send from the
+ * caller's memory, but over TCP such a send has left at once (room.c). A chunk that has arrived in part gets time for its rest. If all that
+ * does not help, the endpoints are closed.
  */
 #include "fabric.h"
 #include "runtime/clock.h"
@@ -12,21 +12,22 @@
 #include <stdio.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
-#define REST_SECONDS 5.0   /* how long the rest of a chunk may take of which a part has been received */
+#define REST_SECONDS 5.0   /* how long the rest of a chunk may take after a part has been received */
 
 /* ---- one message */
 
-/* May it end when it likes? Devices take back no sends and no writes. From a bounce buffer one may go on to a peer that comes late, which
- * gets what was sent, and a peer may still write to one, where nobody looks; so it is with memory that a failed call leaves alone. */
+/* May this chunk go on after its message has failed? Devices cannot cancel sends or writes. A send from a bounce buffer may go on: a late
+ * peer gets what was sent. A peer may still write into a bounce buffer: nobody looks there. The same holds for memory that a failed call
+ * leaves alone. */
 static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
 {
-    if (chunk->kind == HX_CHUNK_RECV) /* its cancellation tells when it has ended, or the rest that is still to come does */
+    if (chunk->kind == HX_CHUNK_RECV) /* it ends by its cancellation, or when its rest has come */
         return chunk->slot != NULL;
     return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
            (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
 }
 
-/* Nobody waits for it any more. Unless the peer writes nothing any more either, its memory stays the window's. */
+/* No message waits for this window any more. Its memory stays in use until the peer certainly writes no more. */
 static void window_leave(struct hx_net *net, struct hx_chunk *chunk)
 {
     net->recvs_in_flight--;
@@ -95,7 +96,7 @@ int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t thei
     if (theirs == op->signature || op->signature == 0)
         return 0;
     if ((op->theirs = theirs) == 0)
-        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent a message that does not say of which call it is", op->peer);
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent a message without the signature of its call", op->peer);
     hx_message_fail(net, op, HX_ERR_MISMATCH);
     return 1;
 }

@@ -9,10 +9,10 @@
 
 #define BATCH 16
 #define IDLE_ROUNDS 1024    /* progress calls without a completion before early messages are sought */
-#define LOOK_INTERVAL 64    /* progress calls between looks at the clock: whether strangers are to be looked for */
+#define LOOK_INTERVAL 64    /* progress calls between looks at the clock, which tells whether to look for strangers */
 #define EVENT_INTERVAL 4096 /* progress calls between looks at the event queue: only a broken device writes to it */
 
-/* What the request was for has ended. Returns its message, and in *bytes what it held of it. */
+/* The operation of this request has ended. Returns its message. *bytes: how many bytes of the message it held. */
 static struct hx_net_op *chunk_empty(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
 {
     struct hx_net_op *op = chunk->op;
@@ -74,7 +74,7 @@ unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number)
     return more;
 }
 
-/* FI_REMOTE_CQ_DATA need not be looked at, which libfabric's sockets forget for messages that were there before their receive. */
+/* The flag FI_REMOTE_CQ_DATA is not checked: libfabric's sockets provider omits it for messages that arrived before their receive. */
 int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data)
 {
     uint64_t chunk = offset / op->chunk_bytes;
@@ -131,7 +131,7 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         hx_recv_wait(net, edge, op);
 }
 
-/* A peer has written where it was invited to, and tells which invitation it was. */
+/* A peer has written into a window. number: that of its invitation, as it came. */
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
     struct hx_chunk *chunk = number <= UINT32_MAX ? hx_chunk_numbered(net, hx_number_show(net, (uint32_t)number)) : NULL;
@@ -146,7 +146,7 @@ static void write_arrived(struct hx_net *net, uint64_t number)
     }
 }
 
-/* Returns whether messages have moved: words are no news to who waits for these. */
+/* Returns whether messages have moved. Words do not count: a rank that waits for messages learns nothing from them. */
 static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
     struct hx_chunk *chunk = entry->op_context;
@@ -199,9 +199,9 @@ static int connection_is_gone(int err)
            err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
 }
 
-#define UNREACHED 1 /* the peer cannot be reached, and never was: it lives, as far as anybody knows */
-#define AWAY 2      /* it cannot be reached any more */
-#define ENDED 3     /* its process has gone */
+#define UNREACHED 1 /* the peer cannot be reached, and never was: it may live */
+#define AWAY 2      /* the peer can no longer be reached */
+#define ENDED 3     /* the peer's process is gone */
 
 /* What an EFA device's code means to a user; "" for other codes and providers. edge: NULL if nobody tells which. *gone: 0, UNREACHED, AWAY
  * or ENDED. Libfabric tells 13 as 4124 where there was a handshake (since 1.22), else as 4126 (since 2.1). */
@@ -232,7 +232,7 @@ static const char *error_meaning(const struct hx_net *net, const struct hx_edge 
     }
 }
 
-/* edge: NULL where a short message was injected, and its peer is not told. */
+/* edge: NULL if a short message was injected: then the provider does not report its peer. */
 static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *edge, const struct hx_rail *rail, int sending,
                                 const struct fi_cq_err_entry *error)
 {
@@ -284,7 +284,7 @@ static void chunk_op_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
         hx_message_fail(net, chunk->op, failing->status);
 }
 
-/* No message passes: those that wait for its peer would for ever. */
+/* No message passes on this edge: fail all that would otherwise wait for the peer for ever. */
 static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
     hx_chunks_visit(net, chunk_op_fail, &(struct failing){edge, status});
@@ -296,7 +296,7 @@ static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t stat
     hx_flows_fail(net, edge, status);
 }
 
-/* A device tells by it that the peer has gone; over TCP late.c finds out. */
+/* A word could not be sent. A device reports in this way that the peer is gone; over TCP late.c finds out. */
 static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct hx_edge *edge = chunk->edge;
@@ -340,7 +340,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         edge->invite_listening = 0;
     if (kind == HX_CHUNK_TELL)
         hx_credits_tell_again(net, edge);
-    op = sent ? failed_send_end(net, chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in flight */
+    op = sent ? failed_send_end(net, chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in
+                                                                                      * flight */
     ends_op = op != NULL && hx_op_status(op) == 0; /* else we have cancelled it */
     ends_writes = (kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge);
     ends_flows = kind == HX_CHUNK_CREDIT && hx_flows_wait(edge); /* which would be for ever */
@@ -358,8 +359,8 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_flows_fail(net, edge, status);
 }
 
-/* What came was longer than the receive that it met. Returns 1 if it was forged: then that is posted again. Where a provider does not tell
- * the completion data of such a message, nobody can know. */
+/* The message that arrived was longer than its receive. Returns 1 if it was forged: then the receive is posted again. If the provider does
+ * not report the completion data of such a message, it counts as genuine. */
 static int too_long(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct hx_edge *edge = chunk->edge;
@@ -384,7 +385,7 @@ static int too_long(struct hx_net *net, struct hx_chunk *chunk, const struct fi_
     return 1;
 }
 
-/* Returns whether it was news: that there are no early messages is not. */
+/* Returns whether the error matters: that there are no early messages does not. */
 static int error_read(struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_cq_err_entry error;

@@ -3,8 +3,8 @@
  * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
  * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
  * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
- * our own; a receive posted later finds it there. The grants of its flows bound that memory, and where the sender is not who
- * it says, limits do: what is beyond them stays where it is.
+ * our own; a receive posted later finds it there. The grants of the peer's flows bound that memory. A forger keeps to no grants, so there
+ * are limits too: messages beyond them stay in the connection.
  */
 #include "fabric.h"
 #include <stdlib.h>

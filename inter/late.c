@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Late peers: is one from which nothing comes still there? A receive from a process that has gone never ends, over most
- * providers, and over TCP nor does a send (libfabric 1.17). So after a second of waiting
+ * Late peers: a peer from which nothing comes may be gone. With most providers a receive from a process that has gone never ends. Over TCP
+ * (libfabric 1.17) a send never ends either. So after a second of waiting
  *
- *   it is asked what it knows (word.c), in growing intervals. On a device that also tells whether it is there: the
- *       question fails;
- *   over TCP it is connected to, where its endpoint listens. Its kernel takes the connection, however busy it is, and
- *       nothing is sent. A refusal tells that the endpoint has gone (as a rule with its process), a host that cannot be reached for a while that the
- *       host has. The connection stays until the peer is no longer late, so that its end is noticed at once.
+ *   over a device   this rank asks the peer what it knows (word.c), in growing intervals. If the peer is gone, the question fails.
+ *   over TCP        this rank also connects to the port on which the peer's endpoint listens, and sends nothing. The peer's kernel accepts
+ *                   the connection, however busy the peer is. If the kernel refuses, the endpoint is gone, as a rule with its process. If
+ *                   the host cannot be reached for a while, the host is gone. The connection stays open until the peer is no longer late,
+ *                   so that this rank notices its end at once.
  *
- * That a connection stands is no proof of life: a child of the peer may hold its listener (sockets.c prevents it, as far as it can), and
- * a peer that computes answers no question either. Whether it lives the ranks of its node know, so these are asked too (runtime/stall.c). A
- * rank alone on its node whose listener lives on, in a child made by a raw clone, is not missed before HX_TIMEOUT.
+ * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far as it
+ * can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node know whether it
+ * lives, so this rank asks them too (runtime/stall.c). One death is found only at HX_TIMEOUT: that of a rank which is alone on its node and
+ * has left a child, made by a raw clone, that holds its listener.
  */
 #include "fabric.h"
 #include "runtime/clock.h"
@@ -26,10 +27,11 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS SECOND_NS
-#define FORGET_NS (60 * SECOND_NS)  /* nobody has asked for so long: it is not late any more. A program that computes asks seldom */
-#define ASK_NS_MAX (2 * SECOND_NS)  /* an answer comes no later, once the peer has one */
-#define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long has gone */
-#define QUEUE_LENGTH 100            /* connections that a peer which does not look at them can surely hold */
+#define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not looked for so long is no longer late. A program that computes looks
+                                     * seldom */
+#define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions: so long an answer may be overdue */
+#define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long is gone */
+#define QUEUE_LENGTH 100            /* connections that surely fit into the queue of a peer which accepts none */
 
 static uint64_t now_ns(void)
 {
@@ -46,7 +48,7 @@ static void connection_close(struct hx_late *late)
     late->connected = 0;
 }
 
-/* 0, EINPROGRESS, how the peer cannot be reached, or EAGAIN: something is lacking here. */
+/* Returns 0, EINPROGRESS, the errno with which the peer cannot be reached, or EAGAIN: this process lacks a resource. */
 static int connection_begin(struct hx_late *late)
 {
     const struct hx_path *path = &late->edge->paths[0];
@@ -68,7 +70,7 @@ static int connection_begin(struct hx_late *late)
     return errno == ECONNREFUSED || errno == EINPROGRESS || errno == EHOSTUNREACH || errno == ENETUNREACH ? errno : EAGAIN;
 }
 
-/* What has become of it: 0: it stands; EINPROGRESS; or why it does not. */
+/* The state of the connection: 0: established; EINPROGRESS; or the errno with which it has ended. */
 static int connection_look(const struct hx_late *late)
 {
     struct pollfd fd = {.fd = late->fd, .events = POLLIN | POLLOUT};
@@ -79,11 +81,11 @@ static int connection_look(const struct hx_late *late)
         return EINPROGRESS;
     if (getsockopt(late->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
         return error != 0 ? error : EINPROGRESS;
-    return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* it sends nothing: that is its end */
+    return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* the peer sends nothing, so input means the end */
 }
 
-/* A connection that ends may have been too much for the peer: only the next one's refusal tells that it has gone. A
- * connection that is not answered may stand behind others which the peer has not looked at, but for few ranks. */
+/* The peer may end a connection because it has too many. So this connection's end proves nothing; if the next one is refused, the peer is
+ * gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
 static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t now)
 {
     int error = late->fd >= 0 ? connection_look(late) : connection_begin(late), stood = late->connected;
@@ -108,8 +110,8 @@ static void late_end(struct hx_late *late)
     late->edge = NULL;
 }
 
-/* The entry of a peer; if it was not late before a new one, that of the peer which nobody has asked after for longest. NULL: too
- * many are late at once. */
+/* The entry of a peer. A peer that was not late before gets a free entry, or that of the peer which this rank has not looked for longest.
+ * NULL: too many peers are late at once. */
 static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
 {
     struct hx_late *unused = net->late;
@@ -138,20 +140,20 @@ void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
 
 void hx_late_lose(struct hx_net *net, int code, const char *why)
 {
-    if (net->lost_ns != 0 || hx_any_edge_is_lost(net)) /* it was to that one */
+    if (net->lost_ns != 0 || hx_any_edge_is_lost(net)) /* if a peer is known to be gone, the message was to that peer */
         return;
     net->lost_ns = now_ns();
     snprintf(net->lost_why, sizeof(net->lost_why), "provider code %d, %s", code, why);
 }
 
-/* A peer that has gone is known before so long. So one that lives lacks a message, and a device delivers nothing to it that follows: only a
- * closed endpoint tells it so. */
+/* A short message was lost SILENT_NS ago. If its peer were gone, this rank would know by now. So a living peer lacks a message, and the
+ * device delivers no later message to it. Only a closed endpoint tells that peer. */
 static void lost_end(struct hx_net *net, uint64_t now)
 {
     if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
         return;
     hx_fail(HX_ERR_TRANSPORT,
-            "a short message of rank %d of the job was lost, since its peer could not be reached for a while (%s): the endpoint is closed",
+            "a short message of rank %d of the job was lost because its peer could not be reached for a while (%s): the endpoint is closed",
             net->rank, net->lost_why);
     hx_detail_keep(net->why);
     net->breaking = HX_ERR_TRANSPORT;
@@ -167,7 +169,7 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
         return 0;
     if ((late = edge->gone ? NULL : late_of(net, edge, now)) == NULL)
         return edge->gone;
-    if (now - late->seen > PATIENCE_NS) /* nobody has looked for an answer meanwhile */
+    if (now - late->seen > PATIENCE_NS) /* this rank was away, and has not looked for an answer meanwhile */
         late->answered = now;
     late->seen = now;
     lost_end(net, now);
@@ -176,7 +178,7 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
     if (late->interval == 0) {
         late->ask_at = late->answered = now;
         late->interval = PATIENCE_NS;
-    } else if (edge->moved) { /* it is late anew */
+    } else if (edge->moved) { /* something came from the peer, and now it is late again */
         late->interval = PATIENCE_NS;
         late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
     }

@@ -99,7 +99,7 @@ static uint64_t tag_of(const struct hx_net_op *op, size_t offset)
     return op->match << HX_CHUNK_BITS | (number & ((1 << HX_CHUNK_BITS) - 1));
 }
 
-/* What is posted for it, and comes, with its completion. */
+/* The completion data that a chunk is sent with: its proof. */
 static uint32_t data_of(const struct hx_net *net, const struct hx_net_op *op, size_t offset)
 {
     return hx_proof_data(net, net->rank, op->peer, op->match, offset / op->chunk_bytes, op->signature);
@@ -166,7 +166,7 @@ void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc)
 {
-    if (hx_is_refusal(rc) || (rc == -FI_EMFILE && net->strangers > 0)) { /* those make room */
+    if (hx_is_refusal(rc) || (rc == -FI_EMFILE && net->strangers > 0)) { /* strangers will make room */
         net->count.again++;
         hx_path_refuse(path, hx_op_post(op));
         return -FI_EAGAIN;

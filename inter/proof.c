@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Proofs that a message is of the job: any process that reaches an endpoint may send to it. Keys come from the job's secret.
+ * Proofs that a message is of the job. They are needed because any process that reaches an endpoint can send to it. The keys come from the
+ * job's secret.
  *
- *   control messages (words, credits, invitations)   SipHash-2-4, 64 bits, over kind, sender, receiver, a number and the content. The
- *       number grows with each message of a kind to a peer; of the last 64 each is taken once, in any order, and older ones never. (There may
- *       be thousands of invitations under way: write.c follows each once.) A forged one is taken with a probability of 2^-64, a
- *       repeated one never.
- *   messages (chunks)   32 bits of a SipHash over match id, chunk, sender, receiver and the call's signature, in place of the signature in
- *       the completion data: each has those anyway. A forged one is taken with a probability of 2^-32. Its content is not covered: who can
- *       change what is under way on the network is not kept out, and nothing is secret.
- *   remote writes   the number of the invitation that a write follows, encrypted in 32 bits: a guess meets one of the n windows
- *       that are open with a probability of n * 2^-32.
+ *   control messages (words, credits, invitations)   A SipHash-2-4 of 64 bits over kind, sender, receiver, a number and the content.
+ *       The number grows with each message of a kind to a peer. A receiver accepts each of the last 64 numbers once, in any order, and no
+ *       older ones. (Thousands of invitations may be under way, so older ones are accepted: write.c follows each once.) A forged message is
+ *       accepted with a probability of 2^-64, a repeated one never.
+ *   messages (chunks)   32 bits of a SipHash over match id, chunk, sender, receiver and the call's signature, as completion data. A forged
+ *       chunk is accepted with a probability of 2^-32. The content is neither covered nor encrypted: an attacker who can change packets on
+ *       their way can change it.
+ *   remote writes   The number of the invitation, encrypted in 32 bits. If n windows are open, a guess meets one with a probability of
+ *       n * 2^-32.
  *
- * 24 to 45 ns a message (a word: 240 ns, but these are few). What does not fit is dropped and counted, and told once.
+ * A proof takes 24 to 45 ns a message (240 ns for a word, but words are few). A message with a wrong proof is dropped and counted; the
+ * first one is reported.
  */
 #include "fabric.h"
 #include "runtime/log.h"
 #include <sodium.h>
 #include <string.h>
 
-#define INVITES_MAX 65536 /* older ones are not under way any more: devices take fewer receives */
-#define COUNT_BITS 56 /* of a control message's number; its kind is above */
+#define INVITES_MAX 65536 /* older invitations are no longer under way: devices take fewer receives */
+#define COUNT_BITS 56 /* lower bits of a control message's number: the count; the upper bits are its kind */
 
 _Static_assert(HX_NET_KEY_BYTES == crypto_kdf_KEYBYTES && HX_PROOF_KEY_BYTES == crypto_shorthash_KEYBYTES &&
                    crypto_shorthash_BYTES == sizeof(uint64_t),
@@ -108,7 +110,7 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
     const uint64_t words[] = {match, chunk, (uint64_t)(uint32_t)from << 32 | (uint32_t)to, signature};
     uint32_t data = (uint32_t)hash(net, HX_PROOF_DATA, words, sizeof(words));
 
-    return data != 0 ? data : 1; /* 0: there were none */
+    return data != 0 ? data : 1; /* 0 stands for no completion data */
 }
 
 /* ---- remote writes: a permutation of 32 bits, a Feistel network of four rounds */

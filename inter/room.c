@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a connection over TCP takes at once. Providers over TCP take no send back, and no receive of which a part has come.
- * After a call has failed such a message would still use the call's buffers, which are the program's again. So:
+ * How much a TCP connection takes at once. Providers over TCP cannot cancel a send, nor a receive of which a part has arrived. When a call
+ * has failed, its buffers are the program's again, but such a message would still use them. So:
  *
- *   - A send goes from the caller's memory only if the kernel surely takes all of it at once. Else a copy in a bounce buffer is sent,
- *     which may wait in the provider.
- *   - Long messages wait here while one waits there. And none waits there before this rank is known to wait too: the rest of a half
- *     chunk does not leave while it makes no call, and its receiver could not take the receive back.
+ *   - A send goes from the caller's memory only if the kernel surely takes all of it at once. Else a copy in a bounce buffer is sent. The
+ *     copy may wait in the provider.
+ *   - While a send waits in the provider, further long messages wait here. And a long message may wait in the provider only once this rank
+ *     waits too. Otherwise half a chunk could leave, and the rest not as long as this rank makes no call: its receiver could not cancel.
  *   - Short messages are received into bounce buffers, which can stay behind half full.
  *
  *     look: room = free kernel memory of the socket  -- each send: room -= its cost -->  not enough: copy, or wait
  *        ^                                                                                    |
  *        `----------------------- nothing waits in the provider any more <--------------------'
  *
- * Nobody tells which socket is a path's. Those that may be its are asked (SO_MEMINFO): those connected to the peer's address, and those that
- * its host has connected to ours.
+ * libfabric does not tell which socket belongs to a path. So all sockets that may belong to it are asked (SO_MEMINFO): those connected to
+ * the peer's address, and those that the peer's host has connected to our address.
  */
 #include "fabric.h"
 #include "runtime/sockets.h"
@@ -31,7 +31,8 @@ struct hx_socket {
     uint64_t local, peer, host; /* hx_spot_of, hx_host_of */
 };
 
-/* Kernel memory for a message: its bytes, headers, and the heads of the buffers they lie in. At most, and as a rule. */
+/* Kernel memory that a message takes: its bytes, its headers, and the heads of the kernel's buffers. cost: at most; usual_cost: as a
+ * rule. */
 static size_t cost(size_t bytes)
 {
     return bytes + bytes / 8 + 4096;
@@ -62,7 +63,7 @@ static int kernel_takes_all(void)
     return most >= INT32_MAX;
 }
 
-/* The layers above TCP hand a long message over only when the peer asks for it. */
+/* Only native tcp: layers above TCP pass on a long message only when the peer asks for it, so the kernel does not take it at once. */
 void hx_room_prepare(struct hx_net *net)
 {
     if (hx_net_is_tcp(net))
@@ -95,11 +96,11 @@ static int socket_add(const void *ctx, int fd)
         return 0;
     grown = realloc(rail->sockets, (rail->nsockets + 1) * sizeof(*grown));
     if (grown == NULL)
-        return 0; /* what is not found is copied */
+        return 0; /* sends of a path whose socket is not found are copied */
     grown[rail->nsockets++] =
         (struct hx_socket){fd, hx_spot_of(&local, sizeof(local)), hx_spot_of(&peer, sizeof(peer)), hx_host_of(&peer, sizeof(peer))};
     rail->sockets = grown;
-    return 0; /* nothing more is done with it */
+    return 0; /* there is no visitor to call */
 }
 
 /* All connected sockets of the process but those of late.c. */
@@ -113,7 +114,7 @@ static void sockets_find(const struct hx_net *net, struct hx_rail *rail)
 
 /* ---- looking */
 
-/* Returns 0, or -1: it is none of ours any more. */
+/* Returns 0, or -1: this descriptor is no longer the socket that was found. */
 static int socket_ask(int fd, size_t *room)
 {
     uint32_t memory[SK_MEMINFO_VARS];
@@ -127,7 +128,7 @@ static int socket_ask(int fd, size_t *room)
     return 0;
 }
 
-/* Returns whether the path's socket is found. A kernel lets a buffer grow if it was too small for somebody who polls. */
+/* Returns whether the path's socket is found. If the buffer is too small, poll the socket: the kernel then lets the buffer grow. */
 static int sockets_ask(struct hx_path *path, size_t wanted)
 {
     const struct hx_rail *rail = path->rail;
@@ -182,7 +183,7 @@ enum hx_takes hx_path_takes(const struct hx_net *net, struct hx_path *path, size
         return net->refers == HX_REFERS ? HX_TAKES_ALL : HX_TAKES_COPY;
     if (cost(bytes) <= path->room)
         return HX_TAKES_ALL;
-    if (path->posted == 0) /* it may not be connected yet */
+    if (path->posted == 0) /* the path may not be connected yet */
         return HX_TAKES_COPY;
     if (path->ended < path->waits)
         return is_large && path->ended < path->tracked ? HX_TAKES_LATER : HX_TAKES_COPY;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The descriptors of the endpoints, and children of this process. A listener or a connection that lives on in a child hides the death of its
- * rank: the child's kernel goes on answering for it. libfabric (1.17 at least) opens them without FD_CLOEXEC. So
+ * Keeping the endpoints' descriptors out of child processes. If a child holds a listener or a connection of its rank, the kernel keeps
+ * answering for the rank after the rank's death, and hides it. libfabric (1.17 at least) opens these descriptors without FD_CLOEXEC. So
  *
- *   a child made by fork                 closes them (hx_sockets_leave, from pthread_atfork);
- *   a child that executes a program      loses them, since FD_CLOEXEC is set (hx_sockets_guard): vfork, posix_spawn and system run no
- *                                        handlers. It is set on the listeners once they are open; on connections when a first message of
- *                                        or to a peer has passed, and some more times in the second after that, since both sides may connect.
+ *   a child made by fork             closes them (hx_sockets_leave, from pthread_atfork);
+ *   a child that executes a program  loses them by FD_CLOEXEC (hx_sockets_guard), since vfork, posix_spawn and system run no handlers. The
+ *                                    flag is set on listeners once they are open. On connections it is set when the first message from or
+ *                                    to a peer has passed, and a few more times in the next second, since both sides may connect.
  *
  * They are found among all descriptors by their addresses (runtime/sockets.h): they are bound to one of ours, or connected to a peer's.
  *
- * Of a device (EFA) the queues live as long as a process has its file open, and take what is sent to them. rdma-core opens it with O_CLOEXEC;
- * a child made by fork, which must not use it, closes it.
+ * A device's (EFA) queues live as long as any process has the device file open, and accept what is sent to them. rdma-core opens the file
+ * with O_CLOEXEC. A child made by fork must not use it, and closes it.
  *
- * What is not covered: a fork while hx_init runs in another thread; children made by a raw clone, and by vfork until they execute; a
- * connection by which no message has come yet, in a child that executes a program (its peer learns of the death all the same, since
- * the listener is gone). Of a rank that shares its node the others there tell: see late.c.
+ * Not covered: a fork while hx_init runs in another thread; children made by a raw clone; children made by vfork, until they execute; in a
+ * child that executes a program, a connection over which no message has come yet. (In the last case the peer still learns of the death,
+ * because the listener is gone.) If the rank shares its node, the other ranks there report its death anyway: see late.c.
  */
 #include "fabric.h"
 #include "runtime/clock.h"
@@ -25,8 +25,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#define VERBS_MAJOR 231 /* /dev/infiniband/uverbs0, */
-#define VERBS_MINOR 192 /* and the next ones */
+#define VERBS_MAJOR 231 /* of /dev/infiniband/uverbs0 */
+#define VERBS_MINOR 192 /* of uverbs0; uverbs1 and so on have the next ones */
 #define GUARD_NS_MAX UINT64_C(1000000000)
 
 static uint64_t mix(uint64_t hash, const void *data, size_t bytes) /* FNV-1a */

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strangers: processes that connect to an endpoint and never say what a rank says first. libfabric accepts every connection and waits
- * without a limit, so strangers take up descriptors. Native tcp before libfabric 1.20 also forgets some connections that have ended or
- * have sent half a request: it takes an old errno for theirs, and never closes them. tcp;ofi_rxm looks at those again in every
- * round. With errno 0 before each round this is rare.
+ * Strangers: processes that connect to an endpoint and never send the request that a rank sends first. libfabric accepts every connection
+ * and waits without a limit, so strangers use up descriptors. Before libfabric 1.20 native tcp also forgets some connections that have
+ * ended or have sent half a request: it mistakes an old errno for theirs, and never closes them. This is rare if errno is 0 before each
+ * round. tcp;ofi_rxm looks at such connections again in every round.
  *
- * Nor does libfabric (1.17 at least) make a connection non-blocking before it has read the request: a stranger that sends its head alone
- * would stop the rank. Connections inherit a receive time-out from their listener; 0, which a negative number sets, means not to wait.
+ * libfabric (1.17 at least) makes a connection non-blocking only after it has read the request, so a stranger that sends a part of a
+ * request would block the rank. Connections inherit the receive time-out of their listener. A negative time-out makes a receive return at
+ * once.
  *
- * For the rest, connections are looked at now and then. libfabric answers a request at once; a connection to which nothing has been sent is a
- * stranger's when it has ended, or has been silent for SILENT_MS. When there are many, CROWD_MS is enough. It is reset: then libfabric
- * reads an error and closes its descriptor. What native tcp has forgotten is closed here, in the thread that drives the provider.
+ * This rank looks at connections now and then. libfabric answers a request at once. So if nothing was sent to a connection, and it has
+ * ended or has been silent for SILENT_MS, it is a stranger's. When there are many, CROWD_MS is enough. This rank resets the connection:
+ * then libfabric reads an error and closes the descriptor. Descriptors that native tcp has forgotten are closed here, in the thread that
+ * drives the provider.
  *
- * A rank that is reset by mistake has sent no message yet: libfabric connects it again. Not found are strangers that speak libfabric's
- * own protocol: their connections look like those of ranks.
+ * If a rank's connection is reset by mistake, the rank has sent no message yet, and libfabric connects it again. Strangers that speak
+ * libfabric's own protocol are not found: their connections look like those of ranks.
  */
 #include "fabric.h"
 #include "runtime/clock.h"
@@ -37,7 +39,7 @@ struct look {
     int *strangers, *ended; /* found: all, and those whose connection has ended or was reset */
 };
 
-/* Accepted by our listener, and nothing was ever sent to it. */
+/* Is it a connection that our listener has accepted, and to which nothing was ever sent? */
 static int is_unanswered(const struct hx_net *net, int fd, struct tcp_info *info)
 {
     struct sockaddr_storage local, peer;
@@ -45,7 +47,8 @@ static int is_unanswered(const struct hx_net *net, int fd, struct tcp_info *info
 
     return hx_socket_names(fd, &local, &peer) && hx_spot_is_own(net, hx_spot_of(&local, sizeof(local))) &&
            getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes) == 0 &&
-           bytes >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info->tcpi_data_segs_out) && /* else an old kernel does not tell */
+           bytes >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info->tcpi_data_segs_out) && /* an old kernel does not report
+                                                                                                         * it */
            info->tcpi_state != LISTENS && info->tcpi_data_segs_out == 0;
 }
 

@@ -4,8 +4,9 @@
 #define HX_ANCESTOR_H
 #include "node.h"
 
-/* The nearest process of which all ranks of this node descend, as a rule their launcher's; it may be this process. 0 where this process sees
- * none: the ranks live in several pid namespaces, there is no /proc, or a launcher outside has put each of them there. */
+/* The nearest common ancestor of all ranks of this node: its pid. As a rule it is a launcher's process; it may be this process. 0: this
+ * process sees none, because the ranks are in several pid namespaces, there is no /proc, or a launcher outside the namespace has started
+ * each rank. */
 int hx_ancestor_of_node(const struct hx_shared *shared);
 
 #endif

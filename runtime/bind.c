@@ -155,8 +155,8 @@ static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_boun
     return HX_SUCCESS;
 }
 
-/* The slots of the call before the last are written anew. So are its flags; but whoever finds one raised anew looks at the stamp of the call
- * that it is in (flags.h), and of these HX_STAMPS are kept. */
+/* A call writes into the slots and flags of the call before the last. A rank that finds a flag raised by a later call looks for the stamp
+ * of its own call instead (flags.h): HX_STAMPS of these are kept. */
 static uint64_t calls_kept(const struct hx_step *step)
 {
     if (step->dst == HX_SLOT)

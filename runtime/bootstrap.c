@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choice of the launcher: that whose variables are in the environment, in the order of hx_boot_kinds. Of two, one inside the other's job, the
- * nearer one counts: bootstrap_tcp.c and bootstrap_pmi1.c tell how that is seen. A rank's own child is of no job: its HX_SECRET is hidden
- * (env.c), its PMI_FD closed, and under PMIx its ancestor is found (bootstrap_pmix.c). Then: values of any length over stores with short ones.
+/* Choice of the launcher, and values of any length over stores that take short ones.
+ *
+ * The launcher is the one whose variables are in the environment, in the order of hx_boot_kinds. If a launcher runs inside the job of
+ * another, the inner one counts: bootstrap_tcp.c and bootstrap_pmi1.c find out which it is. The child of a rank is of no job. It is
+ * recognised: its HX_SECRET is overwritten (env.c), its PMI_FD is closed, and under PMIx it finds the rank among its ancestors
+ * (bootstrap_pmix.c).
  *
  * A value travels as its length (8 bytes) and its bytes, cut into pieces that the launcher's store takes; piece i of
  * key K put after f fences is stored as "hx.f.K.i", because some stores (PMI-1) never forget a key and never take it
@@ -14,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSY_MS 10 /* until the next look at a descriptor which could not be answered */
+#define BUSY_MS 10 /* pause after a descriptor whose answer function could do nothing */
 #define KEY_MAX_BYTES 40 /* leaves room for "hx.", the fence and the piece in HX_BOOT_KEY_BYTES */
 #define VALUE_MAX_BYTES ((size_t)1 << 30)
 #define LENGTH_BYTES 8

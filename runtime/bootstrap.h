@@ -33,8 +33,8 @@ hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value
 hx_status_t hx_boot_fence(struct hx_boot *boot);
 /* *value is malloc'ed. A key that nobody has put is HX_ERR_BOOTSTRAP, at once or within the time-out. */
 hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, size_t *bytes);
-/* While this thread waits for its launcher, call answer each time that fd is readable; fd -1: no more. answer returns 0 if it could do
- * nothing, and is asked again later. (Not by a program's own callbacks, whose waits are its own.) */
+/* From now on, while this thread waits for its launcher, call answer each time that fd is readable. fd -1: stop that. answer returns 0 if
+ * it could do nothing: then it is called again after a pause. (Not while a program's own bootstrap callbacks wait.) */
 void hx_boot_meanwhile(int fd, int (*answer)(void *arg), void *arg);
 /* Tell the launcher that this job fails (kill the others where it can); does not end this process. */
 void hx_boot_abort(struct hx_boot *boot, const char *why);

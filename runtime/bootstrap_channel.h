@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection of a rank to the TCP store: each side proves to the other that it knows HX_SECRET, which never crosses
- * the wire, and all that follows is encrypted and authenticated. For both ends. */
+/* The connection of a rank to the TCP store, for both ends. Each side proves to the other that it knows HX_SECRET, which never crosses the
+ * wire. Everything after that is encrypted and authenticated. */
 #ifndef HX_BOOTSTRAP_CHANNEL_H
 #define HX_BOOTSTRAP_CHANNEL_H
 #include "bootstrap_store.h"
 
-/* What both sides say in clear, and prove: fresh numbers make each connection's keys its own. */
+/* What both sides send in clear. The proofs and keys depend on all of it: its fresh numbers give each connection keys of its own. */
 struct hx_store_greeting {
     uint32_t version, rank, size; /* in network byte order, here and below */
     uint32_t server;              /* the rank that serves the store, or HX_STORE_LAUNCHER */
@@ -14,12 +14,12 @@ struct hx_store_greeting {
 
 struct hx_store_seal { /* one direction of a connection */
     unsigned char key[32];
-    uint64_t frames; /* so far: no frame can be repeated, left out or moved */
+    uint64_t frames; /* count so far. It is part of each seal, so no frame can be repeated, left out or moved */
 };
 
 struct hx_store_channel {
     struct hx_store_seal from_client, from_store;
-    unsigned char proof[HX_STORE_PROOF_BYTES]; /* that the client knows the secret. The store proves it by its first sealed frame */
+    unsigned char proof[HX_STORE_PROOF_BYTES]; /* proves that the client knows the secret; the store proves it by its first sealed frame */
 };
 
 /* 0, or -1 and errno. */
@@ -31,9 +31,9 @@ int hx_store_proof_is(const struct hx_store_channel *channel, const void *proof,
 void hx_store_seal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
 /* Decrypt in place: 0, or -1 where body or head are not what the other side sealed. */
 int hx_store_unseal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
-/* From the byte order of this machine to the wire's, or back. */
+/* Convert between the byte order of this machine and that of the wire. */
 struct hx_store_frame hx_store_frame_swap(const struct hx_store_frame *head);
-/* What both ends set: small frames go at once, and a host that vanishes is missed after 25 s. */
+/* Set the socket's options, on both ends: small frames leave at once, and the connection breaks 25 s after the other host has vanished. */
 void hx_store_socket_tune(int fd);
 
 #endif

@@ -41,8 +41,9 @@ static int is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0;
 }
 
-/* Of two launchers, one inside a job of the other's, the nearer one counts. PMIx's variables pass through any program, while a launcher
- * closes descriptors that are not its own: so an open socket beside them is the nearer one's, and else the number is left over. */
+/* If a launcher runs inside the job of another, the inner one counts. Variables of PMIx pass through any program, but a launcher closes
+ * descriptors that are not its own. So if PMI_FD is an open socket, the PMI-1 launcher is the inner one; else PMI_FD is left over from the
+ * outer job. */
 int hx_boot_pmi1_present(const struct hx_env *env)
 {
     static const char *const others[] = {"PMI_RANK", "PMI_SIZE"};
@@ -270,7 +271,7 @@ hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
     if (!status)
         status = handshake(pmi1);
     if (!status)
-        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* a program that this rank starts would speak in its place */
+        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* else a program that this rank starts could speak in its name */
     if (status) {
         free(pmi1);
         return status;

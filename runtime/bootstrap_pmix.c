@@ -59,7 +59,7 @@ struct pmix {
     struct hx_boot boot;
     struct pmix_calls calls;
     pmix_proc_t me;
-    int fenced;        /* eventfd, by which PMIx's thread tells 1 + the status of a fence */
+    int fenced;        /* eventfd: PMIx's thread writes 1 + the status of a fence to it */
     int fence_pending; /* a fence timed out: PMIx may still use this struct, so it is never freed */
 };
 
@@ -254,8 +254,8 @@ static int parent_of(int pid)
     return parent;
 }
 
-/* PMIx takes a child of a rank for that rank, and both would wait for ever. The nearest ancestor with the same name in PMIx that maps a
- * segment of Hierax is that rank: its pid; 0: there is none. */
+/* PMIx takes a child of a rank for the rank itself, and both would wait for ever. So look for the rank among the ancestors: it has the same
+ * name in PMIx and maps a segment of Hierax. Returns the pid of the nearest such process; 0: there is none. */
 static int rank_above(void)
 {
     char space[600], rank[64];
@@ -276,8 +276,8 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
     const int above = rank_above();
 
     if (above > 0)
-        return hx_fail(HX_ERR_ENV, "process %d, which has started this one, is rank %s of this PMIx job already: a rank's child is not of the "
-                       "job; for one of its own start it by a launcher, or unset PMIX_NAMESPACE and PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
+        return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is already rank %s of this PMIx job: a rank's child is not of the "
+                       "job; to give it a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
     struct pmix *pmix = calloc(1, sizeof *pmix);
 
     if (!pmix)

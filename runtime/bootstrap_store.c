@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP store's server: epoll over non-blocking sockets, one request under way per client.
  *
- * A job fails as a whole: when a rank dies (its connection closes without BYE), aborts, or leaves while others wait
- * at a fence, the reason is kept and is the answer to every request from then on, waiting fences included. Values that
- * are there can still be read: a rank that has passed the last fence completes its start, as the others have done. */
+ * A job fails as a whole. When a rank dies (its connection closes without BYE), aborts, or leaves while others wait at a fence, the store
+ * keeps the reason. From then on this reason is the answer to every request, waiting fences included. Only values that are there can still
+ * be read: a rank that has passed the last fence completes its start, as the others have done. */
 #include "bootstrap_store_wire.h"
 #include "hierax.h"
 #include "keyvalue.h"
@@ -22,20 +22,20 @@
 #include <unistd.h>
 
 #define MISSING_MAX 16 /* ranges of ranks named in a text */
-#define ACCEPTS_MAX 64       /* connections between two looks at those that there are */
-#define STRANGER_SECONDS 5.0 /* for the proof */
+#define ACCEPTS_MAX 64       /* connections accepted before the store serves the present ones again */
+#define STRANGER_SECONDS 5.0 /* how long a stranger may take for its proof */
 
 struct hx_store {
     int listen_fd, epoll_fd;
     int size, fenced, left, connected; /* ranks: in all, at the fence, gone by BYE, ever accepted */
     int joined;                        /* likewise: connected now */
     int strangers, strangers_max;      /* connections that have yet to prove that they are of the job */
-    int timer_fd;                      /* while there are strangers it ticks, so that they are looked at */
+    int timer_fd;                      /* ticks while there are strangers, so that the store checks their deadlines */
     uint32_t server;
     char *secret;
     struct hx_store_client *clients;
     struct hx_store_client **by_rank; /* NULL before HELLO and after the end */
-    unsigned char *came;              /* by rank: 1 from JOIN on, or if it has ended without */
+    unsigned char *came;              /* by rank: 1 from JOIN on, or if the rank has ended without JOIN */
     struct hx_keyvalue values;
     char failure[HX_STORE_TEXT_BYTES]; /* "" while all is well */
     hx_status_t failure_status;
@@ -70,7 +70,7 @@ __attribute__((format(printf, 3, 4))) static void fail_job(struct hx_store *stor
     store->fenced = 0;
 }
 
-/* A stranger says who it wants to be; what it is asked to prove is fresh. */
+/* HELLO: a stranger says which rank it is. The answer has a fresh number, which the stranger's proof must cover. */
 static void serve_hello(struct hx_store *store, struct hx_store_client *client)
 {
     struct hx_store_greeting *greeting = &client->greeting;
@@ -270,9 +270,9 @@ static void serve_request(struct hx_store *store, struct hx_store_client *client
 }
 
 /* ---- strangers ----------------------------------------------------------------------------------------------------
- * Any process that reaches the port can connect. A rank proves within milliseconds that it is one, so a stranger gets STRANGER_SECONDS;
- * and when there are too many, or no descriptor is left, the oldest makes room, of those first that have said nothing. A rank that had to
- * make room connects again. */
+ * Any process that reaches the port can connect. A rank proves within milliseconds that it is one, so a stranger gets STRANGER_SECONDS.
+ * When there are too many strangers, or no descriptor is left, the store closes the oldest, first those that have sent nothing. A rank that
+ * is closed in this way connects again. */
 
 static void strangers_watch(const struct hx_store *store)
 {
@@ -292,7 +292,7 @@ static void strangers_expire(struct hx_store *store)
     strangers_watch(store);
 }
 
-/* Does the connection come from this machine? Its two ends then have one address, or are both of the loopback's. */
+/* Does the connection come from this machine? Then both ends have the same address, or a loopback address. */
 static int is_of_here(int fd)
 {
     union {
@@ -356,7 +356,7 @@ static int sweep_clients(struct hx_store *store)
     return swept;
 }
 
-/* One stranger fewer, if there is one. */
+/* Close one stranger, if there is any. */
 static int stranger_evict(struct hx_store *store)
 {
     struct hx_store_client *oldest = NULL;
@@ -371,7 +371,7 @@ static int stranger_evict(struct hx_store *store)
     return 1;
 }
 
-/* A few at a time, so that those who have spoken are heard before others make them leave. */
+/* Accept a few connections at a time, so that strangers that have sent something are served before new ones take their place. */
 static void accept_clients(struct hx_store *store)
 {
     for (int i = 0; i < ACCEPTS_MAX; i++) {

@@ -16,16 +16,17 @@
  *   LATE value = seconds waited at the fence, as text: the job fails, with the missing ranks in the FENCE's answer
  *   ABORT value = text: the job fails
  *
- * In an answer op is the request's, status a hx_status_t (the value is then its text) or HX_STORE_ABSENT. The store may answer HELLO
- * and JOIN by REFUSE, which ends the connection, and anything later by ABORT: the job has failed. All frames but REFUSE are sealed
- * (bootstrap_channel.h) from the answer to JOIN on: key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The header is in clear: an
- * observer sees lengths, requests, and which processes talk. If the secret leaks later, recorded traffic can be read.
+ * In an answer op is that of the request. status is a hx_status_t (for an error the value is its text) or HX_STORE_ABSENT. The store may
+ * answer HELLO and JOIN by REFUSE, which ends the connection. It may answer anything later by ABORT: the job has failed. From the answer to
+ * JOIN on all frames except REFUSE are sealed (bootstrap_channel.h): key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The
+ * header is in clear: an observer sees lengths, requests, and which processes talk. If the secret leaks later, recorded traffic can be
+ * read.
  */
 #define HX_STORE_MAGIC 0x48580000u /* "HX" */
 #define HX_STORE_VERSION 2u        /* in the low half of the magic */
 #define HX_STORE_ABSENT 0xffffffffu
 #define HX_STORE_KEY_MAX_BYTES 256u
-#define HX_STORE_LAUNCHER 0xffffffffu /* no rank serves: it outlives them */
+#define HX_STORE_LAUNCHER 0xffffffffu /* in place of the rank that serves: a launcher serves, and outlives the ranks */
 #define HX_STORE_NONCE_BYTES 32
 #define HX_STORE_PROOF_BYTES 32
 #define HX_STORE_SEAL_BYTES 16

@@ -23,17 +23,17 @@
 #define CONNECT_SECONDS 60.0 /* how long it may take to answer at all */
 #define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
-#define GREET_SECONDS 10.0   /* for a store that hangs up before it knows us: too many strangers may have been at its door */
-#define GONE_SECONDS 5.0     /* who has listened, and then refuses for so long, has ended */
-#define CLEAR_MAX_BYTES 4096 /* what is not sealed is short */
+#define GREET_SECONDS 10.0   /* how long to try again if the store hangs up before it knows us: strangers may have crowded it */
+#define GONE_SECONDS 5.0     /* a store that has listened, and then refuses for so long, has ended */
+#define CLEAR_MAX_BYTES 4096 /* frames that are not sealed are short */
 
 struct tcp {
     struct hx_boot boot;
     int fd;
     hx_status_t broken;        /* why the connection is out of step: no further requests */
     char why[HX_DETAIL_BYTES]; /* the text that was told then */
-    int hung_up; /* it broke before the store knew this rank */
-    int met;     /* somebody has listened */
+    int hung_up; /* the connection broke before the store knew this rank */
+    int met;     /* a connection has succeeded: some process has listened */
     enum { STRANGER, PROVING, JOINED } state;
     uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or not known yet */
     struct hx_store_greeting greeting;
@@ -48,8 +48,8 @@ struct answer {
     char *value; /* malloc'ed, NUL behind it */
 };
 
-/* coll_run takes the variables of outer launchers away. So beside its own, those of another are a nearer one's, as of an mpirun that coll_run
- * has started. */
+/* coll_run removes the variables of outer launchers. So if those of another launcher stand beside coll_run's own, that launcher is the
+ * inner one, as an mpirun that coll_run has started. */
 static int has_nearer_launcher(const struct hx_env *env)
 {
     return env->bootstrap == 0 && env->launcher > 0 && (hx_env_launcher("PMI_FD") || hx_env_launcher("PMIX_NAMESPACE"));
@@ -82,7 +82,8 @@ static hx_status_t break_off(struct tcp *tcp, hx_status_t status)
     return status;
 }
 
-/* errno as the call left it, 0 for end of file. A rank that serves leaves last, unless it dies; where the job fails the store says so. */
+/* The connection broke. errno: as the call left it, 0 for end of file. A rank that serves the store leaves last, so it has died. (If the
+ * job fails, the store says so before.) */
 static hx_status_t lost(struct tcp *tcp, const char *doing)
 {
     const char *why = errno ? strerror(errno) : "closed by the store (has its process ended?)";
@@ -117,7 +118,7 @@ static hx_status_t receive(struct tcp *tcp, void *to, size_t bytes, double deadl
     return HX_SUCCESS;
 }
 
-/* Anybody may have sent what is not sealed: nothing but the answer to HELLO and a refusal can be that. */
+/* Any process may have sent a frame that is not sealed. Only the answer to HELLO and a refusal may come unsealed. */
 static int is_sealed(const struct tcp *tcp, const struct hx_store_frame *head)
 {
     return tcp->state == JOINED || (tcp->state == PROVING && head->op != HX_STORE_REFUSE);
@@ -206,7 +207,7 @@ static hx_status_t give_up_fence(struct tcp *tcp, struct answer *answer)
     return status ? status : receive_answer(tcp, answer, hx_deadline(LATE_SECONDS));
 }
 
-/* Wait for the answer to op; one that is an error becomes ours. The caller frees answer->value. */
+/* Wait for the answer to op. If the answer is an error, this call fails with it. The caller frees answer->value. */
 static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct answer *answer)
 {
     hx_status_t status;
@@ -358,7 +359,7 @@ static int connect_once(const struct addrinfo *address, double deadline)
     return -1;
 }
 
-/* "no store answers": error is the last one, of whatever address. */
+/* Fail with "no store answers". error: the last errno, of any of the addresses. */
 static hx_status_t unanswered(const struct tcp *tcp, double start, int error)
 {
     const char *who = tcp->root.unserved   ? "; rank 0 cannot listen there itself: "
@@ -369,9 +370,9 @@ static hx_status_t unanswered(const struct tcp *tcp, double start, int error)
                    hx_clock_awake() - start, strerror(error), who, tcp->root.unserved ? strerror(tcp->root.unserved) : "");
 }
 
-/* The store may start after us, so a refusal is not final at once. It is rank 0's, which may be late: the others wait until HX_TIMEOUT, for
- * nobody can tell a process that is late from one that has ended, unless it has listened before. Rank 0 itself asks where it cannot listen,
- * for there a launcher serves, and has done so since before its ranks were there. */
+/* The store may start after this rank, so a refusal is not final at once. If rank 0 serves, it may be late. The others wait until
+ * HX_TIMEOUT, because they cannot tell a late process from one that has ended, unless it has listened before. Rank 0 itself connects only
+ * if it cannot listen at this address: then a launcher serves there, and has done so since before it started ranks. */
 static hx_status_t connect_root(struct tcp *tcp)
 {
     const int waits = tcp->boot.rank != 0;
@@ -397,7 +398,7 @@ static hx_status_t connect_root(struct tcp *tcp)
         }
         const double now = hx_clock_awake();
         if (tcp->met && error == ECONNREFUSED && now >= start + GONE_SECONDS)
-            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: it listened at HX_ROOT=%s:%s, unless a launcher did, and does no more",
+            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: the store that it (or a launcher) served at HX_ROOT=%s:%s no longer answers",
                            tcp->root.host, tcp->root.port);
         if (now >= (error == ETIMEDOUT ? deadline : late))
             return unanswered(tcp, start, error);
@@ -446,7 +447,7 @@ static hx_status_t greet(struct tcp *tcp, const char *secret)
     return status;
 }
 
-/* Connect, and greet the store. Where it hangs up meanwhile, because strangers crowd its door or because it has just ended, ask again. */
+/* Connect, and greet the store. If it hangs up meanwhile, because strangers crowd it or because it has just ended, try again. */
 static hx_status_t meet_store(struct tcp *tcp, const char *secret)
 {
     const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
@@ -488,8 +489,8 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
     tcp->server = HX_STORE_LAUNCHER;
     hx_status_t status = HX_SUCCESS;
     if (hx_secret_is_hidden(secret))
-        status = hx_fail(HX_ERR_ENV, "HX_SECRET was read and hidden by a rank, which has started this process with its environment: a rank's "
-                                     "child is not of the job; for a job of its own set HX_ROOT, HX_RANK, HX_SIZE and HX_SECRET anew");
+        status = hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: a rank has read it, and this process has that rank's environment: a rank's "
+                                     "child is not of the job; to give it a job of its own, set HX_ROOT, HX_RANK, HX_SIZE and HX_SECRET anew");
     if (!status)
         status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)

@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define SECRET_HIDDEN "*" /* what stands in the environment in its place */
+#define SECRET_HIDDEN "*" /* replaces each byte of the secret in the environment */
 
 enum { NAME_BYTES = 64 }; /* no setting's name is longer */
 
@@ -93,12 +93,12 @@ static int is_first_rank(void)
 
 /* ---- load */
 
-/* Of the environment as hx_env_load found it; it is the process's, for as long as it runs. */
+/* HX_SECRET as hx_env_load found it in the environment. Kept until the process ends. */
 static char *secret_kept;
 static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* In place: setenv and unsetenv would move what other threads read. A program may have put a constant there (putenv), and there the kernel
- * refuses to write, where a store of ours would end the process. */
+/* Overwrites the bytes in place: setenv and unsetenv would move memory that other threads read. A program may have put a constant there
+ * (putenv). A store into it would end the process, but the kernel only refuses to write: so getrandom writes the first byte. */
 static void secret_erase(char *value)
 {
     const size_t bytes = strlen(value);
@@ -112,8 +112,8 @@ int hx_secret_is_hidden(const char *secret)
     return secret[0] && strspn(secret, SECRET_HIDDEN) == strlen(secret);
 }
 
-/* HX_SECRET of the environment, which is hidden there from now on; what is hidden already is what was found before. To free; text itself
- * where there is no memory. */
+/* Take HX_SECRET out of the environment and overwrite it there. If it is overwritten already, it is the value taken before. text: the value
+ * in the environment. Returns a copy to free; or text itself if there is no memory. */
 static char *secret_take(char *text)
 {
     char *copy = NULL;

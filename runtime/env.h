@@ -44,13 +44,13 @@ struct hx_env {
 /* Fill *env from overrides (NULL-terminated "HX_NAME=value", may be NULL), else the process environment, else the
  * defaults; an empty value means the default, but for HX_TABLE, whose default is the site's table if there is one. A
  * bad value is HX_ERR_ENV whose detail names the variable, the value and the range or choices; an unknown HX_* name
- * only warns, with the nearest known name. HX_SECRET is read once: this process keeps it, and its bytes in the environment become
- * asterisks, so that its children and /proc/PID/environ do not tell it. Puts HX_LOG in force at once. Strings live until hx_env_release. After an
- * error too *env is complete, with the default in place of a bad value: a rank must meet the others to tell them. */
+ * only warns, with the nearest known name. HX_SECRET is read once. This process keeps it, and overwrites its bytes in the environment with
+ * asterisks, so that neither children nor /proc/PID/environ reveal it. Puts HX_LOG in force at once. Strings live until hx_env_release.
+ * After an error too *env is complete, with the default in place of a bad value: a rank must meet the others to tell them. */
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides);
 void hx_env_release(struct hx_env *env);
 
-/* Is that what this function has left of HX_SECRET in the environment of a parent, or of this process before exec? */
+/* Is this value only asterisks? Then hx_env_load has overwritten HX_SECRET, in a parent of this process or in this process before exec. */
 int hx_secret_is_hidden(const char *secret);
 
 /* A launcher's own variable (PMI_*, PMIX_*, SLURM_*), or NULL when it is unset or empty. */

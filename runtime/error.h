@@ -10,8 +10,8 @@
  * lower case and holds exact values and, for a bad choice, the choices. */
 hx_status_t hx_fail(hx_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* While a job starts many ranks may fail of one fault: this thread's errors are logged no more, until it is known who tells. Then the last one is,
- * if tell. */
+/* While a job starts, many ranks may fail because of one fault. hx_fail_hold: do not log this thread's errors until it is known which rank
+ * reports the fault. hx_fail_release: log errors again; tell: also log the last error that was held. */
 void hx_fail_hold(void);
 void hx_fail_release(int tell);
 

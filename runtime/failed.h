@@ -6,9 +6,9 @@
  *   on a node   A rank whose call fails writes the reason into its row of the communicator's channel. Ranks that have waited long read it
  *               there (stall.c).
  *   elsewhere   The rank sends a word (transport.h) to each rank with which it has messages in that call. The receivers write the reason
- *   into
- *               their own rows. A rank that has waited for a second asks the rank for which it waits. The answer says which ranks have
- *               died, and which communicators of both have failed. So a failure reaches every rank that depends on it within seconds.
+ *               into their own rows. A rank that has waited for a second asks the rank for which it waits. The answer says which ranks
+ *               have died, and which communicators of both have failed. So every rank that depends on a failed one learns it within
+ *               seconds.
  *
  * A failed communicator that this rank has freed may still exist on other ranks, and they may wait in it. So this rank remembers the last
  * few hundred of them, and answers questions about them. A rank that asks about an older one waits until HX_TIMEOUT.

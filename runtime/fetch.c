@@ -161,8 +161,8 @@ void hx_fetch_offer(struct hx_shared *shared)
 
     if (shared->n == 1)
         return;
-    /* For Yama, which lets only ancestors read; elsewhere this has no effect. The process named may, and all that descend of it: the ranks
-     * and what their launcher starts, not every process of this user. It must live as long as they. */
+    /* Yama lets only ancestors read; without Yama this has no effect. It allows the process named, and all that descend from it: the ranks
+     * and what their launcher starts, not every process of this user. That process must live as long as the ranks. */
     ancestor = hx_ancestor_of_node(shared);
     offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
     mine->number = (uintptr_t)&number;

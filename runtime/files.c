@@ -8,9 +8,9 @@
 #include <sys/resource.h>
 
 #define SPARE_FILES 64 /* for the program, and the network */
-#define LOOK_FILES 4096 /* descriptors have low numbers: higher ones are not looked at */
+#define LOOK_FILES 4096 /* descriptors have low numbers: higher ones are not counted */
 
-/* A node's host holds two descriptors of each guest, every guest one of each rank, beside what the program has. */
+/* While a node starts, its host holds two descriptors for each guest, and every guest one for each rank. The program has others. */
 int hx_files_needed(int ranks)
 {
     return 2 * ranks + SPARE_FILES;
@@ -45,7 +45,7 @@ hx_status_t hx_files_reserve(int rank, int files)
 
     if (allowed >= files)
         return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "rank %d needs %d open files or more, with its connections to other nodes, and may open %d (ulimit -Hn)",
+    return hx_fail(HX_ERR_NOMEM, "rank %d needs at least %d open files, its connections to other nodes included, but may open only %d (ulimit -Hn)",
                    rank, files, allowed);
 }
 
@@ -56,6 +56,6 @@ hx_status_t hx_files_fail(int ranks, int error)
     getrlimit(RLIMIT_NOFILE, &limit);
     if (error != EMFILE)
         return hx_fail(HX_ERR_NOMEM, "cannot accept the ranks of this node: %s", strerror(error));
-    return hx_fail(HX_ERR_NOMEM, "%d ranks or more on a node need %d open files each, and this process may open %llu (ulimit -n)", ranks,
+    return hx_fail(HX_ERR_NOMEM, "%d or more ranks on a node need %d open files each, but this process may open only %llu (ulimit -n)", ranks,
                    hx_files_needed(ranks), (unsigned long long)limit.rlim_cur);
 }

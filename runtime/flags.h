@@ -16,7 +16,7 @@ static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx
     return run->epoch + instance->slice + 1 - (step->lags ? instance->stage->window : 0);
 }
 
-/* Has whoever raised this member's flag done so in a call unlike this? Then run->status is HX_ERR_MISMATCH. */
+/* Was this member's flag raised in a different call than this? Then run->status is HX_ERR_MISMATCH. */
 static inline int hx_flag_is_unlike(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
 {
     uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
@@ -74,9 +74,10 @@ static inline void hx_flag_publish(const struct hx_run *run, const struct hx_ins
     }
 }
 
-/* Raise the own flag, then look at all. Stores and loads in one order of all (sequentially consistent): who stored last finds all flags
- * raised, others may as well, and one of these moves `elected` from an earlier epoch to this, unless somebody has raised his flag in another
- * call (tests/model/election.pml). Then run->status is HX_ERR_MISMATCH. */
+/* Raise the own flag, then look at all flags. These stores and loads are sequentially consistent, so the member that stored last finds all
+ * flags raised. Others may find the same. Exactly one of these moves `elected` from an earlier epoch to this one and is elected
+ * (tests/model/election.pml). If a member has raised its flag in a different call, nobody is elected, and run->status is
+ * HX_ERR_MISMATCH. */
 static __attribute__((noinline)) int hx_is_elected(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;

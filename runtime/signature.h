@@ -3,11 +3,11 @@
  * Signatures: the properties of a call that must be the same on all ranks. A few bits of the signature are in the stamp of the call.
  *
  *   on a node       The stamp stands beside each flag (flags.h), and in `entered` and `left` for ranks that wait long (stall.c). Ranks
- *   compare
- *                   stamps wherever their plans meet. If a stamp of the same call differs, the rank looks up the whole signature among the
- *                   other rank's last ones.
+ *                   compare stamps wherever their plans meet. If a stamp of the same call differs, the rank looks up the whole signature
+ *                   among the other rank's last ones.
  *   between nodes   The proof of each message covers these bits (transport.h). A question to a late rank carries the whole signature
- *   (failed.h). HX_CHECK=1      compares signatures before each call (call_agree.c).
+ *                   (failed.h).
+ *   HX_CHECK=1      compares signatures before each call (call_agree.c).
  */
 #ifndef HX_SIGNATURE_H
 #define HX_SIGNATURE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors that somebody else has opened: see sockets.h. */
+/* Descriptors that other libraries have opened: see sockets.h. */
 #include "sockets.h"
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-/* So many numbers without an open descriptor: there is none beyond. The kernel gives out the lowest number that is free. */
+/* After so many numbers without an open descriptor the search ends. The kernel always gives out the lowest free number. */
 #define GAP 1024
 
 static int is_ip(const struct sockaddr_storage *name)

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define TELL_NS 200000000 /* for rank 0 to write a line */
+#define TELL_NS 200000000 /* time in which rank 0 can write a line */
 
 static hx_status_t peers_connect(struct hx_world *world)
 {
@@ -196,8 +196,8 @@ void hx_alike_tell(const struct hx_world *world)
         nanosleep(&(struct timespec){.tv_nsec = TELL_NS}, NULL);
 }
 
-/* Of all ranks that fail, one says why: the first that has failed, as all know of it. Launchers end a job when one of its ranks ends: it has
- * told before any does. met: all are here. */
+/* If many ranks fail, only the rank that failed first reports why; all ranks know which it is. Launchers end a job when one of its ranks
+ * ends, so it reports before any rank ends. met: all ranks have met. */
 static void failure_log(const struct hx_world *world, const struct hx_failure *failure, int met, hx_status_t status)
 {
     char text[HX_DETAIL_BYTES];

@@ -46,8 +46,8 @@ void hx_fetch_end(void); /* not any more */
 /* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
 hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);
 
-/* All ranks fail of the same, and have held their errors (error.h): rank 0 tells; the others give it a moment, since launchers end a job when
- * one of its ranks ends. */
+/* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
+ * return, because launchers end a job when one of its ranks ends. */
 void hx_alike_tell(const struct hx_world *world);
 
 #endif

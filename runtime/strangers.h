@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections that have yet to prove that they are of the job, at the store and at the node's socket. */
+/* How many connections may exist that have not yet proved to be of the job: at the store, at the node's socket and at endpoints. */
 #ifndef HX_STRANGERS_H
 #define HX_STRANGERS_H
 #include <sys/resource.h>
 
-#define HX_STRANGERS_MORE 64  /* at once, than there are ranks */
-#define HX_STRANGERS_LEAST 16 /* at once, however few descriptors this process may have */
+#define HX_STRANGERS_MORE 64  /* more than there are ranks */
+#define HX_STRANGERS_LEAST 16 /* the limit is never lower, however few descriptors this process may have */
 
-/* So many at once at most: all ranks may come together, but this process needs descriptors for other things. */
+/* The largest number at once. All ranks may come together, but this process needs descriptors for other things too. */
 static inline int hx_strangers_most(int ranks)
 {
     const rlim_t wanted = (rlim_t)ranks + HX_STRANGERS_MORE;

@@ -32,8 +32,8 @@ int job_run(const struct options *options);
 
 /* A process that kills these groups when coll_run is gone. Started before any rank; 0, or -1 and errno. */
 int guard_start(int ranks);
-void guard_add(pid_t group);  /* by the rank itself, before its program runs: so no moment is left out */
-void guard_drop(pid_t group); /* while the group's id cannot be another's yet */
+void guard_add(pid_t group);  /* the rank calls it before its program runs, so the guard always knows the group */
+void guard_drop(pid_t group); /* to be called before the group's id can be used again */
 void guard_stop(void);
 
 /* The cores that this process may use, each with its allowed hardware threads. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The guard: a small process that kills the ranks' process groups when coll_run ends without doing so, as by SIGKILL. It reads a pipe whose
- * other end coll_run alone keeps open: the pipe's end tells that coll_run has gone. The kernel kills only coll_run's own children then,
- * and a rank may be the child of a shell.
+ * The guard: a small process that kills the ranks' process groups if coll_run ends without doing so, as by SIGKILL. It reads a pipe whose
+ * other end only coll_run keeps open: end of file means that coll_run is gone. The kernel alone would kill only coll_run's own children,
+ * but a rank may be the child of a shell.
  */
 #include "coll_run.h"
 
@@ -17,7 +17,7 @@
 static pid_t guard;
 static int guard_fd = -1;
 
-/* A group, to be killed or, with a minus, no longer. Returns the number of groups. */
+/* Add a group that is to be killed, or, if word is negative, remove group -word. Returns the number of groups. */
 static int note(pid_t *groups, int n, pid_t word)
 {
     int i = 0;
@@ -40,10 +40,10 @@ __attribute__((noreturn)) static void guard_main(int fd, pid_t *groups)
     ssize_t bytes;
     int n = 0;
 
-    setsid(); /* signals to coll_run's group, as from a terminal, are not for the guard */
-    prctl(PR_SET_NAME, "hx_guard"); /* nor is killall coll_run */
+    setsid(); /* signals to coll_run's group, as from a terminal, must not end the guard */
+    prctl(PR_SET_NAME, "hx_guard"); /* nor must killall coll_run */
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
-        close(stream); /* others wait for the end of these */
+        close(stream); /* other processes may wait for the end of these streams */
     while ((bytes = read(fd, &word, sizeof word)) == sizeof word || (bytes < 0 && errno == EINTR))
         n = bytes > 0 ? note(groups, n, word) : n;
     for (int i = 0; i < n; i++)

@@ -83,7 +83,7 @@ for limit in Sn n; do
     timeout 60 "$run" -n 48 -- bash -c "ulimit -$limit 60 && exec $here/actor init" >"$tmp/out.$limit" 2>&1
 done
 [ "$(grep -c 'status 0' "$tmp/out.Sn")" = 48 ] || { fail "48 ranks that may open 60 files, and more if they want, do not start"; cat "$tmp/out.Sn" >&2; }
-has "$tmp/out.n" 'open files each, and this process may open 60 (ulimit -n)' "a hard limit of 60 files"
+has "$tmp/out.n" 'open files each, but this process may open only 60 (ulimit -n)' "a hard limit of 60 files"
 
 # a store that accepts and then says nothing
 python3 - "$tmp/port" <<'PYTHON' &
