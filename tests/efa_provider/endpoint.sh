@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# All of the endpoint's cases, and those of forged messages, over the conformance provider, with every misbehaviour on: one device, then three.
+# All cases of the endpoint and of forged messages, over the conformance provider with every misbehaviour switched on: one device, then three.
 : "${top_builddir:?run me by make check}"
 unset "${!HX_@}" "${!EFA_@}"
 export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs TEST_PROVIDER=efa EFA_WORST=all

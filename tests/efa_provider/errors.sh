@@ -31,7 +31,7 @@ told 4126@300 "$dead" "provider code 4126, Unresponsive receiver, handshake fail
 told 8@300 "$dead" "provider code 8, Connection reset by remote (the peer's process has gone)"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
 told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has given it up)"
-# ranks that never reach each other: it is told why that may be, and nobody is said to have died
+# ranks that never reach each other: the error names possible reasons, and reports nobody as dead
 for code in 13 15 4124 4126; do
     EFA_ERROR=$code@1 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" outlives 1 >"$tmp/out" 2>"$tmp/err"
     has "$tmp/out" "rank 1 status $transport at " "$code@1"

@@ -17,7 +17,7 @@ for form in "2 $rounds" "3 $((rounds / 10))" "2 $rounds EFA_RDMA=1 HX_RDMA=1"; d
 done
 ! grep -q "cannot be pinned here" "$tmp/err" || skip "$(grep -m1 "cannot be pinned here" "$tmp/err")"
 
-# caught WHAT: the planted fault has stale memory sent. Of a control message that is stale the proof does not fit: it is dropped, and the job waits
+# caught WHAT: the planted fault makes the rank send stale memory. A stale control message has a wrong proof: it is dropped, and the job waits
 caught() {
     ! HX_TIMEOUT=3 timeout 100 "$run" -n 2 --nodes 2 -- "$tmp/planted" 20 >"$tmp/out" 2>"$tmp/err" || fail "$1 went unseen"
     grep -m1 "stale:\|${2:-stale:}" "$tmp/err" || fail "$1: $(tail -n 3 "$tmp/err")"

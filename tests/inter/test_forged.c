@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that do not prove to be of the job. Rank 1 plays the stranger now and then: it has the place of a rank, but other keys. What it
- * sends then has no effect on rank 0 but that it is counted; what it sends with the job's keys is received.
+ * Messages without a valid proof. Rank 1 plays the stranger now and then: it has the address of a rank, but other keys. Messages that it
+ * sends as a stranger are counted by rank 0 and have no other effect. Messages that it sends with the job's keys are received.
  */
 #include "job.h"
 
@@ -20,7 +20,7 @@ static uint64_t forged(const struct world *w)
     return c.forged;
 }
 
-/* Until so many were dropped. */
+/* Make progress until so many messages were dropped. */
 static void await_forged(struct world *w, uint64_t n)
 {
     double limit = now() + 20;
@@ -52,7 +52,7 @@ static void hear(void *arg, int peer, const struct hx_word *word)
     last_heard = *word;
 }
 
-/* Words of a stranger are not heard: nobody is dead. */
+/* Words of a stranger are dropped: no rank is reported as dead. */
 static void case_words(struct world *w)
 {
     struct hx_word word = {.kind = HX_WORD_DEAD, .ndead = 1, .dead = {1}};
@@ -78,7 +78,7 @@ static void case_words(struct world *w)
     meet(w, &w->meet->arrived, 3);
 }
 
-/* A word that was heard is not heard again, whoever repeats it. Late ones are, but for very late ones. */
+/* A word that was accepted is not accepted again when somebody repeats it. Late words are accepted, except very late ones. */
 static void case_repeated(struct world *w)
 {
     static const struct {
@@ -103,8 +103,8 @@ static void case_repeated(struct world *w)
     }
 }
 
-/* Short ones, before and after their receive is posted; some that are longer than what is expected, and one that is shorter. What was forged is
- * overwritten by what comes, and what follows it is not lost. */
+/* Forged short messages, before and after their receive is posted; some longer and one shorter than expected. The genuine message
+ * overwrites the forged data, and messages behind a forged one are not lost. */
 static void case_data(struct world *w)
 {
     static const size_t lengths[] = {8, 5000, 8192, 8, 4000, 40, 3000, 8}, faked[] = {8, 5000, 8192, 3, 4000, 5000, 8192, 100};
@@ -148,8 +148,8 @@ static void case_data(struct world *w)
     }
 }
 
-/* Forged ones and the true one are here before it is expected, in any order: the true one is found. What nobody has received of a communicator is
- * dropped with it, and takes no memory any more. */
+/* Forged messages and the genuine one arrive before the receive, in any order: the genuine one is found. Messages of a communicator that
+ * nobody has received are dropped with the communicator, and their memory is released. */
 static void case_early(struct world *w)
 {
     static const size_t lengths[] = {8, 5000, 8192, 5000};
@@ -185,7 +185,7 @@ static void case_early(struct world *w)
     meet(w, &w->meet->arrived, 2);
 }
 
-/* Which call a message was of that was dropped, its proof tells; the receive can be given up. */
+/* The proof of a dropped message tells of which call it was. The receive can be cancelled. */
 static void case_doubt(struct world *w)
 {
     static uint8_t byte[8];
@@ -207,7 +207,7 @@ static void case_doubt(struct world *w)
     meet(w, &w->meet->arrived, 2);
 }
 
-/* Credits of a stranger let nothing through; of the true ones the message lives. */
+/* A stranger's credits let nothing through; genuine ones let the message go on. */
 static void case_credits(struct world *w)
 {
     size_t bytes = 64 * ops->chunk_bytes(w->net);
@@ -243,7 +243,7 @@ static void case_credits(struct world *w)
     meet(w, &w->meet->arrived, 4);
 }
 
-/* Invitations of a stranger have nothing written, and nobody takes a write without one for a message. */
+/* A stranger's invitations cause no writes, and a write without an invitation is not taken for a message. */
 static void case_invitations(struct world *w)
 {
     enum { BYTES = 100000 };

@@ -32,7 +32,7 @@ check "h2's first address is the other" first
 check "one more on one host, first: right" checked 2,1
 check "h1 has others too" address 1 add 192.168.78.1/24 dev eth0
 check "others on both hosts: right" checked 2
-# An address that both hosts have, as of a container bridge
+# Both hosts have the same address, as that of a container bridge
 mirror() { # NIC...
     local host
     for host in 1 2; do

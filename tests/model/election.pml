@@ -15,8 +15,8 @@
  *                each may look before the others' stores are out: nobody is elected, and all wait for ever.
  *   E4           Two that store at about the same time may both find all flags raised. One compare-and-swap succeeds.
  *                Without it both would add up into the same slot.
- *   E4 with E1   The stamp is stored before the flag: who has seen a member's flag sees of which call it is. Without the
- *                look vectors of two calls would be added up.
+ *   E4 with E1   The stamp is stored before the flag: a member that sees another's flag also sees of which call it is.
+ *                Without E4's check of the stamps, vectors of two calls would be added up.
  *   E5 of e with E5 of e + 1, by another member: who is elected for e + 1 has seen the flag that the one of e raised
  *                after its sum, so sums are stored in order.
  *
@@ -24,8 +24,8 @@
  * release stores and acquire loads promise that order.
  *
  * Properties: no invalid end state, that is, every member ends both epochs; one is elected in each; who is elected finds
- * all vectors of its epoch, and who awaits finds the sum of its own. Where members make different calls nobody is elected:
- * some fail, and the others, who wait, find out in time (runtime/stall.c). Each of NO_FENCE (E2), NO_SWAP (E4: a look and a
+ * all vectors of its epoch, and who awaits finds the sum of its own. If members make different calls, nobody is elected:
+ * some fail, and the others wait until stall.c finds the mismatch. Each of NO_FENCE (E2), NO_SWAP (E4: a look and a
  * store instead), NO_LOOK (E3 for one other only), NO_COMPARE (E4 without the stamps) and LATE_STAMP (E1: stored after the
  * flag) must break them.
  */
@@ -34,7 +34,7 @@
 #define EPOCHS 2
 
 byte vector[MEMBERS], stamp[MEMBERS], flag[MEMBERS];
-byte call[MEMBERS]; /* which each makes */
+byte call[MEMBERS]; /* the call that each member makes */
 byte elected, sum;
 byte elections[EPOCHS + 1];
 

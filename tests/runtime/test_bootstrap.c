@@ -383,7 +383,7 @@ static void tcp_names_dead_rank(void **state)
     stop_store();
 }
 
-/* Who has passed the fence has the others' values, also those of one that has died meanwhile. */
+/* A rank that has passed the fence can get the others' values, even those of a rank that has died meanwhile. */
 static int read_after_death(struct hx_boot *boot)
 {
     const int rank = hx_boot_rank(boot);
@@ -539,7 +539,7 @@ static int connect_raw(void)
     return fd;
 }
 
-/* Has the other end closed it, within so many seconds? */
+/* Does the other end close the connection within so many seconds? */
 static int is_closed(int fd, double seconds)
 {
     char byte;
@@ -605,7 +605,7 @@ static void assert_hides(const char *bytes, size_t count)
     assert_null(memmem(bytes, count, TOLD, strlen(TOLD)));
 }
 
-/* Who has recorded all that a rank and its store have said to each other can say it again, but does not get in. */
+/* A process that replays a recorded exchange of a rank with the store does not get in. */
 static void tcp_recording_opens_nothing(void **state)
 {
     char recorded[4096], store_root[sizeof root], said[4096];
@@ -657,7 +657,7 @@ static void tcp_recording_opens_nothing(void **state)
     stop_store();
 }
 
-/* A process that has taken the port: it answers as a store does but for what it cannot know. It learns nothing that helps it. */
+/* A process has taken the store's port. It answers as a store does, except that it does not know the secret. It learns nothing useful. */
 static void tcp_unmasks_a_false_store(void **state)
 {
     const uint32_t refusal[] = {htonl(HX_STORE_MAGIC | HX_STORE_VERSION), htonl(HX_STORE_REFUSE), 0, 0, htonl(4), 0x1b1b1b1b};
@@ -706,7 +706,8 @@ static void tcp_unmasks_a_false_store(void **state)
     }
 }
 
-/* Rank 0 serves, and is killed: ranks at the fence say so at once. One that comes later cannot know whether it is only late. */
+/* Rank 0 serves the store and is killed: ranks at the fence report its death at once. A rank that comes later cannot tell whether rank 0 is
+ * dead or late. */
 static void tcp_names_a_dead_server(void **state)
 {
     struct hx_boot *boot;

@@ -315,7 +315,7 @@ static void test_list(void **state)
     free(markdown);
 }
 
-/* The secret stays with this process: neither its children nor who looks at its environment see it. */
+/* Only this process knows the secret: neither its children nor readers of its environment see it. */
 static void test_secret_is_hidden(void **state)
 {
     static const char constant[] = "HX_SECRET=of a constant";

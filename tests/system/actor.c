@@ -4,23 +4,25 @@
  *   init                  start; print "rank N status S: detail"; then one all-reduce and finalize
  *   timed N               start, N all-reduces, finalize; print how long the first and the last take, and whether the environment hides the secret
  *   loop                  all-reduces without end; prints "rank N pid P" when under way
- *   until FILE            all-reduces until FILE exists; prints "rank N pid P" when under way, and that it is well. One is late now and then
- *   meets FILE            the same with broadcasts; then all talk to all, most of them for the first time, and broadcast until FILE is gone
- *   measured FILE N CROWDS  all-reduces of 8 bytes in 2 N windows of half a second; in every second one FILE exists, and CROWDS processes have
- *                         written a byte there. Prints the medians, over the windows, of a call's time and CPU time, without and with FILE
+ *   until FILE            all-reduces until FILE exists, some with a late rank; prints "rank N pid P" when under way, and in the end that all went
+ *                         well
+ *   meets FILE            the same with broadcasts; then all ranks send to all, most pairs for the first time, and broadcast until FILE is gone
+ *   measured FILE N CROWDS  all-reduces of 8 bytes in 2 N windows of half a second. In every second window FILE exists, and CROWDS processes have
+ *                         written a byte there. Prints the median time and CPU time of a call, without and with FILE
  *   starts COMMAND        an all-reduce before and after rank 0 has run the shell's COMMAND; prints the size of the job, and how it went
  *   prints FOLDER         all-reduces and prints in turn; then writes to FOLDER/RANK how many descriptors are open, what the standard
  *                         streams are, and which of them are closed after hx_finalize
  *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
- *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them, who print what they get. They
- *                         leave a child behind that sleeps for a minute, made as CHILD says: fork, exec, spawn, system, clone; WHEN: before
- *                         hx_init, after it, or late, when messages have passed. They print its pid. become: they become another program instead
+ *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them; the others print what they get.
+ *                         Each of RANKS leaves a child behind that sleeps for a minute, and prints its pid. CHILD, how it is made: fork, exec,
+ *                         spawn, system, clone; become: the rank executes another program instead. WHEN: before hx_init, after it, or late, when
+ *                         messages have passed
  *   lone                  the last rank is killed while only 0 waits for it, and leaves a child behind, made by clone; 0 prints what it gets.
  *                         The others wait elsewhere
- *   finishes RANK [LATE]  RANK calls hx_finalize while the others wait for it in a communicator of all, to which they come LATE seconds late;
- *                         they print what they get, and all print what hx_finalize says
+ *   finishes RANK [LATE]  RANK calls hx_finalize. The others wait for it in a call on another communicator of all ranks, which they enter LATE
+ *                         seconds later. They print what they get, and all print what hx_finalize returns
  *   groups                0 asks for a group with 1, who does not come, twice, and for one with 2, who does; prints what it gets
  *   given_up [wait]       a broadcast (one that does not block) by 0, which gives it up before the others come and writes its buffer; they print what they get
  *   overdue HOW           0 waits for what 1 never enters, as HOW says: blocks, waits, tests; others of their calls go on meanwhile. It
@@ -35,15 +37,16 @@
  *   alltoalls BYTES N     an all-to-all of BYTES for each rank on each of N communicators; everybody looks at every number that it gets
  *   apart SECONDS         an all-reduce on a second communicator, which rank 0 gives up, since the others come SECONDS late to the next
  *                         calls and never to this one; the world communicator goes on
- *   goes_on FILE HOW BYTES...  all-reduces of these sizes, each on a communicator of its own, with a time-out of 1 s. HOW: blocks, waits, tests:
- *                         the last rank comes when all others have written to FILE that they have failed; begins: only then it waits; unlike:
- *                         it makes other calls. Who fails unmaps its buffers at once. Then all use the world communicator
+ *   goes_on FILE HOW BYTES...  all-reduces of these sizes, each on a communicator of its own, with a time-out of 1 s. A rank whose call fails
+ *                         unmaps the call's buffers at once. HOW: blocks, waits, tests: the last rank enters when all others have written to FILE
+ *                         that they have failed; begins: it starts its calls in time, but waits for them only then; unlike: it makes different
+ *                         calls. In the end all use the world communicator
  *   outlives RANK         all-reduces until one fails; prints what of and when. Then RANK ends the job, the others make no call
  *   gives_up              1 does not look; 0 gives a long all-reduce up, prints how long hx_finalize takes, and ends the job
- *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW: mixed, it starts
- *                         one that does not block, and waits for it; tests, it tests that now and then; skips, it is in a barrier of another
- *                         communicator, and then comes 4 s late to one of a third; root, all broadcast, it from another root; computes, it
- *                         makes no call; stops, in the barrier it is stopped; execs, it executes another program
+ *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW, what it does:
+ *                         mixed, it starts a non-blocking all-reduce and waits for it; tests, it starts one and tests it now and then; skips, it
+ *                         enters a barrier of another communicator, and 4 s late one of a third; root, all broadcast, the last rank from
+ *                         another root; computes, it makes no call; stops, it is stopped in the barrier; execs, it executes another program
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -130,7 +133,7 @@ static int play_init(void)
     return 0;
 }
 
-/* Neither what it starts nor /proc tells the secret. */
+/* Neither a program that it starts nor /proc reveals the secret. */
 static int secret_is_hidden(void)
 {
     const char *shown = getenv("HX_SECRET");
@@ -168,7 +171,7 @@ static int play_timed(int calls)
     return 0;
 }
 
-/* What rank a sends to rank b. */
+/* The number that rank a sends to rank b. */
 static int number_of(int a, int b, int call, size_t i)
 {
     return (int)(((unsigned)(a * size + b) * 64u + (unsigned)call) * 1000003u + (unsigned)i);
@@ -207,7 +210,7 @@ static void play_until(const char *path)
         }
         ends = i % 16 == 0 && rank == 0 && access(path, F_OK) == 0;
         if (i % 512 == 0 && rank == i / 512 % size)
-            usleep(300000); /* the others wait, and look whether it has died */
+            usleep(300000); /* so that the others wait, and check whether it has died */
         check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
     }
     printf("rank %d is well\n", rank);
@@ -508,7 +511,7 @@ static int play_vanish(const char *ranks, const char *how, const char *when)
         child_leave(how);
     if (vanishes) {
         raise(SIGKILL);
-        _exit(1); /* it was the first process of a pid namespace, which no signal of its own ends */
+        _exit(1); /* if it is the first process of a pid namespace, its own signal does not end it */
     }
     start = now();
     status = sum(1);
@@ -932,7 +935,7 @@ static hx_status_t call_once(const char *name)
     exit(2);
 }
 
-/* On one node. A thread that Hierax starts, though it has ended, would make each call take a lock. */
+/* On one node. A process that has ever had a second thread takes a lock in each call, so Hierax must not start one. */
 static int play_calls(const char *name, int n)
 {
     if (!__libc_single_threaded) {
@@ -1014,7 +1017,7 @@ static void attempt_begin(struct attempt *a, const char *how)
         a->status = hx_iallreduce(a->in, a->out, a->count, HX_INT32, op, a->comm, &a->request);
 }
 
-/* Its numbers, if it has succeeded, are right; its memory goes. */
+/* If the call has succeeded, check its numbers. Unmap its memory. */
 static void attempt_end(struct attempt *a)
 {
     for (size_t i = 0; a->status == HX_SUCCESS && i < a->count; i++)
@@ -1043,7 +1046,7 @@ static void failures_await(const char *path)
         usleep(10000);
 }
 
-/* Who blocks or waits tells of the first, for which the last rank comes to the second. */
+/* If the ranks block or wait, the last rank enters the second call when the others have reported the first. */
 static void attempts_await(struct attempt *attempts, int n, const char *how, const char *path)
 {
     int tests = strcmp(how, "blocks") && strcmp(how, "waits");
@@ -1229,11 +1232,11 @@ int main(int argc, char **argv)
         play_alltoalls((size_t)atol(argv[2]), atoi(argv[3]));
     else if (!strcmp(mode, "goes_on") && argc > 4 && argc <= 12) {
         play_goes_on(argv[2], argv[3], argv + 4, argc - 4);
-        hx_finalize(); /* who has given up a call leaves without the others */
+        hx_finalize(); /* a rank that has given up a call leaves without the others */
         return 0;
     } else if (!strcmp(mode, "apart") && argc > 2) {
         play_apart(atoi(argv[2]));
-        hx_finalize(); /* who has given up a call leaves without the others */
+        hx_finalize(); /* a rank that has given up a call leaves without the others */
         return 0;
     } else if (!strcmp(mode, "outlives") && argc > 2) {
         play_outlives(atoi(argv[2]));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One rank goes astray while the others wait for it: it makes another kind of call, is outside Hierax, stopped, or another program. The others
-# learn who waits in what, and where the missing rank is instead; where nobody can ever go on, within seconds and with HX_ERR_MISMATCH.
+# One rank goes astray while the others wait for it: it makes another kind of call, is outside Hierax, is stopped, or executes another program. The
+# others learn which rank waits in which call, and where the missing rank is. If no rank can ever go on, they get HX_ERR_MISMATCH within seconds.
 . "$(dirname "$0")/common.sh"
 
 timeout_s=8

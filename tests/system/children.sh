@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank is killed and leaves a child behind, however and whenever that was made: the ranks of other nodes see the death as soon as if there
-# were none, and the child holds none of the rank's connections. A rank that executes another program is missed as well.
+# A rank is killed and leaves a child behind. However and whenever the child was made, the ranks of other nodes see the death as soon as without
+# a child, and the child holds none of the rank's connections. A rank that executes another program counts as dead, too.
 . "$(dirname "$0")/common.sh"
 
 port=$((20000 + $$ % 10000))

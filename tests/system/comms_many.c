@@ -121,7 +121,7 @@ static void drawn_call(hx_comm_t *comm)
         fail(comm, "a drawn call brought something else");
 }
 
-/* Communicators of drawn ranks, made, used and freed, after all that has been before. */
+/* Make, use and free communicators of drawn ranks, after all that came before. */
 static void drawn_comms(int rounds)
 {
     for (int i = 0; i < rounds; i++) {
@@ -154,7 +154,8 @@ static void end(void)
 
 /* ---- many ------------------------------------------------------------------------------------------------------ */
 
-/* So many alive at once, each used by calls of both kinds; all are used again when all are there, and freed in another order on each rank. */
+/* Make so many communicators that exist at once. Use each by calls of both kinds, and again when all are there. Each rank frees them in
+ * another order. */
 static void alive(int n)
 {
     hx_comm_t **comms = calloc((size_t)n, sizeof(hx_comm_t *));
@@ -192,7 +193,7 @@ static void alive(int n)
     end();
 }
 
-/* They differ: it takes some time until all ranks know. */
+/* The ranks make calls that differ, on every communicator. It takes some time until all ranks know. */
 static void differ(hx_comm_t **comms, hx_request_t **requests, int n)
 {
     static int64_t in[2], out[2];
@@ -204,7 +205,8 @@ static void differ(hx_comm_t **comms, hx_request_t **requests, int n)
             fail(comms[i], "calls that differ");
 }
 
-/* Half of the ranks have begun a call when the communicator fails, on all of them: their messages are under way, and nobody receives them. */
+/* The communicator fails on all ranks when half of them have begun a call: the messages of that call are under way, and nobody receives
+ * them. */
 static void give_up(hx_comm_t **comms, hx_request_t **requests, int n)
 {
     static int64_t in[1000], out[1000];
@@ -305,7 +307,8 @@ static void orders(int rounds)
     end();
 }
 
-/* The root of broadcasts frees each communicator at once, while the others come late, and creates others with whom is there. */
+/* The root of broadcasts frees each communicator at once, while the other ranks come late, and creates others with the ranks that are
+ * there. */
 static void ahead(int rounds)
 {
     enum { COUNT = 5000, KEPT = 4 };
@@ -386,7 +389,7 @@ static void freed(void)
     check(hx_finalize(), NULL);
 }
 
-/* Rank 0 frees a communicator which the others use once more: they are told who. */
+/* Rank 0 frees a communicator that the others use once more: their error names rank 0. */
 static void left(void)
 {
     hx_status_t status = HX_ERR_MISMATCH;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Communicators that come and go: freed by each rank for itself, in other orders than the others, with calls under way; thousands alive at
-# once, more over time, and thousands that fail. And what a request costs when there are many.
+# Communicators that come and go. Each rank frees them by itself, in an order of its own, with calls under way. Thousands exist at once, more over
+# time, and thousands fail. Also: what a request costs when there are many requests.
 . "$(dirname "$0")/common.sh"
 
 alive=4096 growth=20000 failing=2000

@@ -23,7 +23,7 @@ static struct record *records;
 static pid_t pids[RANKS];
 static double stopped_at[RANKS];
 
-/* A port that nobody has. */
+/* Find a free port. */
 static int port_find(void)
 {
     for (int i = 0, port = 11000 + (int)getpid() * 17 % 18000; i < 1000; i++, port = 11000 + (port - 10900) % 18000) {
@@ -63,7 +63,7 @@ static int rank_of(pid_t pid)
     return -1;
 }
 
-/* A rank that is stopped is continued or killed when its time has come. */
+/* Continue or kill each stopped rank when its time has come. */
 static void stops_end(void)
 {
     for (int r = 0; r < round_.size; r++) {
@@ -80,7 +80,7 @@ static void stops_end(void)
     }
 }
 
-/* Note who has died or stopped. */
+/* Record which ranks have died or stopped. */
 static void ends_note(void)
 {
     int status;
@@ -127,7 +127,7 @@ static void round_watch(void)
     }
 }
 
-/* Nothing is left: neither a rank, nor a process that it has started and that we do not know. */
+/* Check that no process is left: neither a rank, nor one that a rank has started. */
 static int round_end(void)
 {
     double end = faults_now() + MARGIN_S;

@@ -29,7 +29,7 @@ struct kind {
     enum how how;
     enum wrong wrong;
     enum child child;
-    int victims, is_root; /* is_root: rank 0 is the victim, else where there is a difference another one */
+    int victims, is_root; /* is_root: 1: rank 0 is the victim; 0: if that matters for this fault, another rank is */
 };
 extern const struct kind kinds[];
 extern const int kinds_count;
@@ -40,8 +40,8 @@ struct group { /* ranks of the job */
     int n, ranks[RANKS];
 };
 
-struct comm { /* what one creation makes: of split, one for each color */
-    int parent;          /* < 0: it is the world's */
+struct comm { /* the communicators that one creation makes: by split, one for each color */
+    int parent;          /* < 0: this is the world communicator */
     int color[RANKS];    /* of a rank of the job, < 0: none */
     int key[RANKS];
     struct group of[2];  /* of each color */
@@ -89,12 +89,12 @@ struct event { /* a call that has ended */
     char detail[1024];
 };
 
-struct record { /* of a rank, which alone writes it, but for what the driver does */
+struct record { /* of one rank; only this rank writes it, except what the driver writes */
     _Atomic int pid, child, nevents, done, released;
     _Atomic int doing; /* a step */
-    _Atomic int created[COMMS]; /* 1: it has it, 2: it failed */
-    _Atomic int struck; /* its fault has come */
-    int ended_by_itself; /* its wait status, -1 for 0: no fault of the round has ended it */
+    _Atomic int created[COMMS]; /* 1: the rank has the communicator; 2: its creation failed */
+    _Atomic int struck; /* 1: the rank's fault has happened */
+    int ended_by_itself; /* the rank's wait status (-1 stands for 0) if no fault of the round has ended it; else 0 */
     double struck_at, died_at, stopped_s;
     double doing_since;
     struct event events[EVENTS];
@@ -111,9 +111,9 @@ hx_op_t faults_op(int op, hx_op_t own);
 enum { OPS = 5, OWN_OP = 4 };
 #define HX_NONE HX_OP_MAX
 
-/* Whether a victim in this round ends by the fault. */
+/* Does the fault of this round end its victims? */
 int faults_is_deadly(const struct round *round);
 void faults_play(const struct round *round, int rank, struct record *records) __attribute__((noreturn));
-/* Prints what is wrong, and returns how much. */
+/* Print what is wrong; returns how many things are. */
 int faults_judge(const struct round *round, const struct record *records);
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Rounds of drawn faults: kill, stop, exit, abort, two at once, in hx_init, hx_comm_split and hx_finalize, a wrong call, a child left behind.
-# What is looked at: no success with wrong data, no wait beyond the limit, every dead rank named, no living one called dead, nothing left.
+# Checked: no success with wrong data, no wait beyond the limit, every dead rank named, no living rank called dead, no process left.
 # usage: faults.sh [ROUNDS [FIRST_SEED]]: that many rounds, from that seed on. `faults SEED` plays one of them alone.
 . "$(dirname "$0")/common.sh"
 

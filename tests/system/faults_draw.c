@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A round is drawn: see faults.h. */
+/* Draws a round from its seed: see faults.h. */
 #include "faults.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void world_draw(struct round *r, struct comm *comm)
         comm->of[0].ranks[i] = i;
 }
 
-/* By key, then by rank of the world. */
+/* Order by key, then by rank of the world. */
 static void split_draw(struct round *r, struct comm *comm)
 {
     for (int i = 0; i < r->size; i++) {
@@ -170,7 +170,7 @@ static int is_rooted(enum what what)
     return what == BCAST || what == REDUCE || what == GATHER || what == SCATTER;
 }
 
-/* The step of a wrong call, made such that there is a difference. */
+/* Choose the step of a wrong call, and change the call so that it really differs. */
 static void wrong_draw(struct round *r, const struct victim *v)
 {
     struct step *s = &r->steps[v->step];
@@ -188,7 +188,7 @@ static void wrong_draw(struct round *r, const struct victim *v)
     r->wrong_root = (s->root + 1) % group->n;
     if (r->kind->wrong != SKIPPED)
         return;
-    for (int i = v->step + 1; i < STEPS; i++) /* the next one is unlike: else all would be, but for the last */
+    for (int i = v->step + 1; i < STEPS; i++) /* the next call on it differs: else all calls would still match, except the last */
         if (r->steps[i].comm == s->comm) {
             r->steps[i].count = s->count + 1;
             r->steps[i].what = r->steps[i].what == BARRIER ? BCAST : r->steps[i].what;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a round has shown, against what Hierax promises: see faults.h. */
+/* Compares the records of a round with what Hierax promises: see faults.h. */
 #include "faults.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static const struct victim *victim_of(int rank)
     return NULL;
 }
 
-/* When it died; < 0: it lives. */
+/* When this rank died; < 0: it lives. */
 static double death_of(int rank)
 {
     return faults_is_deadly(round_) && victim_of(rank) && records[rank].struck ? records[rank].died_at : -1;
@@ -53,7 +53,7 @@ static const char *step_name(int step, char text[32])
     return text;
 }
 
-/* Of what numbers in the detail of a call on comm, by this rank, are of. */
+/* The group that the rank numbers in an event's detail refer to. */
 static const struct group *numbers_of(int rank, const struct event *e)
 {
     int comm = e->step == 103 ? 0 : e->step >= 100 ? round_->comms[e->comm].parent : e->comm;
@@ -74,7 +74,7 @@ static int has_finished_by(int who, double when)
     return r->nevents > 0 && last->step == FINALIZE && when >= last->from;
 }
 
-/* Every "rank N <what>" of the detail names one of which that is true. Returns how many are named. */
+/* Check that each "rank N <what>" in the detail is true of rank N. Returns how many ranks are named. */
 static int ranks_named(int rank, const struct event *e, const char *what, int (*is_true)(int who, double when))
 {
     const struct group *group = numbers_of(rank, e);
@@ -96,7 +96,7 @@ static int ranks_named(int rank, const struct event *e, const char *what, int (*
     return named;
 }
 
-/* No living rank is called dead, and none that goes on is called finished. */
+/* Check that no living rank is reported as dead, and that no rank that goes on is reported as finished. */
 static void names_judge(int rank, const struct event *e)
 {
     ranks_named(rank, e, " has died", has_died_by);
@@ -117,7 +117,7 @@ static const struct group *group_of(int rank, const struct event *e)
     return faults_group(round_, e->comm < 0 ? 0 : e->step >= 100 && e->step != 103 ? round_->comms[e->comm].parent : e->comm, rank);
 }
 
-/* Ranks of a communicator may wait for one that has waited its whole limit elsewhere. */
+/* A rank may wait for another that first waits for its whole time limit on another communicator. */
 static int any_waited_long(void)
 {
     for (int r = 0; r < round_->size; r++)
@@ -127,12 +127,12 @@ static int any_waited_long(void)
     return 0;
 }
 
-/* Does it name a dead rank, by any words? */
+/* Does the detail name a dead rank, in whatever words? */
 static int names_dead(const struct event *e)
 {
     char name[32];
 
-    if (strstr(e->detail, "has died")) /* which is looked at */
+    if (strstr(e->detail, "has died")) /* that is checked above */
         return 1;
     for (int who = 0; who < round_->size; who++) {
         snprintf(name, sizeof(name), "rank %d of the job", who);
@@ -142,7 +142,7 @@ static int names_dead(const struct event *e)
     return 0;
 }
 
-/* What the maker of the wrong call, and those that wait for it, may give the others. It may be in hx_finalize when these come to wait for it. */
+/* May a wrong call lead to this status on another rank? The rank that made it may be in hx_finalize when others come to wait for it. */
 static int is_of_wrong_call(const struct event *e)
 {
     return e->status == HX_ERR_MISMATCH || e->status == HX_ERR_TIMEOUT ||
@@ -198,7 +198,7 @@ static void events_judge(int rank)
         fail("rank %d hangs in %s since %.1f s", rank, step_name(r->doing, step), faults_now() - r->doing_since);
 }
 
-/* Does everybody wait for the victim in the call that it makes otherwise, or not at all? Others may return without hearing of it. */
+/* Do all ranks wait for the victim in the call that it makes wrongly or leaves out? If not, some may return without noticing. */
 static int all_wait(void)
 {
     enum what what = round_->steps[round_->victims[0].step].what;
@@ -206,7 +206,7 @@ static int all_wait(void)
     return what == BARRIER || what == ALLREDUCE || what == ALLGATHER || what == REDUCE_SCATTER || what == ALLTOALL;
 }
 
-/* Each survivor knows of each communicator that it has failed. */
+/* Check that each survivor knows of each failed communicator that it has failed. */
 static void knowledge_judge(int rank)
 {
     const struct record *r = &records[rank];
@@ -229,7 +229,7 @@ static void knowledge_judge(int rank)
     }
 }
 
-/* In hx_init: who got no world is told why. */
+/* A fault in hx_init: a rank that got no world communicator must be told why. */
 static void init_judge(int rank)
 {
     const struct record *r = &records[rank];
@@ -238,7 +238,7 @@ static void init_judge(int rank)
     snprintf(name, sizeof(name), "rank %d ", round_->victims[0].rank);
     if (round_->kind->where != IN_INIT || victim_of(rank) || r->nevents == 0 || r->events[0].status == HX_SUCCESS)
         return;
-    if (!strstr(r->events[0].detail, name)) /* whatever the status: one that dies before it has met anybody is only missing */
+    if (!strstr(r->events[0].detail, name)) /* with any status: a rank that dies before it has met anybody is only missing */
         fail("rank %d, hx_init: status %d after %.1f s does not name the dead: %s", rank, r->events[0].status,
              r->events[0].to - r->events[0].from, r->events[0].detail);
 }

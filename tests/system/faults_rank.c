@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One rank of a round: see faults.h. It leaves out what comes on a communicator that has failed, and says what each call gave. */
+/* One rank of a round: see faults.h. It skips calls on a communicator that has failed, and records the result of each call. */
 #include "faults.h"
 #include <signal.h>
 #include <spawn.h>
@@ -23,7 +23,7 @@ struct pending { /* of a step */
 
 static const struct round *round_;
 static struct record *records, *mine;
-static const struct victim *victim; /* NULL: this rank is none */
+static const struct victim *victim; /* NULL: this rank is no victim */
 static int rank;
 static hx_comm_t *comms[COMMS];
 static int failed[COMMS];
@@ -65,7 +65,7 @@ static void own_sum(const void *left, const void *right, void *result, size_t co
             ((int32_t *)result)[i] = ((const int32_t *)left)[i] + ((const int32_t *)right)[i];
 }
 
-/* It outlives this rank: the driver ends it. */
+/* The child outlives this rank: the driver ends it. */
 static void child_start(void)
 {
     char *const words[] = {(char *)"sleep", (char *)"1000", NULL};
@@ -88,7 +88,7 @@ static void child_maybe(int when)
         child_start();
 }
 
-/* Let the fault come, if it is this rank's, and here. */
+/* Carry out the fault, if this rank is its victim and this is its place. */
 static void fault_arm(enum where where, int step)
 {
     struct itimerval timer = {.it_value = {0, 0}};
@@ -200,7 +200,7 @@ static void numbers_put(void *memory, hx_dtype_t dtype, size_t n, int step)
             ((int32_t *)memory)[i] = (int32_t)value(rank, step, i);
 }
 
-/* Has a call that succeeded given what it should? One that the others have not made succeeds only where this rank gets nothing. */
+/* Is the result of a call that succeeded right? A call that the others have not made may succeed only if this rank receives nothing. */
 static int is_wrong(const struct pending *p, int step)
 {
     const struct group *g = faults_group(round_, p->call.comm, rank);
@@ -328,7 +328,7 @@ static void step_play(int i, struct step s)
 
 /* ---- communicators ------------------------------------------------------------------------------------------- */
 
-/* Whoever waits beside Hierax lets calls move. */
+/* While a rank waits outside Hierax, it must still let calls make progress. */
 static void others_await(int comm, hx_request_t *idle)
 {
     const struct group *g = faults_group(round_, comm, rank);
@@ -339,7 +339,7 @@ static void others_await(int comm, hx_request_t *idle)
             hx_test(idle, &done);
     for (int i = 0; i < g->n; i++)
         if (records[g->ranks[i]].created[comm] == 2)
-            failed[comm] = 1; /* some have it and some do not */
+            failed[comm] = 1; /* some ranks have the communicator and some do not */
 }
 
 static void comm_create(int comm, hx_request_t *idle)

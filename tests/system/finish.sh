@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank calls hx_finalize while others wait for it in another call: they get an error that names it and says so, soon, whether it is still in
-# hx_finalize or has left. That is no death, and its process's end is none.
+# A rank calls hx_finalize while others wait for it in another call. They soon get an error that names it and says that it has finished, whether it
+# is still in hx_finalize or has left. It is not reported as dead, not even when its process ends.
 . "$(dirname "$0")/common.sh"
 
 cases=()
 slower=1
 [ -z "${TEST_SANITIZER:-}" ] || slower=5
 
-# finishes N NODES RANK LATE MS: the others are to know after MS milliseconds
+# finishes N NODES RANK LATE MS: the others must know within MS milliseconds
 finishes() {
     local out=$tmp/out.${#cases[@]} options=()
     cases+=("$*")

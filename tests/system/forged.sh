@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A process of another user sends to the ranks' ports what only ranks may say, and garbage: the job's results stay right, nobody is reported to
-# have died or failed, and what was forged is counted.
+# A process of another user sends forged messages and garbage to the ranks' ports. The job's results stay right, no rank is reported as dead or
+# failed, and forged messages are counted.
 . "$(dirname "$0")/common.sh"
 
 # attack NAME PROVIDER RANKS NODES [garbage]

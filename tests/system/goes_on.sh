@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A call fails on one communicator with messages of all lengths under way, and its buffers are unmapped at once. Nobody gets wrong numbers, no
-# rank is said to have died, and all other communicators go on. Over TCP with send buffers as small as a network's are at first.
+# A call fails on one communicator while messages of all lengths are under way, and its buffers are unmapped at once. No rank gets wrong numbers,
+# no rank is reported as dead, and all other communicators go on. Over TCP, with send buffers as small as those of a new connection.
 . "$(dirname "$0")/common.sh"
 
 # goes_on PROVIDER N NODES HOW: in the background; checked by gone_on

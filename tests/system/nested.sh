@@ -12,7 +12,7 @@ launchers=("$run -n")
 command -v mpirun.openmpi >/dev/null && launchers+=("mpirun.openmpi --oversubscribe --bind-to none -n")
 command -v mpiexec.hydra >/dev/null && launchers+=("mpiexec.hydra -n")
 
-# ranks FILE SIZE COUNT: so many ranks of jobs of that size have ended well
+# ranks FILE SIZE COUNT: COUNT ranks of jobs of SIZE ranks have ended well
 ranks() { [ "$(grep -c "^rank [0-9] of $2\$" "$1")" = "$3" ]; }
 
 case_number=0

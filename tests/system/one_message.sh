@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# One fault, one message: of a job that cannot start for a bad setting, one rank says why, and the tools do not say it again.
+# One fault, one message: if a job cannot start because of a bad setting, one rank says why, and the tools do not say it again.
 . "$(dirname "$0")/common.sh"
 unset FI_LOG_LEVEL
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded; what is set in the environment tells what goes wrong:
+/* Preloaded. These variables of the environment choose what goes wrong:
  *   REFUSE       memfd_create fails with this errno, as a container's filter would make it
- *   DIE_HOST     who creates the node's segment ends at that
- *   DIE_SHARING  it ends once the first other rank has the segment
- *   DIE          the rank of this number ends where it lets the others of its node read its memory
- *   PAUSE        who begins to listen does nothing else for a second
- *   NAPS         who sleeps does so for 0.7 s at least
- *   TRACER       the call that lets processes read this one's memory is told on standard error */
+ *   DIE_HOST     the process that creates the node's segment ends when it does so
+ *   DIE_SHARING  that process ends once the first other rank has the segment
+ *   DIE          the rank of this number ends when it allows the others of its node to read its memory
+ *   PAUSE        a process that begins to listen then does nothing for a second
+ *   NAPS         each sleep takes at least 0.7 s
+ *   TRACER       the call that allows processes to read this one's memory is printed on standard error */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What befalls a job in hx_init. Rank 0, which serves the store, is killed at several moments: the others name it within seconds. The job is
-# stopped for longer than HX_TIMEOUT, and goes on: it starts.
+# Faults in hx_init. Rank 0, which serves the store, is killed at several moments: the others name it within seconds. The job is stopped for
+# longer than HX_TIMEOUT and then continued: it starts.
 . "$(dirname "$0")/common.sh"
 port=$((26000 + $$ % 4000))
 export HX_SECRET=s HX_SIZE=3 FI_LOG_LEVEL=none
@@ -16,7 +16,7 @@ rank() {
     pid=$!
 }
 
-# await_line FILE PATTERN: it is there within 20 s
+# await_line FILE PATTERN: wait at most 20 s until FILE has a line like PATTERN
 await_line() {
     local i
     for ((i = 0; i < 1000; i++)); do

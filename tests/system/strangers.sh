@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Processes that are not of the job, at the store's port and at the node's socket, in crowds and all the while: the job starts, runs and
-# ends as if they were not there. Its secret is seen by nobody but its ranks.
+# Processes that are not of the job connect to the store's port and to the node's socket, in crowds and all the time. The job starts, runs and
+# ends as if they were not there. Only its ranks see its secret.
 . "$(dirname "$0")/common.sh"
 python3 -c '' 2>/dev/null || skip "no python3"
 if [ -z "${STRANGERS_APART:-}" ]; then # they would call at the nodes' sockets of other jobs on this machine, too
@@ -29,7 +29,7 @@ crowd() {
     doors+=("$door")
 }
 
-# rank NAME PORT RANK SETTING...: of three, whose store is rank 0's; it may open few files
+# rank NAME PORT RANK SETTING...: one of three ranks, whose store rank 0 serves; it may open few files
 rank() {
     (ulimit -n 256 && exec env HX_ROOT=127.0.0.1:"$2" HX_RANK="$3" HX_SIZE=3 HX_SECRET="$secret" HX_TIMEOUT=60 "${@:4}" \
         timeout -s KILL 80 "$here/actor" timed 2000) >>"$tmp/$1.out" 2>>"$tmp/$1.err" &

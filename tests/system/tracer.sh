@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Whom ranks of a node let read their memory, which matters under Yama: the nearest process of which all of them descend, so that its
-# descendants may and no others; any process of the user only where no such process is to be seen. The kernel's call is looked at, since
-# not every kernel has Yama.
+# Which processes the ranks of a node allow to read their memory, which matters under Yama. They allow their nearest common ancestor, and so its
+# descendants, but no others. Only if no common ancestor can be seen, they allow any process of the user. The test looks at the system call,
+# because not every kernel has Yama.
 . "$(dirname "$0")/common.sh"
 [ -z "${TEST_SANITIZER:-}" ] || skip "a sanitizer wants to be loaded first"
 ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tmp/refuse.so" "$(dirname "$0")/refuse.c" || { fail "refuse.c does not compile"; finish; }

@@ -9,12 +9,12 @@
  *        unlike late                    a flag that has been raised again
  *        unlike finalize                hx_finalize against a barrier of the world
  *
- * A trial has a communicator of its own, duplicated from the world, which stays healthy, and a plan forced by its name. All make one
- * call alike, whose data must be right; then one in which some ranks, the odd ones out, do something else; then one alike again. What
- * a rank gives depends on its party and on its idea of the length. So a rank that succeeds with anything from the other party, or from an
- * earlier call, finds it.
+ * A trial has a communicator of its own, duplicated from the world communicator, which stays healthy. Its plan is forced by name. First
+ * all ranks make the same call, and their data must be right. In the second call some ranks, the odd ones out, do something else. In the
+ * third call all do the same again. The data that a rank contributes depend on its party and on its idea of the length. So a rank that
+ * succeeds with data of the other party, or of an earlier call, notices that.
  *
- * It prints what has been tried, for unlike.sh: "trials ...", "covered COLLECTIVE ALGORITHM ..." for each plan that has run, and "spent ...",
+ * It prints for unlike.sh what it has tried: "trials ...", "covered COLLECTIVE ALGORITHM ..." for each plan that has run, and "spent ...",
  * the time of each kind of difference.
  */
 #include "hier/planner.h"
@@ -190,7 +190,7 @@ static size_t differs(const struct args *a, const unsigned char *out, size_t i, 
     return memcmp(right, out + i * e, e) != 0;
 }
 
-/* Elements of this rank's result that are not what its own call gives. */
+/* How many elements of this rank's result differ from the right result of its own call? */
 static size_t output_differs(const struct args *a, const unsigned char *out)
 {
     size_t bad = 0, e = hx_dtype_bytes(a->dtype), mine = length_of(a, a->root, rank);
@@ -301,7 +301,7 @@ static void call_begin(struct made *m, hx_comm_t *comm, const struct args *a, in
         m->status = hx_start(m->request);
 }
 
-/* Returns whether it has succeeded wrongly. */
+/* Returns whether the call has succeeded with wrong data. */
 static int call_end(struct made *m)
 {
     size_t bad;
@@ -343,7 +343,7 @@ static int has_imitation(enum hx_coll coll)
     return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST;
 }
 
-/* Nobody else does it: it cannot succeed, but for those who only give. */
+/* Only this rank makes the call, so it must not succeed, unless this rank only sends. */
 static void internal_do(enum internal which, hx_comm_t *comm)
 {
     static size_t counts[RANKS];
@@ -363,7 +363,7 @@ static void internal_do(enum internal which, hx_comm_t *comm)
         fprintf(stderr, "unlike: rank %d, %s: number %d of what has parts succeeds alone\n", rank, doing, (int)which);
 }
 
-/* Returns whether it is another call. */
+/* Returns whether it is really a different call. */
 static int alter(enum oddity oddity, struct args *a)
 {
     static const hx_dtype_t alike[] = {[HX_INT32] = HX_FLOAT32, [HX_UINT32] = HX_INT32, [HX_FLOAT32] = HX_UINT32, [HX_INT64] = HX_FLOAT64, [HX_FLOAT64] = HX_INT64};
