@@ -40,3 +40,10 @@ hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank)
         return HX_SUCCESS;
     return (hx_status_t)atomic_load_explicit(&ring_of(engine, engine->comm->rank, rank)->refused, memory_order_relaxed);
 }
+
+uint64_t hx_pair_count(struct hx_engine *engine, int rank, int sends)
+{
+    uint64_t *pair = &engine->pairs[2 * rank];
+
+    return pair[0] == OUT_OF_STEP ? OUT_OF_STEP : pair[sends]++;
+}

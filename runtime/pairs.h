@@ -14,5 +14,7 @@
 void hx_pair_lose(struct hx_engine *engine, int rank, hx_status_t status);
 /* The status with which an earlier group with this rank has failed, here or there; HX_SUCCESS: none has failed. */
 hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank);
+/* The number of the next message from that rank, or to it. With a rank that is lost none is counted: the message meets no other. */
+uint64_t hx_pair_count(struct hx_engine *engine, int rank, int sends);
 
 #endif

@@ -3,6 +3,7 @@
  * chunk; between nodes they are messages of the transport. */
 #include "comm.h"
 #include "memcpy.h"
+#include "pairs.h"
 #include "probe.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,13 +227,12 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->net.peer = engine->comm->ranks[rank];
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
-    uint64_t *pair = engine->pairs ? &engine->pairs[2 * rank + (step->op == HX_OP_SEND)] : NULL;
-    uint64_t number = pair ? (*pair)++ : engine->call;
+    uint64_t number = engine->pairs ? hx_pair_count(engine, rank, step->op == HX_OP_SEND) : engine->call;
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->prefix, number, stage, instance->slice, step->tag);
     t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
     t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->comm->id.generation);
-    t->stamp = pair ? run->bound->signature_bits : run->stamp;
+    t->stamp = engine->pairs ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
         ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
