@@ -2,7 +2,7 @@
 hx_sources += runtime/bootstrap.c runtime/bootstrap_channel.c runtime/bootstrap_channel.h runtime/bootstrap.h runtime/bootstrap_kind.h runtime/bootstrap_pmi1.c \
     runtime/bootstrap_pmix.c runtime/bootstrap_serve.c runtime/bootstrap_serve.h runtime/bootstrap_single.c \
     runtime/bootstrap_store.c runtime/bootstrap_store.h runtime/bootstrap_store_wire.c runtime/bootstrap_store_wire.h \
-    runtime/bootstrap_tcp.c runtime/bootstrap_user.c runtime/sockets.c runtime/sockets.h runtime/keyvalue.c runtime/keyvalue.h
+    runtime/bootstrap_tcp.c runtime/bootstrap_user.c runtime/process.c runtime/process.h runtime/sockets.c runtime/sockets.h runtime/keyvalue.c runtime/keyvalue.h
 
 # boot_ring alone is a job of one rank; the scripts start it by each launcher.
 check_programs_list += tests/runtime/boot_ring tests/runtime/test_bootstrap

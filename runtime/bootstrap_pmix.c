@@ -4,6 +4,7 @@
  * by dlsym. */
 #include "bootstrap_kind.h"
 #include "error.h"
+#include "process.h"
 
 #define LIBRARY "libpmix.so.2"
 
@@ -222,7 +223,7 @@ static hx_status_t pmix_start(struct pmix *pmix)
     return HX_SUCCESS;
 }
 
-/* Does /proc/PID/FILE, of strings, hold this text? -1: it cannot be read. */
+/* Is this text a string of /proc/PID/FILE, or in a line of it? -1: it cannot be read. */
 static int process_has(int pid, const char *file, const char *text, int delimiter)
 {
     char path[64], *line = NULL;
@@ -234,24 +235,10 @@ static int process_has(int pid, const char *file, const char *text, int delimite
     if (!in)
         return -1;
     while (!found && getdelim(&line, &capacity, delimiter, in) > 0)
-        found = strstr(line, text) != NULL;
+        found = delimiter ? strstr(line, text) != NULL : strcmp(line, text) == 0;
     free(line);
     fclose(in);
     return found;
-}
-
-static int parent_of(int pid)
-{
-    char path[64];
-    int parent = 0;
-
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *in = fopen(path, "re");
-    if (in && fscanf(in, "%*d (%*[^)]) %*c %d", &parent) != 1)
-        parent = 0;
-    if (in)
-        fclose(in);
-    return parent;
 }
 
 /* PMIx takes a child of a rank for the rank itself, and both would wait for ever. So look for the rank among the ancestors: it has the same
@@ -262,7 +249,7 @@ static int rank_above(void)
 
     snprintf(space, sizeof space, "PMIX_NAMESPACE=%s", hx_env_launcher("PMIX_NAMESPACE"));
     snprintf(rank, sizeof rank, "PMIX_RANK=%s", hx_env_launcher("PMIX_RANK"));
-    for (int pid = getppid(); pid > 1; pid = parent_of(pid)) {
+    for (int pid = getppid(); pid > 1; pid = hx_process_stat(pid, HX_PROCESS_PARENT)) {
         if (process_has(pid, "environ", space, '\0') != 1 || process_has(pid, "environ", rank, '\0') != 1)
             return 0;
         if (process_has(pid, "maps", "/memfd:hierax", '\n') == 1)

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "comm.h"
 #include "failed.h"
+#include "process.h"
 #include "watch.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,15 +93,7 @@ static uint64_t sight_ns(struct hx_world *world, int row)
 
 int hx_threads_count(void)
 {
-    FILE *stat = fopen("/proc/self/stat", "re");
-    int threads = 0;
-
-    if (!stat)
-        return 0;
-    if (fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &threads) != 1)
-        threads = 0; /* also where the program's name has a bracket */
-    fclose(stat);
-    return threads;
+    return hx_process_stat(0, HX_PROCESS_THREADS);
 }
 
 /* Is it certain that this process enters no other call before the one in which it waits ends? Once that is certain it remains so. (Never in
