@@ -3,14 +3,17 @@
  * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
  * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
  * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
- * our own; a receive posted later finds it there. The grants of the peer's flows bound that memory. A forger keeps to no grants, so there
- * are limits too: messages beyond them stay in the connection.
+ * our own; a receive posted later finds it there. When nothing has completed for half a second, look at what all peers offer, since
+ * a question may stand behind their messages (word.c). The grants of the peer's flows bound that memory. A forger keeps to no grants, so
+ * there are limits too: messages beyond them stay in the connection.
  */
 #include "fabric.h"
+#include "runtime/clock.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define EARLY_BYTES_MAX ((size_t)1 << 30) /* of one peer */
+#define QUIET_NS UINT64_C(500000000)      /* then all peers are looked at once */
 
 struct hx_early {
     struct hx_early *next;
@@ -35,11 +38,30 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
         hx_chunk_release(net, chunk);
 }
 
+/* Has nothing completed for a while, since the last time that this was so, too? */
+static int is_quiet(struct hx_net *net)
+{
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+    const int is_over = net->completions == net->quiet_completions && now - net->quiet_since >= QUIET_NS;
+
+    if (is_over || net->completions != net->quiet_completions)
+        net->quiet_since = now;
+    net->quiet_completions = net->completions;
+    return is_over;
+}
+
+static int is_awaited(const struct hx_edge *edge)
+{
+    return edge->recvs_in_flight > 0 || edge->writes.head != NULL || hx_flows_wait(edge);
+}
+
 void hx_early_seek(struct hx_net *net)
 {
+    const int all = net->seeks_early && is_quiet(net);
+
     for (int i = 0; net->seeks_early && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (edge == NULL || (edge->recvs_in_flight == 0 && edge->writes.head == NULL && !hx_flows_wait(edge)))
+        if (edge == NULL || (!is_awaited(edge) && (!all || !edge->met || edge->gone)))
             continue;
         for (int k = 0; k < edge->npaths; k++)
             if (!edge->paths[k].peeking)

@@ -272,6 +272,8 @@ struct hx_net {
     unsigned armed;        /* the round after which this rank was last about to sleep */
     int lacks_room;        /* a send is to be tried again once this rank is about to sleep */
     int seeks_early;       /* see early.c */
+    uint64_t completions;  /* of messages */
+    uint64_t quiet_completions, quiet_since; /* early.c: how many there were when it last looked; ns: since when there are no more */
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
     uint64_t guarded_at, guard_ns; /* ns: when hx_sockets_guard last ran; how long until it runs again */
     uint64_t looked_at;    /* ns: when this rank last looked for strangers: strangers.c */

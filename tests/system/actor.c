@@ -46,7 +46,8 @@
  *   astray HOW            the last rank does something else while the others are in an all-reduce; all print what they get. HOW, what it does:
  *                         mixed, it starts a non-blocking all-reduce and waits for it; tests, it starts one and tests it now and then; skips, it
  *                         enters a barrier of another communicator, and 4 s late one of a third; root, all broadcast, the last rank from
- *                         another root; computes, it makes no call; stops, it is stopped in the barrier; execs, it executes another program
+ *                         another root; computes, it makes no call; unread, the same, while a rank that waits for it has messages which it
+ *                         does not read; stops, it is stopped in the barrier; execs, it executes another program
  *   maps                  print the memfds mapped, and counters of rings and network
  *   memory                print the largest Pss of a rank beyond its buffers
  *   choices               print the plan that this rank chooses for several sizes
@@ -826,7 +827,7 @@ static hx_status_t go_astray(const char *how, hx_comm_t *second)
         return hx_bcast(&in, 1, HX_INT32, 1, world);
     if (!strcmp(how, "execs"))
         execlp("sleep", "sleep", "30", (char *)NULL);
-    if (!strcmp(how, "computes"))
+    if (!strcmp(how, "computes") || !strcmp(how, "unread"))
         sleep(30);
     return status;
 }
@@ -846,7 +847,7 @@ static void play_astray(const char *how)
     if (rank == size - 1)
         status = go_astray(how, second);
     else
-        status = strcmp(how, "root") ? sum(1) : hx_bcast(&one, 1, HX_INT32, 0, world);
+        status = strcmp(how, "root") ? sum(strcmp(how, "unread") ? 1 : 20000) : hx_bcast(&one, 1, HX_INT32, 0, world);
     if (status == HX_SUCCESS)
         status = hx_barrier(world);
     printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3,
