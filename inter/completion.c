@@ -233,7 +233,7 @@ static const char *error_meaning(const struct hx_net *net, const struct hx_edge 
 }
 
 /* edge: NULL if a short message was injected: then the provider does not report its peer. */
-static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *edge, const struct hx_rail *rail, int sending,
+static hx_status_t failure_tell(const struct hx_net *net, struct hx_edge *edge, const struct hx_rail *rail, int sending,
                                 const struct fi_cq_err_entry *error)
 {
     char text[128] = "", doing[64] = "sending a short message";
@@ -244,6 +244,10 @@ static hx_status_t failure_tell(const struct hx_net *net, const struct hx_edge *
 
     if (status == HX_ERR_MISMATCH)
         meaning = " (it sent more than is expected here)";
+    if (status == HX_ERR_PEER_DEAD && hx_edge_listens(net, edge)) {
+        status = HX_ERR_TRANSPORT;
+        meaning = " (the connection has broken, but the peer lives: something between the two hosts, or another process, has ended it)";
+    }
     if (edge != NULL)
         snprintf(doing, sizeof(doing), "%s rank %d of the job", sending ? "sending to" : "receiving from", edge->peer);
     return hx_fail(status, "%s over %s failed: %s; provider code %d, %s%s", doing, net->info->fabric_attr->prov_name,

@@ -210,6 +210,7 @@ struct hx_edge {
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
     struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
+    uint64_t listened_at;        /* ns: when hx_edge_listens last found that it does, 0: never */
     uint8_t met;                 /* a message has passed, so there are connections */
     uint8_t lacks_room;          /* a send waits until another send has ended */
     uint8_t owes;                /* words, see word.c: it is to be told all once more */
@@ -519,6 +520,8 @@ int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EA
 int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
 /* A short message was lost because its peer could not be reached. The provider does not say which peer. code, why: the provider's error. */
 void hx_late_lose(struct hx_net *net, int code, const char *why);
+/* Over TCP: does the peer still take connections, although one has broken? Waits for up to a second. */
+int hx_edge_listens(const struct hx_net *net, struct hx_edge *edge);
 void hx_edge_lose(struct hx_net *net, struct hx_edge *edge); /* mark the peer as gone */
 void hx_late_close(struct hx_net *net);
 

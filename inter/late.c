@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -31,6 +32,8 @@
                                      * seldom */
 #define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions: so long an answer may be overdue */
 #define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long is gone */
+#define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
+#define CERTAIN_STEP_NS 1000000
 #define QUEUE_LENGTH 100            /* connections that surely fit into the queue of a peer which accepts none */
 
 static uint64_t now_ns(void)
@@ -100,6 +103,32 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t 
         late->answered = now;
     return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
            (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
+}
+
+/* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer that
+ * resets the probe, as it does with silent connections, is asked again. */
+int hx_edge_listens(const struct hx_net *net, struct hx_edge *edge)
+{
+    struct hx_late probe = {.edge = edge, .fd = -1};
+    const uint64_t begun = now_ns();
+    int error = EINPROGRESS, stood = 0;
+
+    if (!hx_net_is_tcp(net) || edge->gone)
+        return 0;
+    if (edge->listened_at != 0 && begun - edge->listened_at < CERTAIN_NS)
+        return 1;
+    while (error != ECONNREFUSED && now_ns() - begun < CERTAIN_NS) {
+        error = probe.fd >= 0 ? connection_look(&probe) : connection_begin(&probe);
+        stood |= error == 0;
+        if (error != 0 && error != EINPROGRESS)
+            connection_close(&probe);
+        nanosleep(&(struct timespec){.tv_nsec = CERTAIN_STEP_NS}, NULL);
+    }
+    connection_close(&probe);
+    if (error == ECONNREFUSED || !stood)
+        return 0;
+    edge->listened_at = now_ns();
+    return 1;
 }
 
 /* ---- who is late */

@@ -57,7 +57,7 @@ typedef enum hx_status {
     HX_ERR_ENV = 3,       /* an HX_* setting or the launcher's environment is wrong */
     HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
-    HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider */
+    HX_ERR_TRANSPORT = 6, /* the network refuses to work; no usable provider; a connection has broken between two ranks that live */
     HX_ERR_TIMEOUT = 7,   /* the call waited longer than HX_TIMEOUT without any progress. The detail names the ranks that have not arrived,
                            * and where they are: in which other call, or for how long outside Hierax. A warning says the same after 5 s, or
                            * after a quarter of HX_TIMEOUT if that is less. hx_test returns it too, if it is called at least once a

@@ -663,6 +663,33 @@ static void case_late_again(struct world *w)
     atomic_store(&w->meet->begun, 1);
 }
 
+static int is_connected(const void *ctx, int fd)
+{
+    struct sockaddr_storage local, peer;
+
+    (void)ctx;
+    return hx_socket_names(fd, &local, &peer) && peer.ss_family != AF_UNSPEC;
+}
+
+/* The connection breaks, and the peer lives: it is not called dead. */
+static void case_connection_breaks(struct world *w)
+{
+    const size_t bytes = 16 * ops->chunk_bytes(w->net);
+    struct hx_segment part = {fill(bytes, 1), bytes}, one = {part.base, 1};
+    struct hx_net_op op;
+
+    check(finish(w, post(w, &op, w->me ? HX_NET_RECV : HX_NET_SEND, !w->me, 1, &one, 1)) == 1);
+    if (w->me == 0) {
+        post(w, &op, HX_NET_SEND, 1, 2, &part, 1);
+        hx_files_visit(is_connected, NULL, hx_socket_reset);
+        check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(w->why, "the peer lives") != NULL);
+        atomic_store(&w->meet->begun, 1);
+    }
+    for (double limit = now() + 20; atomic_load(&w->meet->begun) == 0 && now() < limit;)
+        usleep(1000);
+    _exit(0);
+}
+
 /* The peer dies in the middle of a chunk: the sender learns it. (Between chunks nothing tells it: that is the
  * watchdog's work.) */
 static void case_peer_dies(struct world *w)
@@ -787,6 +814,14 @@ static void test_peer_dies(void **state)
     assert_int_equal(job_run(providers[0], 0, 64 * MB, 2, case_peer_dies), 0);
 }
 
+static void test_connection_breaks(void **state)
+{
+    (void)state;
+    if (strcmp(providers[0], "net") != 0)
+        skip(); /* tcp;ofi_rxm tells nothing of it */
+    assert_int_equal(job_run(providers[0], 0, 0, 2, case_connection_breaks), 0);
+}
+
 static void test_one_dies(void **state)
 {
     const char *worst = getenv("EFA_WORST");
@@ -863,6 +898,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_connection_breaks),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
 
