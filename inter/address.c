@@ -42,7 +42,7 @@ struct rail_blob {
 };
 #define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
 #define FILES_SPARE 8        /* for the program */
-#define CONNECTIONS_LEAST 32 /* any job may use so many */
+#define CONNECTIONS_LEAST 32 /* connections that any job may use */
 #define BLOB_ALIGNED __attribute__((aligned(8)))
 
 static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */

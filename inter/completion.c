@@ -203,8 +203,8 @@ static int connection_is_gone(int err)
 #define AWAY 2      /* the peer can no longer be reached */
 #define ENDED 3     /* the peer's process is gone */
 
-/* What an EFA device's code means to a user; "" for other codes and providers. edge: NULL if nobody tells which. *gone: 0, UNREACHED, AWAY
- * or ENDED. Libfabric tells 13 as 4124 where there was a handshake (since 1.22), else as 4126 (since 2.1). */
+/* What an EFA device's code means to a user; "" for other codes and providers. edge: NULL if not known. *gone: 0, UNREACHED, AWAY or
+ * ENDED. Instead of code 13 libfabric reports 4124 if there was a handshake (since 1.22), else 4126 (since 2.1). */
 static const char *error_meaning(const struct hx_net *net, const struct hx_edge *edge, int err, int prov_errno, int *gone)
 {
     *gone = 0;
@@ -404,7 +404,7 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
     if (chunk == NULL) { /* of a message that was injected */
         const char *what = fi_cq_strerror(rail->cq, error.prov_errno, error.err_data, text, sizeof(text));
         const char *meaning = error_meaning(net, NULL, error.err, error.prov_errno, &gone);
-        hx_warn("%s reports an error of no message: %s; provider code %d, %s%s", net->info->fabric_attr->prov_name, fi_strerror(error.err),
+        hx_warn("%s reports an error that belongs to no message: %s; provider code %d, %s%s", net->info->fabric_attr->prov_name, fi_strerror(error.err),
                 error.prov_errno, what != NULL ? what : "", meaning);
         if (leaves_a_hole(net, &error))
             hole_end(net, failure_tell(net, NULL, rail, 1, &error));

@@ -22,7 +22,7 @@
 #define GONE_SECONDS 0.2    /* where a peer has gone: what is for it never ends */
 #define LINGER_SECONDS 50e-3 /* then: peers may need our progress, or are yet to read what came last */
 #define LINGER_STEP_NS 200000
-#define RAIL_FILES 12        /* of sockets: native tcp has as many before the first connection */
+#define RAIL_FILES 12        /* descriptors of a rail over sockets: native tcp opens so many before the first connection */
 #define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* short messages have no credits: no chunk number twice in one */
 
 struct hx_fabric_test hx_fabric_test;
@@ -168,13 +168,14 @@ static size_t smaller(size_t a, size_t b)
 void hx_listens_reserve(struct hx_net *net, size_t n)
 {
     net->listens += n;
-    net->recv_limit = net->rx_size - net->listens; /* half of them at least, so that no job is too large: not all peers send long messages */
+    net->recv_limit = net->rx_size - net->listens; /* half of them at least, so that no job is too large: not all peers send long
+                                                    * messages */
     if (net->listens > net->rx_size / 2)
         net->recv_limit = net->rx_size - net->rx_size / 2;
     net->recv_limit = smaller(net->recv_limit, HX_RECV_LIMIT);
 }
 
-/* Of the caller's memory: the sink is one more. */
+/* How many pieces of the caller's memory a chunk may have. The sink is one more. */
 static size_t receive_pieces(const struct hx_net *net)
 {
     return net->info->rx_attr->iov_limit - (size_t)hx_sink_is_needed(net);

@@ -7,11 +7,12 @@
  *     |                    `-------has-->  paths, one per rail that both ends have; a long message takes all
  *     `--has-->  rails, one per interface in use, each with an endpoint  <--over-- path
  *
- * A tag is match << 6 | chunk number modulo 64, 48 bits at least; the source is matched by FI_DIRECTED_RECV. A
- * message of more than HX_EAGER_BYTES pays one credit of its flow per chunk. The receiver tells the flow and the sum of
- * its chunks that it has received, under one tag for all flows of an edge, whenever half a grant has gone by; being a
- * sum, it may be lost in a newer one or arrive in any order. Of each message it counts chunks up to the first that is
- * missing, so that no two under way have the same number modulo 64.
+ * A tag is match << 6 | chunk number modulo 64, at least 48 bits. FI_DIRECTED_RECV matches the source.
+ *
+ * A message of more than HX_EAGER_BYTES pays one credit of its flow for each chunk. After each half of a grant the receiver sends a
+ * credit: the flow, and the sum of the chunks that it has received in that flow. All flows of an edge use one tag. Because it is a sum, a
+ * newer one replaces it, and sums may arrive in any order. The receiver counts a message's chunks only up to the first that is missing. So
+ * no two chunks under way have the same number modulo 64.
  *
  * Where devices write into each other's memory by themselves, long messages go that way instead: write.c.
  */
@@ -529,13 +530,13 @@ void hx_late_close(struct hx_net *net);
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
 /* Write the proof into the head of the next control message of this kind to the peer. */
 void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind control, void *message, size_t bytes);
-/* Is this message, which came bytes long, one of that kind and length, and new? From sender, NULL: from anybody. Returns who has sent it;
- * NULL: it is dropped. */
+/* Has this control message the right kind and length (bytes; it arrived with came bytes), a valid proof and a new number? sender: the only
+ * peer that may have sent it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
 struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control, const struct hx_edge *sender, const void *message, size_t came,
                                size_t bytes);
 /* The completion data of a chunk from one rank to another; never 0. */
 uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
-/* The number of a request as its invitation tells it, and back. */
+/* Encrypt the number of a request for its invitation, and decrypt it. */
 uint32_t hx_number_hide(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden);
 void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names,

@@ -156,7 +156,7 @@ void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
     }
 }
 
-/* How many addresses of its family the interface was given before this one: the kernel lists them in that order, libfabric does not. */
+/* How many addresses of the same family did the interface get before this one? The kernel lists them in that order, libfabric does not. */
 static int address_place(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
     const struct sockaddr *own = info->src_addr;
@@ -208,8 +208,8 @@ static void rates_complete(struct hx_nic *nics, int n)
     }
 }
 
-/* Is this offer of the same interface to be taken instead of the other? An interface takes part with IPv4 if it has that, and else with
- * IPv6; with one address in each network, the one that it was given first. */
+/* Of two offers of the same interface, should this one replace the other? An interface is used with IPv4 if it has an IPv4 address, else
+ * with IPv6. In each network it is used with one address, the first that it got. */
 enum { BESIDE, INSTEAD, NOT_AT_ALL };
 static int offers_compare(const struct fi_info *info, const struct fi_info *other, const struct ifaddrs *interfaces)
 {
@@ -267,7 +267,7 @@ static void distances_fill(struct hx_nic *nics, int n)
 
 /* ---- choosing */
 
-/* Returns how many of the names there are, up to the first that is not there, or is there twice. */
+/* Returns how many of the names are found, up to the first that is missing or stands there twice. */
 static int by_name(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
 {
     for (int place = 1;; place++) {

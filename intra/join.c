@@ -319,7 +319,7 @@ static hx_status_t host_node(struct hx_porter *porter, int listener, int wake_fd
         shared->doorbells[i].pid = guests[i].pid;
         shared->doorbells[i].pid_space = guests[i].pid_space;
     }
-    if (status == HX_SUCCESS) /* whoever has the segment sees who dies from now on */
+    if (status == HX_SUCCESS) /* from now on every rank that has the segment sees this rank's death */
         hx_watch_enter(shared);
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);

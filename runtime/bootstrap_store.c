@@ -420,7 +420,7 @@ void hx_store_serve(struct hx_store *store)
     }
     while (sweep_clients(store))
         ;
-    if (knocked) /* last: who has to make room is in no event above */
+    if (knocked) /* last, because it may close clients to make room: no event above refers to them any more */
         accept_clients(store);
 }
 
@@ -485,7 +485,7 @@ void hx_store_close(struct hx_store *store)
         struct hx_store_client *client = store->clients;
 
         store->clients = client->next;
-        if (client->rank >= 0 && !client->left && *store->failure) /* so that it does not take the end for a death */
+        if (client->rank >= 0 && !client->left && *store->failure) /* so that the client does not take the closed connection for a death */
             answer_failure(store, client, HX_STORE_ABORT);
         hx_store_client_close(client);
     }

@@ -30,8 +30,8 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int w
     engine->world = comm->world;
     engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->mine->pid = getpid();
-    atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* of communicators before, like failed */
-    atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it once all have agreed on this one */
+    atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* left by an earlier communicator, like failed */
+    atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it only when all have agreed on this one */
     engine->passed = &comm->world->shared->passed[comm->world->shared->me].lines[HX_PASSED_STAMP].stamp;
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));

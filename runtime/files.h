@@ -4,14 +4,14 @@
 #define HX_FILES_H
 #include "runtime/error.h"
 
-/* What a process needs on a node of so many ranks, while they meet. */
+/* How many open files a process needs while the ranks of its node start, on a node of so many ranks. */
 int hx_files_needed(int ranks);
-/* Raise this process's limit to so many files, as far as the hard limit lets it. Returns the limit. */
+/* Raise this process's limit of open files to files, as far as the hard limit allows. Returns the limit. */
 int hx_files_allow(int files);
-int hx_files_open(void); /* how many it has open */
-/* As hx_files_allow, for connections to other nodes; HX_ERR_NOMEM where the limit stays lower. */
+int hx_files_open(void); /* how many files this process has open */
+/* As hx_files_allow, with the connections to other nodes in files. HX_ERR_NOMEM if the limit stays lower. */
 hx_status_t hx_files_reserve(int rank, int files);
-/* What error, of accept or EMFILE of what was received, means there. Returns HX_ERR_NOMEM. */
+/* Fail with HX_ERR_NOMEM because a rank of the node could not be accepted. error: errno of accept; EMFILE: too few descriptors. */
 hx_status_t hx_files_fail(int ranks, int error);
 
 #endif

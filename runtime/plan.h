@@ -165,7 +165,8 @@ struct hx_stage {
     int *members;           /* [n] ranks of the communicator */
     enum hx_space in, out;  /* where its input stands and its output goes */
     uint32_t nblocks;
-    int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] .. list_start[b+1]) */
+    int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] ..
+                             * list_start[b+1]) */
     uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b. In a matrix [columns + 1], of ranks */
     uint32_t *list;
     uint32_t nrows;         /* of the matrix; 0: none */
@@ -202,7 +203,8 @@ struct hx_plan {
     enum hx_coll coll;
     char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
     int p, rank, root;           /* root: a rank, 0 where there is none */
-    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements, or as many as hx_sizes says */
+    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements, or as
+                                  * many as hx_sizes says */
     uint64_t nblocks;
     uint64_t in_block, out_block;      /* IN and OUT hold plan blocks from these on (all, or this rank's own, or its row, or column) */
     uint32_t in_nblocks, out_nblocks;
@@ -212,7 +214,8 @@ struct hx_plan {
     int nstages, nlevels;
     struct hx_stage *stages;
     uint32_t nflags;
-    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan, see hx_layout_awaits_all */
+    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan, see
+                     * hx_layout_awaits_all */
     int references;
 };
 
@@ -223,8 +226,8 @@ struct hx_plan {
  * a chain for nobody. Rounds of two ranks follow one another. */
 enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
 
-/* The id of a message between ranks of two nodes: alike on both sides, and no other's while it is under way. shared: hx_plan_shared. prefix: of the
- * context, see hx_comm_prefix. */
+/* The match id of a message between ranks of two nodes. It is the same on both sides, and no other message has it while this one is under
+ * way. shared: hx_plan_shared. prefix: of the context, see hx_comm_prefix. */
 static inline uint64_t hx_match_id(uint64_t prefix, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
 {
     uint64_t id = prefix * HX_MATCH_CALLS + call % HX_MATCH_CALLS;
@@ -234,9 +237,9 @@ static inline uint64_t hx_match_id(uint64_t prefix, uint64_t call, uint32_t shar
     return id * HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
 }
 
-/* Which long messages may hold each other up, of a context: those of a stage and a slice, which both ranks pass in the order of its rounds. Slices
- * and stages run side by side, and each rank is where it is: if one that is ahead on this side held up one that the other side waits for
- * first, both could wait for ever. A slice of the same number begins when the earlier one has ended here. */
+/* Which long messages may hold each other up, of a context: those of a stage and a slice, which both ranks pass in the order of its rounds.
+ * Slices and stages run side by side, and each rank is where it is: if one that is ahead on this side held up one that the other side waits
+ * for first, both could wait for ever. A slice of the same number begins when the earlier one has ended here. */
 #define HX_FLOW_SLICES 4 /* at least as many as are under way at once */
 #define HX_CONTEXT_FLOWS ((uint64_t)HX_MATCH_STAGES * HX_FLOW_SLICES)
 static inline uint64_t hx_flow_number(uint64_t prefix, uint32_t shared, uint64_t slice)

@@ -198,7 +198,7 @@ static int wait_look(void *ctx)
 
     if (events < 0)
         network_failed(comm, events);
-    /* other ranks have told: there is nothing to wait for */
+    /* another rank has told that the communicator has failed: do not wait */
     if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
         wait_tell(ctx);
     return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||

@@ -350,8 +350,8 @@ static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
 
     stamps_keep(run);
     left_tell(run);
-    engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* and no further: on one node nobody takes it back for as long as there are broadcasts
-                                                      * only */
+    engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* no higher: if a program on one node only broadcasts, nothing resets
+                                                      * it */
     hx_wake_fence();
     for (int i = 0; i < node->n; i++)
         hx_wake(node->shared, hx_node_doorbell(node, i));

@@ -75,7 +75,7 @@ static const char *dtype_tell(int32_t code, char text[32])
     return text;
 }
 
-/* That which is a part of another public function. */
+/* The public function of which the call is a part. */
 static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
 {
     static const char *const functions[] = {
@@ -214,11 +214,11 @@ int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, in
     uint64_t call = run->stamp >> HX_SLICE_BITS, kept;
 
     if (theirs >> HX_SLICE_BITS > call) {
-        /* pairs with the fence in leave_ahead: the flag's epoch, which was read with acquire, may be still that of this call. The place is not
-         * used again before this rank leaves (run.c) */
+        /* pairs with the fence in leave_ahead. The flag's epoch was read with acquire, and may still be that of this call. The place of the
+         * kept stamp is not used again before this rank leaves the call (run.c) */
         atomic_thread_fence(memory_order_acquire);
         kept = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
-        theirs = kept >> HX_SLICE_BITS == call ? kept : theirs; /* else it has raised none in this call */
+        theirs = kept >> HX_SLICE_BITS == call ? kept : theirs; /* else that rank has raised no flag in this call */
     }
     if (theirs == run->stamp)
         return 0;

@@ -210,8 +210,8 @@ static hx_status_t networks_agree(const struct hx_world *world)
     return status;
 }
 
-/* Every node's value into this node's table, by its leader, who tells the others how it went, whatever it met before. If a rank of any node
- * has failed, *failure becomes the first such. */
+/* The leader enters every node's value into this node's table, and tells the other ranks of the node whether that succeeded. It tells them
+ * also if it has failed before. If a rank of any node has failed, *failure becomes the first such failure of the job. */
 static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = world->shared->header;
@@ -220,7 +220,7 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
     int leader = world->shared->ranks[0], state;
 
     if (world->shared->me == 0) {
-        struct hx_failure first = {0}; /* of the job: all ranks name the same one */
+        struct hx_failure first = {0}; /* the first failure of the job, so that all ranks name the same one */
         status = fenced == HX_SUCCESS ? nodes_get(world, &first) : fenced;
         if (first.status != HX_SUCCESS)
             *failure = first;
@@ -228,7 +228,7 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
         if (failure->status == HX_SUCCESS)
             hx_failure_keep(failure, world->rank, networks_agree(world));
         if (failure->status != HX_SUCCESS && fenced == HX_SUCCESS)
-            header->failure = *failure; /* the node's own has been read by all, before the fence */
+            header->failure = *failure; /* replaces the node's own failure, which all have read before the fence */
         else if (failure->status != HX_SUCCESS)
             hx_node_fail(world->shared, failure);
         /* release pairs with the acquire below */

@@ -54,7 +54,7 @@ static __attribute__((noinline)) void transfer_differs(const struct hx_engine *e
     t->net.done = -HX_ERR_MISMATCH;
 }
 
-/* Where the count of chunks begins: above all that any communicator before has counted there, so that nothing of it is looked at. */
+/* The number from which chunks are counted. It is above all numbers of earlier communicators in this ring, so their chunks are ignored. */
 static uint64_t ring_base(const struct hx_engine *engine)
 {
     return engine->first_call << HX_SLICE_BITS;
@@ -75,7 +75,7 @@ static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct h
         if (q->sending) {
             /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
             uint64_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
-            if (taken < ring_base(engine)) /* of a communicator before */
+            if (taken < ring_base(engine)) /* left by an earlier communicator */
                 taken = ring_base(engine);
             if (q->number - taken >= HX_RING_ENTRIES)
                 break;
@@ -146,7 +146,7 @@ static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer
     q->peer = peer;
     q->channel = channel;
     q->sending = sending;
-    if (q->number < ring_base(engine)) /* the first */
+    if (q->number < ring_base(engine)) /* this is the first transfer */
         q->number = ring_base(engine);
     t->next = NULL;
     t->segment = 0;
@@ -246,13 +246,13 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
 {
     const struct hx_engine *engine = run->engine;
     char there[HX_CALL_TEXT_BYTES], text[3 * HX_CALL_TEXT_BYTES];
-    uint64_t bits = t->net.theirs ^ t->net.signature ^ run->bound->signature_bits; /* both are mixed with one number, if it is one call */
+    uint64_t bits = t->net.theirs ^ t->net.signature ^ run->bound->signature_bits; /* if both are of one call, its number cancels out */
 
     if (t->net.theirs) {
         if (bits == hx_signature_bits(&engine->sent))
             hx_signature_tell(&engine->sent, hx_coll_name((enum hx_coll)engine->sent.coll), there, sizeof(there));
         else
-            hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely it is one that this rank makes too */
+            hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely a call that this rank makes too */
         hx_unlike_tell(engine, run->stamp, t->far - 1, there, text, sizeof(text));
         hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
         hx_detail_keep(engine->comm->why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who has died: see watch.h.
+ * Which ranks have died: see watch.h.
  *
  * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file. A rank that waits asks the kernel whether the lock is
  * still held (F_GETLK). The kernel releases a process's record locks when the process ends, however it ends. Record locks need only the

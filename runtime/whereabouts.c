@@ -204,7 +204,7 @@ static void call_tell(const struct hx_comm *comm, const struct stand *stand, cha
                                                           : ", of another communicator");
 }
 
-/* As call_tell, and for whom it waits there. */
+/* As call_tell; also tells which rank it waits for. */
 static void stand_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
 {
     char call[HX_CALL_TEXT_BYTES], whom[48] = "";
@@ -240,7 +240,8 @@ static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row
 
 /* ---- those of other nodes ------------------------------------------------------------------------------------ */
 
-/* The last answer, at most ns old, that any rank of this node got about this rank of another node, and when it came; NULL: there is none. */
+/* The last answer, at most ns old, that any rank of this node got about this rank of another node, and when it came; NULL: there is
+ * none. */
 static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns, uint64_t *heard_at)
 {
     for (int row = 0; row < shared->n; row++) {
@@ -276,7 +277,8 @@ static void far_tell(struct hx_world *world, int rank, char *text, size_t capaci
 
     for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
         words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text was overwritten meanwhile, at has changed */
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text was overwritten meanwhile, at has
+                                                * changed */
     if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) != at)
         text[0] = 0;
     else if (heard)
@@ -429,7 +431,8 @@ static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *co
     return 0;
 }
 
-/* Has the rank in this row found that it and this rank, in this rank's present call, wait for each other? That rank may be elsewhere by now. */
+/* Has the rank in this row found that it and this rank, in this rank's present call, wait for each other? That rank may be elsewhere by
+ * now. */
 static int has_crossed_me(const struct hx_shared *shared, const struct stand *mine, int row, struct stand *theirs)
 {
     return stand_read(&shared->doorbells[row].crossed, theirs) && theirs->awaits == shared->ranks[shared->me] &&

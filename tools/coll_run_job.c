@@ -24,7 +24,8 @@
 #include <unistd.h>
 
 #define SECRET_BYTES 32
-#define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank just being started, its ends of two pipes; one to spare */
+#define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank just being started, its ends of two pipes; one to
+                           * spare */
 #define STRANGERS_FDS 64  /* and two for each rank: connections to the store of others than ranks */
 #define INHERITED_MAX 256 /* descriptors that are looked at */
 
@@ -50,7 +51,7 @@ struct job {
 
 /* ---- setting up */
 
-/* Of those that whoever started coll_run has left open. */
+/* The number of descriptors that coll_run has inherited. */
 static int open_files(void)
 {
     int n = 0;
@@ -60,7 +61,8 @@ static int open_files(void)
     return n;
 }
 
-/* The soft limit as high as the job needs, and if the hard one lets it, higher: strangers who connect to the store use descriptors, too. */
+/* Raise the soft limit to what the job needs; further, if the hard limit allows it, since strangers that connect to the store use
+ * descriptors too. */
 static int raise_file_limit(struct job *job)
 {
     const int ranks = job->options->ranks, inherited = open_files();
@@ -157,7 +159,7 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* An outer launcher's variables are not for our ranks: those that they find there are of a launcher that they have started. */
+/* Remove an outer launcher's variables: if our ranks find such variables, a launcher that a rank has started has set them. */
 static void forget_launchers(void)
 {
     static const char *const heads[] = {"PMI_", "PMIX_"};
