@@ -120,9 +120,11 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
     if (name == NULL)
         name = nics, length = strlen(nics);
     int down = is_down(name, length, interfaces);
-    return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s", nics,
+    int is_address = memchr(name, '.', length) != NULL || memchr(name, ':', length) != NULL;
+    return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s%s", nics,
                    down ? "the link of" : "no such network interface as", (int)length, name, down ? " is down" : "",
-                   provider ? " provider " : "", provider ? provider : "", names);
+                   provider ? " provider " : "", provider ? provider : "", names,
+                   is_address ? "; \"ip -br address\" shows their addresses and networks" : "");
 }
 
 /* ---- what there is */

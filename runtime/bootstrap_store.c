@@ -29,6 +29,7 @@ struct hx_store {
     int listen_fd, epoll_fd;
     int size, fenced, left, connected; /* ranks: in all, at the fence, gone by BYE, ever accepted */
     int joined;                        /* likewise: connected now */
+    unsigned wrong_secrets;            /* connections refused because of it */
     int strangers, strangers_max;      /* connections that have yet to prove that they are of the job */
     int timer_fd;                      /* ticks while there are strangers, so that the store checks their deadlines */
     uint32_t server;
@@ -106,6 +107,7 @@ static void serve_join(struct hx_store *store, struct hx_store_client *client)
     const uint32_t rank = ntohl(client->greeting.rank), size = ntohl(client->greeting.size);
 
     if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->channel, client->body, client->head.value_bytes)) {
+        store->wrong_secrets++;
         hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
         return;
     }
@@ -194,7 +196,7 @@ static int is_missing(const struct hx_store *store, int rank)
 /* A rank has waited for too long: fail, naming the ranks that have not arrived at the fence ("3, 5-7"). */
 static void serve_late(struct hx_store *store, const struct hx_store_client *client)
 {
-    char text[HX_STORE_TEXT_BYTES] = "";
+    char text[HX_STORE_TEXT_BYTES] = "", refused[64] = "";
     size_t used = 0;
     int ranges = 0;
 
@@ -210,12 +212,14 @@ static void serve_late(struct hx_store *store, const struct hx_store_client *cli
             used += (size_t)snprintf(text + used, sizeof text - used, "-%d", rank - 1);
         ranges++;
     }
+    if (store->wrong_secrets)
+        snprintf(refused, sizeof refused, "; refused for a wrong HX_SECRET: %u", store->wrong_secrets);
     fail_job(store, HX_ERR_TIMEOUT,
              "rank %d has waited %.*s s (HX_TIMEOUT) at a start-up fence for rank%s %s%s (%d of %d have "
-             "arrived, %d ever connected)",
+             "arrived, %d ever connected%s)",
              client->rank, (int)client->head.value_bytes, client->body + client->head.key_bytes,
              ranges == 1 && !strchr(text, '-') ? "" : "s", text, ranges == MISSING_MAX ? ", ..." : "", store->fenced,
-             store->size, store->connected);
+             store->size, store->connected, refused);
 }
 
 static void leave(struct hx_store *store, int rank)

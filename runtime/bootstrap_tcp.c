@@ -217,8 +217,8 @@ static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct an
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
         status = give_up_fence(tcp, answer);
     if (status == HX_ERR_TIMEOUT)
-        return break_off(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT)", tcp->root.host,
-                                      tcp->root.port, tcp->boot.timeout));
+        return break_off(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT); if another program has this "
+                                      "port, choose a free one for HX_ROOT", tcp->root.host, tcp->root.port, tcp->boot.timeout));
     if (status)
         return status;
     if (answer->op == HX_STORE_REFUSE) {

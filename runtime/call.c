@@ -52,7 +52,7 @@ hx_status_t hx_call_check_kind(const struct hx_call *call)
     size_t bytes;
 
     if (kind.root < 0 || kind.root >= comm->size)
-        hx_fail(HX_ERR_ARG, "%s: root %d is no rank; choose 0 to %d", name, kind.root, comm->size - 1);
+        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, kind.root, comm->size - 1);
     else if (__builtin_mul_overflow(kind.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
         hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
                 (size_t)kind.count, elem_bytes, blocks > 1 ? " per rank" : "");

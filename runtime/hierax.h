@@ -248,7 +248,7 @@ HX_PUBLIC hx_status_t hx_allgatherv(const void *in, size_t count, void *out, con
                                     hx_dtype_t dtype, hx_comm_t *comm);
 
 /* buf on every rank = buf of root. buf: count elements. The root may return before others have entered the call.
- * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for a root that is no rank. */
+ * Blocking. Errors as hx_allreduce; HX_ERR_ARG also for a root out of range. */
 HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* out on root = in of all ranks combined with op, elementwise. in: count elements; on the root it may be HX_IN_PLACE. out: count

@@ -104,6 +104,9 @@ static void add_setting(struct options *options, char *text)
 
     if (!equals || equals == text)
         refuse("--env %s: NAME=VALUE is needed", text);
+    for (const char *const *own = coll_run_own_settings; *own; own++)
+        if (strlen(*own) == (size_t)(equals - text) && strncmp(*own, text, strlen(*own)) == 0)
+            refuse("--env %s: coll_run itself sets %s for every rank; leave it out", text, *own);
     options->settings[options->nsettings++] = text;
 }
 
@@ -237,7 +240,7 @@ int main(int argc, char **argv)
                                      "Start RANKS copies of PROGRAM on this machine as one Hierax job. When a rank "
                                      "fails the others are ended; the exit "
                                      "status is that of the first rank that failed, or 128 + its signal.\v"
-                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto.",
+                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
                                      NULL,
                                      NULL,
                                      NULL};

@@ -27,6 +27,9 @@ struct options {
 /* A line on stderr, "coll_run: ...". */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Names of the variables that coll_run sets for every rank, so that --env cannot; ends with NULL. */
+extern const char *const coll_run_own_settings[];
+
 /* Run the job to its end; returns coll_run's exit status. */
 int job_run(const struct options *options);
 

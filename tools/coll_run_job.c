@@ -23,6 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* What child_environment, below, sets for each rank. */
+const char *const coll_run_own_settings[] = {"HX_ROOT", "HX_RANK", "HX_SIZE", "HX_SECRET", "HX_LAUNCHER", "HX_BOOTSTRAP", NULL};
+
 #define SECRET_BYTES 32
 #define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank just being started, its ends of two pipes; one to
                            * spare */

@@ -162,7 +162,7 @@ static void models_compare(const struct hx_table *a, const struct hx_table *b)
     for (int i = 0; i < a->nmodels; i++) {
         const struct hx_table_model *other = hx_table_model(b, a->models[i].provider);
         for (int k = 0; other && k < HX_COST_PARAMETERS; k++)
-            if (a->models[i].values[k] > 0 && other->values[k] > 0)
+            if (a->models[i].values[k] > 0 && other->values[k] > 0 && a->models[i].values[k] != other->values[k])
                 printf("# model of %s: %s %.4g against %.4g\n", other->provider[0] ? other->provider : "the node",
                        hx_cost_parameters[k].name, a->models[i].values[k], other->values[k]);
     }

@@ -295,7 +295,7 @@ int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t
         char *end;
         long node = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
         if (node < 0 || *end != (i < n - 1 ? ',' : 0)) {
-            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes, 0 to %d, as in 0,2,1", n,
+            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes: each of 0 to %d once, with commas between them", n,
                      n - 1);
             return -1;
         }

@@ -33,6 +33,11 @@ static void test_bad_names(void **state)
     env = (struct hx_env){.nic = "lo, eth77,eth78"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo, eth77,eth78: no such network interface as eth77; "));
+    assert_null(strstr(hx_last_detail(), "ip -br address")); /* only for what may be an address */
+    env = (struct hx_env){.nic = "240.0.0.0/8"};
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
+    assert_non_null(strstr(hx_last_detail(), "no such network interface as 240.0.0.0/8; "));
+    assert_non_null(strstr(hx_last_detail(), "\"ip -br address\" shows their addresses"));
     env = (struct hx_env){.nic = "lo,lo"};
     assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo,lo: lo is named twice; libfabric"));

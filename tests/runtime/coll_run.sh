@@ -86,6 +86,8 @@ expect 0 - -n 2 --env HX_NODES=0 true
 expect 2 'unknown --bind mode "socket"; choices: auto none core' -n 2 --bind socket true
 expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
 expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
+expect 2 '--env HX_BOOTSTRAP=pmi2: coll_run itself sets HX_BOOTSTRAP for every rank' -n 2 --env HX_BOOTSTRAP=pmi2 true
+expect 2 '--env HX_RANK=1: coll_run itself sets HX_RANK' -n 2 --env HX_RANK=1 true
 expect 2 'timeout=-1: expected a number from 0' -n 2 --timeout -1 true
 expect 2 'unknown option "colour"; choices: ranks np nodes' -n 2 --colour true
 expect 2 'did you mean prefix?' -n 2 --perfix true

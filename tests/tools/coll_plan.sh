@@ -95,7 +95,7 @@ says '2 passed, 0 failed' 0 big allreduce bcast --shape 4x96 --ring-order 0,2,1,
 says '0 passed, 0 failed' 0 big alltoallv --shape 1000x48
 says 'none: it numbers a block for each pair of at most 46340 ranks' 0 big alltoallv --shape 1000x48
 says 'ring order 0,1,1,3 for --shape 2,2,1,3: node 1 stands there twice' 2 explain allreduce --shape 2,2,1,3 --ring-order 0,1,1,3
-says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes, 0 to 3' 2 verify --shape 2,2,1,3 --ring-order 0,1
+says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes: each of 0 to 3 once' 2 verify --shape 2,2,1,3 --ring-order 0,1
 says 'ring order auto is measured in a job' 2 explain allreduce --shape 2,2,1,3 --ring-order auto
 says '--ring-order 0,1 needs the --shape' 2 verify --ring-order 0,1
 for algorithm in ring kangaring scatter_ring chain; do

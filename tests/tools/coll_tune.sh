@@ -252,6 +252,7 @@ has out "0 points measured, 1 from the table" "resumed after the interruption"
 
 # ---- merge, diff
 says "14 the same, 0 others" 0 diff t.json t.json
+! grep -q against both || fail "diff tells parameters that are the same: $(grep against both)"
 says "flat(ring) slice 0" 1 diff t.json planted.json
 grep '"collective": "allreduce"\|^[^ ]\|^  [^ ]' t.json | sed 's/"default_us": \([0-9.]*\)},$/"default_us": \1},/' >only.json
 sed -i -z 's/},\n  \]/}\n  ]/' only.json
