@@ -71,6 +71,8 @@ hx_status_t hx_finalize(void)
 
     if (!world)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", ended ? ended : "is not started");
+    if (hx_is_folding())
+        return hx_folding_refuse();
     struct hx_call barrier = hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {

@@ -75,6 +75,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
 
     if (own)
         sources[step->tag] = own;
+    atomic_store_explicit(&run->engine->world->folder, (uintptr_t)pthread_self(), memory_order_relaxed);
     for (size_t at = 0; elements; at += count * bound->elem_bytes, elements -= count) {
         const unsigned char *left = (const unsigned char *)sources[0] + at;
         count = elements < most ? elements : most;
@@ -88,6 +89,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
         if (left != dst + at)
             hx_memcpy(dst + at, left, count * bound->elem_bytes);
     }
+    atomic_store_explicit(&run->engine->world->folder, 0, memory_order_relaxed);
 }
 
 /* A piece that is one span of every operand. */

@@ -52,8 +52,8 @@ extern "C" {
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
-    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, or in a child made by fork. (A communicator that has failed
-                           * returns from every later call what it has failed with.) */
+    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, in a child made by fork, or from an operation of hx_op_create. (A
+                           * communicator that has failed returns from every later call what it has failed with.) */
     HX_ERR_ENV = 3,       /* an HX_* setting or the launcher's environment is wrong */
     HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
@@ -316,7 +316,7 @@ HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtyp
 /* result[i] = left[i] op right[i], for count elements of dtype, which is the value that the call was given. left holds what lower ranks
  * have contributed, right what higher ones have. The three arrays never overlap, so they may be declared restrict. They are aligned as the
  * program's buffers are, as far as an element's size asks for it: to the largest power of two that divides it, at most 64 bytes. The
- * function must be associative; it calls nothing of Hierax, and runs in whichever thread moves the call, several at once where
+ * function must be associative; it must not call Hierax (HX_ERR_STATE), and runs in whichever thread moves the call, several at once where
  * threads drive several communicators. */
 typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx);
 

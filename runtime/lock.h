@@ -28,12 +28,29 @@ static inline void hx_unlock(void)
         hx_waiter_unlock(&hx_world->waiter);
 }
 
+/* Is this thread in an operation of the program's? The call that runs the operation holds the lock and the engine, so a call made from
+ * there would wait for itself. */
+static inline int hx_is_folding(void)
+{
+    /* relaxed: only what this thread has written itself matters */
+    uintptr_t folder = hx_world ? atomic_load_explicit(&hx_world->folder, memory_order_relaxed) : 0;
+
+    return folder && folder == (uintptr_t)pthread_self();
+}
+
+hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
+
 /* The status of a call made inside. */
 #define HX_LOCKED(call)                                                                                                \
     __extension__({                                                                                                    \
-        hx_lock();                                                                                                     \
-        hx_status_t locked_status = (call);                                                                            \
-        hx_unlock();                                                                                                   \
+        hx_status_t locked_status;                                                                                     \
+        if (__builtin_expect(hx_is_folding(), 0)) {                                                                    \
+            locked_status = hx_folding_refuse();                                                                       \
+        } else {                                                                                                       \
+            hx_lock();                                                                                                 \
+            locked_status = (call);                                                                                    \
+            hx_unlock();                                                                                               \
+        }                                                                                                              \
         locked_status;                                                                                                 \
     })
 

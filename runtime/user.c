@@ -176,6 +176,12 @@ hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t
     return HX_SUCCESS;
 }
 
+hx_status_t hx_folding_refuse(void)
+{
+    return hx_fail(HX_ERR_STATE, "an operation of the program's (hx_op_create) has called Hierax, which waits for the operation to return: it must "
+                   "not; make the call after the collective that runs the operation");
+}
+
 hx_status_t hx_op_free(hx_op_t op)
 {
     return HX_LOCKED(user_free("hx_op_free", "operation", hx_op_name(op), (unsigned)op, 1));

@@ -614,6 +614,44 @@ static void forked(void)
     EXPECT(hx_wait(request), HX_SUCCESS, NULL, "");
 }
 
+static void reentrant(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    hx_request_t *request = *(hx_request_t **)ctx, *other = NULL;
+    hx_comm_t *comm = NULL;
+    int done = 0;
+
+    for (size_t i = 0; i < count; i++)
+        ((int *)result)[i] = ((const int *)left)[i] + ((const int *)right)[i];
+    (void)dtype;
+    EXPECT(hx_barrier(world), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_allreduce(HX_IN_PLACE, &done, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_ibarrier(world, &other), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_test(request, &done), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_wait(request), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_comm_dup(world, &comm), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "an operation of the program's");
+}
+
+static void calls_from_operations(void)
+{
+    hx_request_t *request = NULL;
+    int one = 1, sum = 0, size = hx_size(world);
+    hx_op_t op;
+
+    EXPECT(hx_op_create(reentrant, 1, &request, &op), HX_SUCCESS, NULL, "");
+    EXPECT(hx_allreduce_init(&one, &sum, 1, HX_INT32, op, world, &request), HX_SUCCESS, world, "");
+    for (int i = 0; i < 2; i++) {
+        EXPECT(i ? hx_start(request) : hx_allreduce(&one, &sum, 1, HX_INT32, op, world), HX_SUCCESS, world, "");
+        EXPECT(hx_wait(request), HX_SUCCESS, world, "");
+        if (sum != size) {
+            fprintf(stderr, "badcalls: rank %d: the sum by an operation that calls Hierax is %d, not %d\n", hx_rank(world), sum, size);
+            failures++;
+        }
+    }
+    EXPECT(hx_request_free(request), HX_SUCCESS, world, "");
+    EXPECT(hx_op_free(op), HX_SUCCESS, NULL, "");
+}
+
 int main(void)
 {
     hx_comm_t *again = NULL;
@@ -642,6 +680,7 @@ int main(void)
     plan_info();
     wrong_blocks();
     freed_handles();
+    calls_from_operations();
     forked();
     still_works();
     EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
