@@ -28,6 +28,12 @@ static size_t place_of(const size_t *counts, const size_t *displs, int rank)
 /* So that the compiler makes no struct hx_call of a call that is ready: see QUICK_FORMS. */
 #define SEEN_THROUGH static inline __attribute__((always_inline))
 
+/* As hx_rank, of a communicator that has not been freed: a call by name costs more than it does. */
+SEEN_THROUGH int rank_in(const hx_comm_t *comm)
+{
+    return comm && hx_world ? comm->rank : -1;
+}
+
 SEEN_THROUGH struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_op_t op, hx_comm_t *comm)
 {
@@ -58,7 +64,7 @@ SEEN_THROUGH struct hx_call allgather_call(const char *name, const void *in, voi
     if (in == HX_IN_PLACE) {
         call.aside = HX_ASIDE_IN;
         call.aside_bytes = count * hx_dtype_bytes(dtype);
-        call.aside_from = block_at(out, hx_rank(comm), count, dtype);
+        call.aside_from = block_at(out, rank_in(comm), count, dtype);
     }
     return call;
 }
@@ -72,7 +78,7 @@ static struct hx_call blocks_call(const char *name, enum hx_coll coll, const voi
 
     if (counts)
         call.kind.blocks = hx_blocks_of(counts, displs, hx_size(comm), &call.kind.count);
-    *mine = counts && hx_rank(comm) >= 0 ? counts[hx_rank(comm)] : 0;
+    *mine = counts && rank_in(comm) >= 0 ? counts[rank_in(comm)] : 0;
     return call;
 }
 
@@ -114,7 +120,7 @@ static struct hx_call allgatherv_call(const char *name, const void *in, size_t c
     } else if (mine) {
         call.aside = HX_ASIDE_IN;
         call.aside_bytes = mine * hx_dtype_bytes(dtype);
-        call.aside_from = block_at(out, 1, place_of(counts, displs, hx_rank(comm)), dtype);
+        call.aside_from = block_at(out, 1, place_of(counts, displs, rank_in(comm)), dtype);
     }
     return call;
 }
@@ -188,7 +194,7 @@ SEEN_THROUGH struct hx_call reduce_call(const char *name, const void *in, void *
 {
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE, dtype, op, root, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out,
-                            .needed = {in, hx_rank(comm) == root ? out : in}};
+                            .needed = {in, rank_in(comm) == root ? out : in}};
 }
 
 /* Only the root has an out. */
@@ -196,7 +202,7 @@ SEEN_THROUGH struct hx_call gather_call(const char *name, const void *in, void *
                                   hx_comm_t *comm)
 {
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_GATHER, dtype, HX_SUM, root, count), .in = in,
-                           .out = out, .needed = {in, hx_rank(comm) == root ? out : in}};
+                           .out = out, .needed = {in, rank_in(comm) == root ? out : in}};
 
     if (in == HX_IN_PLACE)
         call.in = block_at(out, root, count, dtype);
@@ -207,7 +213,7 @@ SEEN_THROUGH struct hx_call gather_call(const char *name, const void *in, void *
 SEEN_THROUGH struct hx_call scatter_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                    int root, hx_comm_t *comm)
 {
-    int is_root = hx_rank(comm) == root;
+    int is_root = rank_in(comm) == root;
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCATTER, dtype, HX_SUM, root, count), .in = in,
                            .out = out};
 
@@ -224,7 +230,7 @@ SEEN_THROUGH struct hx_call scatter_call(const char *name, const void *in, void 
 static struct hx_call spreading_call(const char *name, enum hx_coll coll, const void *in, void *out, size_t count, const size_t *counts,
                                      const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
-    int is_root = comm && hx_rank(comm) == root;
+    int is_root = comm && rank_in(comm) == root;
     struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(coll, dtype, HX_SUM, root, 1), .in = in, .out = out,
                            .lacks = is_root && !counts ? "counts" : NULL, .spreads = 1, .said_count = count};
 
@@ -244,7 +250,7 @@ static struct hx_call gatherv_call(const char *name, const void *in, size_t coun
         call.in = block_at(out, 1, place_of(counts, displs, root), dtype);
     }
     call.needed[0] = in || call.said_count ? in : name;
-    call.needed[1] = hx_rank(comm) != root ? call.needed[0] : out || !is_idle(call.root_counts, hx_size(comm)) ? out : name;
+    call.needed[1] = rank_in(comm) != root ? call.needed[0] : out || !is_idle(call.root_counts, hx_size(comm)) ? out : name;
     return call;
 }
 
@@ -260,8 +266,8 @@ static struct hx_call scatterv_call(const char *name, const void *in, const size
         call.aside_bytes = call.said_count * hx_dtype_bytes(dtype);
     }
     call.needed[1] = out || call.said_count ? out : name;
-    call.needed[0] = hx_rank(comm) != root ? call.needed[1] : in || !is_idle(call.root_counts, hx_size(comm)) ? in : name;
-    if (hx_rank(comm) == root && (in == HX_IN_PLACE || out == HX_IN_PLACE))
+    call.needed[0] = rank_in(comm) != root ? call.needed[1] : in || !is_idle(call.root_counts, hx_size(comm)) ? in : name;
+    if (rank_in(comm) == root && (in == HX_IN_PLACE || out == HX_IN_PLACE))
         call.needed[1] = call.needed[0];
     return call;
 }
@@ -277,7 +283,7 @@ SEEN_THROUGH struct hx_call scan_call(const char *name, const void *in, void *ou
 SEEN_THROUGH struct hx_call exscan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                   hx_op_t op, hx_comm_t *comm)
 {
-    int no_out = hx_rank(comm) == 0 && in != HX_IN_PLACE;
+    int no_out = rank_in(comm) == 0 && in != HX_IN_PLACE;
 
     return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_EXSCAN, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, no_out ? in : out}};

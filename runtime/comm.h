@@ -91,7 +91,6 @@ struct hx_world {
     struct hx_net *net; /* NULL on a single node */
     unsigned char net_key[HX_KEY_BYTES];
     struct hx_waiter waiter;
-    _Atomic uintptr_t folder; /* the thread, as pthread_self() names it, that is in an operation of the program's; 0: none is */
     struct hx_engine *active; /* engines with non-blocking calls under way */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */

@@ -6,6 +6,7 @@
  * side by side. A COPY that bind has made a STREAM goes around the caches.
  */
 #include "comm.h"
+#include "lock.h"
 #include "memcpy.h"
 #include "stream.h"
 #include <string.h>
@@ -75,7 +76,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
 
     if (own)
         sources[step->tag] = own;
-    atomic_store_explicit(&run->engine->world->folder, (uintptr_t)pthread_self(), memory_order_relaxed);
+    atomic_store_explicit(&hx_folder, (uintptr_t)pthread_self(), memory_order_relaxed);
     for (size_t at = 0; elements; at += count * bound->elem_bytes, elements -= count) {
         const unsigned char *left = (const unsigned char *)sources[0] + at;
         count = elements < most ? elements : most;
@@ -89,7 +90,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
         if (left != dst + at)
             hx_memcpy(dst + at, left, count * bound->elem_bytes);
     }
-    atomic_store_explicit(&run->engine->world->folder, 0, memory_order_relaxed);
+    atomic_store_explicit(&hx_folder, 0, memory_order_relaxed);
 }
 
 /* A piece that is one span of every operand. */

@@ -28,14 +28,14 @@ static inline void hx_unlock(void)
         hx_waiter_unlock(&hx_world->waiter);
 }
 
-/* Is this thread in an operation of the program's? The call that runs the operation holds the lock and the engine, so a call made from
- * there would wait for itself. */
+extern _Atomic uintptr_t hx_folder; /* the thread, as pthread_self() names it, that is in an operation of the program's; 0: none is */
+
+/* Is it this thread? The call that runs the operation holds the lock and the engine, so a call made from there would wait for itself. */
 static inline int hx_is_folding(void)
 {
     /* relaxed: only what this thread has written itself matters */
-    uintptr_t folder = hx_world ? atomic_load_explicit(&hx_world->folder, memory_order_relaxed) : 0;
-
-    return folder && folder == (uintptr_t)pthread_self();
+    return __builtin_expect(atomic_load_explicit(&hx_folder, memory_order_relaxed) != 0, 0) &&
+           atomic_load_explicit(&hx_folder, memory_order_relaxed) == (uintptr_t)pthread_self();
 }
 
 hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
@@ -44,7 +44,7 @@ hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
 #define HX_LOCKED(call)                                                                                                \
     __extension__({                                                                                                    \
         hx_status_t locked_status;                                                                                     \
-        if (__builtin_expect(hx_is_folding(), 0)) {                                                                    \
+        if (hx_is_folding()) {                                                                                         \
             locked_status = hx_folding_refuse();                                                                       \
         } else {                                                                                                       \
             hx_lock();                                                                                                 \

@@ -176,6 +176,8 @@ hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t
     return HX_SUCCESS;
 }
 
+_Atomic uintptr_t hx_folder;
+
 hx_status_t hx_folding_refuse(void)
 {
     return hx_fail(HX_ERR_STATE, "an operation of the program's (hx_op_create) has called Hierax, which waits for the operation to return: it must "
