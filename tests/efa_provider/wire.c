@@ -23,6 +23,7 @@
 
 #define FRAGMENT_BYTES ((size_t)32 << 10)
 #define PEER_GONE 14 /* a device code */
+#define ACKNOWLEDGE_SECONDS 1.0 /* how long a receiver's socket may be full when an endpoint closes */
 #define BATCH 32 /* datagrams and fragments moved per read of the completion queue */
 
 enum what { HELLO = 0xefa0, WELCOME, DATA, WRITE, ACK };
@@ -347,6 +348,16 @@ static int has_unsent(const struct efa_ep *ep)
     return op != NULL;
 }
 
+/* A device acknowledges by itself what has arrived. Without that a sender takes its last message for lost, although the receiver has gone on and
+ * left because of it. */
+static void acknowledgements_end(struct efa_ep *ep)
+{
+    const double limit = efa_now() + ACKNOWLEDGE_SECONDS;
+
+    for (controls_push(ep); ep->controls != NULL && efa_now() < limit; controls_push(ep))
+        usleep(100);
+}
+
 void efa_wire_close(struct efa_ep *ep)
 {
     struct efa_control *control;
@@ -356,8 +367,10 @@ void efa_wire_close(struct efa_ep *ep)
         efa_wire_progress(ep);
         usleep(100);
     }
-    if (ep->socket >= 0)
+    if (ep->socket >= 0) {
+        acknowledgements_end(ep);
         close(ep->socket);
+    }
     while ((control = ep->controls) != NULL) {
         ep->controls = control->next;
         free(control);
