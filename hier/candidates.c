@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Candidates: what the tables of algorithms offer for a shape, narrowed by the settings that force a name (forced.c). */
-#include "inter/algorithms.h"
-#include "intra/algorithms.h"
-#include "planner.h"
-#include "runtime/error.h"
-#include "runtime/memcpy.h"
+#include "inter/algorithms/algorithms.h"
+#include "intra/algorithms/algorithms.h"
+#include "hier/planner.h"
+#include "runtime/base/error.h"
+#include "runtime/base/memcpy.h"
 #include <stdio.h>
 #include <string.h>
 

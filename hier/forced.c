@@ -4,9 +4,9 @@
  * Each item is a name, and the sizes that it is for: from FROM on and below TO, in bytes of the whole vector. One
  * without sizes is for all that are left.
  */
-#include "planner.h"
-#include "runtime/env_value.h"
-#include "runtime/error.h"
+#include "hier/planner.h"
+#include "runtime/base/env_value.h"
+#include "runtime/base/error.h"
 #include <stdio.h>
 #include <string.h>
 

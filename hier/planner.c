@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The planner: choice, the cache of plans, and its explanation. */
-#include "planner.h"
-#include "runtime/check.h"
-#include "runtime/error.h"
+#include "hier/planner.h"
+#include "runtime/plan/check.h"
+#include "runtime/base/error.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
  */
 #ifndef HX_PLANNER_H
 #define HX_PLANNER_H
-#include "compose.h"
-#include "cost.h"
-#include "runtime/comm.h"
-#include "table.h"
+#include "hier/compose/compose.h"
+#include "hier/cost/cost.h"
+#include "runtime/api/comm.h"
+#include "hier/table/table.h"
 
 #define HX_MAX_CANDIDATES 512
 #define HX_FINE_WINDOW 4      /* slices under way at once, at least, */
@@ -73,14 +73,14 @@ hx_status_t hx_forced_check(const struct hx_planner *planner);
 const char *hx_forced_setting(const struct hx_planner *planner, char text[64]);
 void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
 
-/* tuning.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
+/* table_choice.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
 /* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. It
  * gets the entry's lanes. An entry that was measured with other numbers or memory holds too, where there is none with these and the cost
  * model would not choose what could not be chosen there. */
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                               struct hx_candidate *candidates, int n, int *candidate);
-/* The planner's operations, see runtime/comm.h. */
+/* The planner's operations, see runtime/api/comm.h. */
 hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
 void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes);
 

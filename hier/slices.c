@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the planner cuts vectors into slices, in the shared memory of a node and between nodes; and in how much of that memory calls take turns. */
-#include "planner.h"
+#include "hier/planner.h"
 #include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */

@@ -25,7 +25,7 @@ fi
 
 between env >"$tmp/shown"
 [ -s "$tmp/shown" ] || fail "README.md has no table of settings"
-diff -u "$tmp/shown" "$tmp/env" >&2 || fail "the table of settings is not that of runtime/env.def: make readme-update"
+diff -u "$tmp/shown" "$tmp/env" >&2 || fail "the table of settings is not that of runtime/base/env.def: make readme-update"
 
 between example | diff -u - "$tmp/example" >&2 || fail "the example is not tests/examples/sum.c: make readme-update"
 lines=$(wc -l <"$tmp/example")

@@ -10,7 +10,7 @@
  * so each folder is to be asked for all of them. In a container the path may name folders outside of what is mounted:
  * those are not there, and the mount itself, which is the container's own group, is always looked at.
  */
-#include "cgroup.h"
+#include "topo/cgroup.h"
 
 #include <stdlib.h>
 #include <string.h>

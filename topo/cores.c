@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits from control groups (cgroup.c) and the thread's binding. */
-#include "cores.h"
-#include "cgroup.h"
+#include "topo/cores.h"
+#include "topo/cgroup.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The processor's name: see cpu_model.h. */
-#include "cpu_model.h"
+#include "topo/cpu_model.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a helper thread runs: the cores of this process, put in order. */
-#include "helper.h"
+#include "topo/helper.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "topo/machine.h"
 
 struct place {
     int unit, is_program, distance, is_far;

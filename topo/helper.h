@@ -9,7 +9,7 @@
  */
 #ifndef HX_HELPER_H
 #define HX_HELPER_H
-#include "nic.h"
+#include "topo/nic.h"
 #include <pthread.h>
 
 /* Fill units with at most capacity of them, best first; returns how many. nic: NULL where there is none; program_unit:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Levels inside the nodes of a shape: see shape.h. */
-#include "shape.h"
+#include "topo/shape.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* The inside of struct hx_topo, for the files of topo only. */
 #ifndef HX_MACHINE_H
 #define HX_MACHINE_H
-#include "cores.h"
-#include "nic.h"
+#include "topo/cores.h"
+#include "topo/nic.h"
 
 struct hx_topo {
     hwloc_topology_t hwloc; /* the whole machine: what is near to what does not depend on limits */

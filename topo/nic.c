@@ -6,12 +6,12 @@
  * Nearness is a question about two sets of processing units: those that the thread is bound to, and those next to the
  * device (the first ordinary object above it in hwloc's tree). Whatever object holds both sets says how near they are.
  */
-#include "nic.h"
+#include "topo/nic.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
+#include "topo/machine.h"
 
 /* One object of this type holds the whole set, and also the other one where that is given. */
 static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t set,

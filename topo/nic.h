@@ -5,7 +5,7 @@
  */
 #ifndef HX_NIC_H
 #define HX_NIC_H
-#include "place.h"
+#include "topo/place.h"
 
 struct hx_nic {
     char name[64];          /* libfabric domain name or rdma device name: "rdmap16s27", "eth0" */

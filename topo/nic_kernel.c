@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "nic.h"
+#include "topo/nic.h"
 
 #define LAYERS 8 /* of interfaces on each other */
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nic.h"
+#include "topo/nic.h"
 
 uint64_t hx_nic_rdma_rate(unsigned speed, unsigned width)
 {

@@ -5,7 +5,7 @@
  * The machine is an input: a captured XML file or a synthetic description stands in for the real one, so that tests
  * and offline tools see machines that they do not run on.
  */
-#include "place.h"
+#include "topo/place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "topo/machine.h"
 
 static int set_source(hwloc_topology_t hwloc, const char *xml, char *error)
 {

@@ -2,7 +2,7 @@
 /* This process's place on its machine, by hwloc, within what cpuset and cgroup allow. */
 #ifndef HX_PLACE_H
 #define HX_PLACE_H
-#include "shape.h"
+#include "topo/shape.h"
 #include <limits.h>
 
 struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O devices) */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The order of nodes in a ring: see ring_order.h. */
-#include "ring_order.h"
+#include "topo/ring_order.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * placements give equal shapes whatever the ids were. All of it is linear in the number of ranks, but for levels, which
  * compare each rank with the domains of its node: 100,000 take 2 ms.
  */
-#include "shape.h"
+#include "topo/shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

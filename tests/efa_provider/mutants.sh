@@ -19,7 +19,7 @@ caught() {
 # what ranks tell that have taken one message for another
 mixed='element|expects|Truncation|differ|HX_ERR_TIMEOUT' # differ: the contents, or the calls
 
-plant "$here/comms" "$top_srcdir/inter/message.c" && HX_TIMEOUT=20 draw || { fail "no fault: $(tail -n 3 "$tmp/err")"; finish; }
+plant "$here/comms" "$top_srcdir/inter/fabric/message.c" && HX_TIMEOUT=20 draw || { fail "no fault: $(tail -n 3 "$tmp/err")"; finish; }
 
 caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'

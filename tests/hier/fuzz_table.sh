@@ -6,7 +6,7 @@
 #   fuzz_table.sh minimise                           the smallest corpus that covers what has been found, to be committed
 # What it finds is in ./build-fuzz: corpus/, crash-*.
 set -euo pipefail
-export IPATH_NO_BACKTRACE=1 # a library that libfabric loads catches signals otherwise: what is linked here has no inter/signals.c
+export IPATH_NO_BACKTRACE=1 # a library that libfabric loads catches signals otherwise: what is linked here has no inter/fabric/signals.c
 top=$(cd "$(dirname "$0")/../.." && pwd)
 clang=${FUZZ_CC:-clang}
 mkdir -p build-fuzz/corpus
@@ -15,7 +15,7 @@ mkdir -p build-fuzz/corpus
 libs=$(sed -n "s/^dependency_libs='\(.*\)'/\1/p" libhierax_internal.la)
 # shellcheck disable=SC2086
 $clang -std=gnu11 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -D_GNU_SOURCE= -I"$top" -I"$top/runtime" \
-    "$top"/tests/hier/fuzz_table.c "$top"/hier/table*.c "$top/hier/tuning.c" -o build-fuzz/fuzz_table .libs/libhierax_internal.a $libs -pthread
+    "$top"/tests/hier/fuzz_table.c "$top"/hier/table/*.c "$top/hier/table_choice.c" -o build-fuzz/fuzz_table .libs/libhierax_internal.a $libs -pthread
 
 cd build-fuzz
 if [ "${1:-60}" = minimise ]; then

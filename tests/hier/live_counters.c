@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of a job of single-rank nodes: what the transport counted in one call is what the plan says, to the byte.
  * usage: live_counters COLLECTIVE ALGORITHM (as forced by the environment) */
-#include "runtime/comm.h"
-#include "runtime/explain.h"
+#include "runtime/api/comm.h"
+#include "runtime/plan/explain.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* A rank of a job, built for a site whose table is here: an all-reduce of 512 bytes, by whatever plan.
  * usage: site_job            site_job write FILE PLAN: a table for two ranks of this machine */
 #define HX_SITE_TABLE "site_table.json"
-#include "../../runtime/env.c"
-#include "hier/table.h"
+#include "runtime/base/env.c"
+#include "hier/table/table.h"
 
 static int table_write(const char *path, const char *plan)
 {

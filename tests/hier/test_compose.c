@@ -2,8 +2,8 @@
 /* Composition over random shapes: lanes cover every local rank once, stages hold every block once, and what must be
  * equal on all ranks is. */
 #include "hier/planner.h"
-#include "runtime/check.h"
-#include "runtime/explain.h"
+#include "runtime/plan/check.h"
+#include "runtime/plan/explain.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

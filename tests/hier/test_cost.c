@@ -2,8 +2,8 @@
 /* The cost model against what is known: the table of the catalogue (when which algorithm wins), and the plans
  * themselves. */
 #include "hier/planner.h"
-#include "runtime/explain.h"
-#include "runtime/layout.h"
+#include "runtime/plan/explain.h"
+#include "runtime/plan/layout.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

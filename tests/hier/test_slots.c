@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The blocks of a stage in SLOT, slice by slice: apart, inside, each with all its bytes; for large and for tiny pieces. */
 #include "hier/planner.h"
-#include "runtime/layout.h"
+#include "runtime/plan/layout.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

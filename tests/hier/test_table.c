@@ -2,10 +2,10 @@
 /* The tuning table: what is written is read again; entries give way to newer ones; files that are no tables are refused with line and
  * reason, however they are broken. */
 #include "hier/planner.h"
-#include "hier/table.h"
-#include "runtime/reduce.h"
-#include "hier/table_place.h"
-#include "runtime/error.h"
+#include "hier/table/table.h"
+#include "runtime/base/reduce.h"
+#include "hier/table/json_place.h"
+#include "runtime/base/error.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

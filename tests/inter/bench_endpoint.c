@@ -4,8 +4,8 @@
  * beside it (--raw). usage: bench_endpoint [--provider P] [--interface I] [--chunk BYTES] [--block] [--raw]
  * [--bounce] [--netns A,B] [--max BYTES]
  */
-#include "inter/fabric.h"
-#include "runtime/error.h"
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
 #include <getopt.h>
 #include <fcntl.h>
 #include <poll.h>

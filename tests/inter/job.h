@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "inter/fabric.h"
-#include "runtime/error.h"
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>

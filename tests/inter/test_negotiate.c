@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include "inter/fabric.h"
-#include "runtime/error.h"
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
 #include <string.h>
 
 #define BLOB_BYTES 1024

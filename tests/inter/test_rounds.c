@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "hier/compose.h"
-#include "runtime/explain.h"
+#include "hier/compose/compose.h"
+#include "runtime/plan/explain.h"
 #include "tests/runtime/plans.h"
 
 #define MAX_P 70

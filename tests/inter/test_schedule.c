@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "inter/circulant_schedule.h"
+#include "inter/algorithms/circulant_schedule.h"
 
 #define MOST_P 300
 

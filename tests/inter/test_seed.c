@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/layout.h"
+#include "runtime/plan/layout.h"
 #include "tests/runtime/plans.h"
 
 #define P 8

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Four hosts of two ranks, each linked by 1 Gbit/s: large collectives come close to what the wire allows. The wire's rate
-# is that of a plain TCP stream in the same lab; the bounds are coll_bench's (tools/bench_bound.c).
+# is that of a plain TCP stream in the same lab; the bounds are coll_bench's (tools/common/bench_bound.c).
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
 need tests/tools/coll_bench

@@ -13,7 +13,7 @@
  *   P5      futex_wake(doorbell[q])          A5  futex_wait(doorbell[me], d): returns at once when doorbell[me] != d
  *                                            A6  store flag[me] = 0, go to A0
  *
- * What pairs with what (runtime/wait.h calls the fences F1 and F2):
+ * What pairs with what (runtime/engine/wait.h calls the fences F1 and F2):
  *   P2 with A3   Store, fence, load on both sides: P1 is visible before P3 reads the flag, A2 before A4 reads the
  *                epochs. So at least one side sees the other: the sleeper the epoch, or the producer the flag. Take one
  *                fence away and that side's load may overtake its store, which waits in the store buffer: the producer

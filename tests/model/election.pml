@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How members of a stage elect one of the last to come (ELECT, hx_is_elected in runtime/flags.h), as a Promela model that spin checks
+ * How members of a stage elect one of the last to come (ELECT, hx_is_elected in runtime/engine/flags.h), as a Promela model that spin checks
  * exhaustively: 3 members, 2 epochs, store buffers. (run.sh runs it.)
  *
  *   E1  store vector, stamp[me] = the call, flag[me] = e

@@ -3,7 +3,7 @@
  * Speed of the reduction kernels for each instruction set of this CPU: ns per call, and GB/s of loads and stores
  * ((nsrc + 1) * bytes per call). Arguments: [dtype [op]], float32 sum by default. The best of several repetitions.
  */
-#include "reduce_table.h"
+#include "runtime/base/reduce_table.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * second round puts the same keys again with other values. Run under any launcher: boot_ring [--bytes N] [--expect
  * SIZE] [--missing 1] [--die RANK] [--abort RANK] [--late RANK SECONDS] Prints one line per rank, "boot_ring: rank R
  * of S by KIND: ok"; exit 1 on any difference, 3 on an error status. */
-#include "runtime/bootstrap.h"
-#include "runtime/error.h"
-#include "runtime/log.h"
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,10 +2,10 @@
 /* One-stage plans of any algorithm, for tests: p members on one node (intra) or on p nodes. */
 #ifndef HX_TEST_PLANS_H
 #define HX_TEST_PLANS_H
-#include "hier/compose.h"
-#include "inter/algorithms.h"
-#include "intra/algorithms.h"
-#include "runtime/plan.h"
+#include "hier/compose/compose.h"
+#include "inter/algorithms/algorithms.h"
+#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Prints the table of settings that README.md shows between its env markers; tests/readme.sh compares. */
-#include "runtime/env.h"
+#include "runtime/base/env.h"
 
 int main(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bootstrap: values through every kind that needs no launcher, the TCP store with real client processes, and what
  * goes wrong. A store is a forked process, and so is every client but those that are meant to fail in this one. */
-#include "runtime/bootstrap_kind.h"
-#include "runtime/bootstrap_store.h"
-#include "runtime/error.h"
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/bootstrap/store.h"
+#include "runtime/base/error.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

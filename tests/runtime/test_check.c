@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "plans.h"
-#include "runtime/check.h"
-#include "runtime/log.h"
+#include "runtime/plan/check.h"
+#include "runtime/base/log.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define MAX_P 9 /* the plain build goes all the way */
@@ -51,7 +51,7 @@ static int root_next(const struct hx_algorithm *a, int p, int root)
     return p <= 9 || root == p - 1 ? root + 1 : root + 7 < p ? root + 7 : p - 1;
 }
 
-/* Others are called with one side put aside (runtime/api.c). */
+/* Others are called with one side put aside (runtime/start/init.c). */
 static int takes_place(enum hx_coll coll)
 {
     return coll != HX_COLL_SCATTER && !hx_coll_has_pairs(coll);

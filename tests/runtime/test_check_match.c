@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "plans.h"
-#include "runtime/check.h"
-#include "runtime/log.h"
+#include "runtime/plan/check.h"
+#include "runtime/base/log.h"
 
 static void build_halves(struct hx_builder *b) /* all-reduce of two in two messages each way */
 {

@@ -12,9 +12,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/env.h"
-#include "runtime/error.h"
-#include "runtime/log.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 static char captured[16384];
 

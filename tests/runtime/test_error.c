@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/error.h"
-#include "runtime/log.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
 
 static char captured[8192];
 static FILE *capture_file;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "plans.h"
-#include "runtime/explain.h"
+#include "runtime/plan/explain.h"
 
 static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
 static int update;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "runtime/memcpy.h"
+#include "runtime/base/memcpy.h"
 #include <stdlib.h>
 #include <time.h>
 

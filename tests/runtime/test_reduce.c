@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "reduce_table.h"
+#include "runtime/base/reduce_table.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "runtime/stream.h"
+#include "runtime/base/stream.h"
 
 enum { LINE = 64, MOST = 4096, GUARD = LINE };
 

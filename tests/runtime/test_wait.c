@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "runtime/wait.h"
+#include "runtime/engine/wait.h"
 
 enum { MOST = 4 };
 

@@ -54,7 +54,7 @@
  *   calls NAME N          N calls of hx_NAME with two floats; exits 77 where the compiler did not optimise
  */
 #include "hier/planner.h"
-#include "runtime/comm.h"
+#include "runtime/api/comm.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "elements.h"
 #include "hier/planner.h"
 #include "runtime/hierax.h"
-#include "runtime/reduce.h"
+#include "runtime/base/reduce.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

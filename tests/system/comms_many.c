@@ -2,7 +2,7 @@
 /* One rank of a job that makes many communicators.
  * usage: comms_many growth COMMUNICATORS | alive COMMUNICATORS | failures COMMUNICATORS | broken COMMUNICATORS | orders ROUNDS |
  *                   ahead ROUNDS | limit | crossed | freed | left | requests */
-#include "runtime/comm.h"
+#include "runtime/api/comm.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static long resident_kib(void)
     return kib;
 }
 
-/* So many turns free as many handles as a debug build keeps the memory of (runtime/handle.c): a communicator and a request each. */
+/* So many turns free as many handles as a debug build keeps the memory of (runtime/base/handle.c): a communicator and a request each. */
 #ifdef HX_DEBUG
 #define KEPT_TURNS (4096 / 2)
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements: see elements.h. Floats are small integers or powers of two, whose sums and products are exact in any order. */
 #include "elements.h"
-#include "runtime/reduce.h"
+#include "runtime/base/reduce.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

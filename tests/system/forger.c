@@ -6,7 +6,7 @@
  * communicators have failed, that it waits in calls that are unlike; and credits, invitations and messages with the tags of many calls.
  * garbage: raw connections instead, some idle, some with half a message, some with lengths and codes that do not exist.
  */
-#include "inter/fabric.h"
+#include "inter/fabric/fabric.h"
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

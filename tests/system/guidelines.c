@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "hierax.h"
+#include "runtime/hierax.h"
 
 enum op { NONE, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, ALLTOALL, SCAN, BARRIER };
 

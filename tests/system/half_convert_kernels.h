@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The conversions of half_convert.h, CONVERT_TABLE, for vectors of WIDE bytes: by those of the reduction kernels. */
 #include "half_convert.h"
-#include "runtime/reduce_half.h"
+#include "runtime/base/reduce_half.h"
 #include <string.h>
 
 #define CONVERTERS(name)                                                                                               \

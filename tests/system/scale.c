@@ -8,8 +8,8 @@
  *                       and bytes that a leader fetches, microseconds of hx_init_with but for the bootstrap
  *   scale RANKS plans   a line for each collective and size: elements, the plan's steps and bytes, its name, or why there is none
  */
-#include "runtime/comm.h"
-#include "runtime/startup.h"
+#include "runtime/api/comm.h"
+#include "runtime/start/startup.h"
 #include <malloc.h>
 #include <netinet/in.h>
 #include <search.h>
@@ -97,7 +97,7 @@ static struct hx_boot *boot_of(const struct job *job, int rank, int fences)
     return boot;
 }
 
-static uint32_t checksum(const unsigned char *data, size_t bytes) /* as in inter/address.c */
+static uint32_t checksum(const unsigned char *data, size_t bytes) /* as in inter/fabric/address.c */
 {
     uint32_t hash = 2166136261u;
 

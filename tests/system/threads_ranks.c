@@ -4,8 +4,8 @@
  * other: flags, slots, rings, sleep and wake. Every algorithm that serves within a node, whole and in many slices, collectives mixed.
  */
 #include "hier/planner.h"
-#include "runtime/call.h"
-#include "runtime/number.h"
+#include "runtime/api/call.h"
+#include "runtime/api/number.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

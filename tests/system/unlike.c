@@ -18,9 +18,9 @@
  * the time of each kind of difference.
  */
 #include "hier/planner.h"
-#include "runtime/call.h"
-#include "runtime/clock.h"
-#include "runtime/lock.h"
+#include "runtime/api/call.h"
+#include "runtime/base/clock.h"
+#include "runtime/api/lock.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@ bench=$top_builddir/tests/tools/coll_bench windows=$here/windows
 collectives="allreduce reduce_scatter_block allgather bcast reduce gather alltoall"
 
 counter() { # NAME: its value in what the job has told; 0 where it tells others only
-    grep -q '^hierax stats: all [0-9]* ranks: plans_built ' "$tmp/err" && grep -q "HX_COUNTER($1," "$top_srcdir/runtime/counter.def" ||
+    grep -q '^hierax stats: all [0-9]* ranks: plans_built ' "$tmp/err" && grep -q "HX_COUNTER($1," "$top_srcdir/runtime/base/counter.def" ||
         { echo "counter-$1-is-missing"; return; }
     sed -n "s/^hierax stats: all [0-9]* ranks: $1  *\\([0-9]*\\) .*/\\1/p" "$tmp/err" | grep . || echo 0
 }

@@ -21,7 +21,7 @@ does() { # COLLECTIVE ALGORITHM p rounds messages sent received
 
 # ---- algorithms
 for table in intra inter; do # the tables' own text against the listing
-    sed -n 's/^    {"\([a-z_]*\)", HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir/$table/algorithms.c"
+    sed -n 's/^    {"\([a-z_]*\)", HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir/$table/algorithms/algorithms.c"
 done | tr '[:upper:]' '[:lower:]' | sed 's/^reduce_scatter /reduce_scatter_block /' | sort >"$tmp/registered"
 "$info" --algorithms | sed -n 's/^  \([a-z_]*\)  *\([a-z_]*\)  *in.*/\1 \2/p' | sort >"$tmp/listed"
 [ "$(wc -l <"$tmp/registered")" -ge 50 ] || fault "only $(wc -l <"$tmp/registered") algorithms are found in the tables"

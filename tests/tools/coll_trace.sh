@@ -119,7 +119,7 @@ refuses 1 "no trace of Hierax: it has no origin_ns" merge "$tmp/out" "$tmp/forei
 # ---- probes
 if grep -q "HAVE_SDT" "$top_builddir/Makefile"; then
     readelf -n "$top_builddir/.libs/libhierax.so" | grep -A1 "Provider: hierax" | sed -n 's/.*Name: //p' | sort -u >"$tmp/probes"
-    sed -n '/^ \*   probe /,/^ \* A call/s/^ \*   \([a-z]*_[a-z]*\) .*/\1/p' "$top_srcdir/runtime/probe.h" | sort >"$tmp/documented"
+    sed -n '/^ \*   probe /,/^ \* A call/s/^ \*   \([a-z]*_[a-z]*\) .*/\1/p' "$top_srcdir/runtime/base/probe.h" | sort >"$tmp/documented"
     [ "$(wc -l <"$tmp/documented")" = 10 ] || fail "probe.h documents $(wc -l <"$tmp/documented") probes, not 10"
     diff "$tmp/documented" "$tmp/probes" >&2 || fail "probes documented and in the library differ"
 fi

@@ -47,7 +47,7 @@ grep -q 'bitwise equal on all ranks' man/hierax_collectives.3 || fault "hx_allre
 
 # ---- settings and counters
 for setting in $(env -i tests/runtime/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
-    $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/counter.def"); do
+    $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/counter.def"); do
     grep -qxF ".TP" man/hierax.7 && grep -qxF "\\fB$setting\\fR" man/hierax.7 || fault "hierax.7 does not tell $setting"
 done
 
@@ -64,7 +64,7 @@ for page in man/*.[137]; do
     fi
 done
 mkdir "man/again$$" && awk -v version="$(tools/coll_info --version | sed 's/.* //')" -v kind=api -v "dir=man/again$$" \
-    -f "$top_srcdir/tools/manpages.awk" "$top_srcdir/runtime/hierax.h"
+    -f "$top_srcdir/tools/man/manpages.awk" "$top_srcdir/runtime/hierax.h"
 for page in "man/again$$"/*; do
     cmp "$page" "man/$(basename "$page")" || fault "$page is not the same when it is made again"
 done

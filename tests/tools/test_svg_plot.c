@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/svg_plot.h"
+#include "tools/report/svg_plot.h"
 
 static char *drawn(const struct svg_plot *plot)
 {

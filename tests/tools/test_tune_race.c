@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/tune_race.h"
+#include "tools/tune/tune_race.h"
 
 #define SEEDS 200
 

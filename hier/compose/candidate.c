@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A candidate: what it is made of, its name, whether it serves a shape. */
+#include "hier/compose/compose.h"
+#include "hier/planner.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
+{
+    if ((coll == HX_COLL_GATHER && lanes == 1) || coll == HX_COLL_ALLTOALL || hx_coll_is_scan(coll))
+        return coll;
+    if (coll == HX_COLL_REDUCE)
+        return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
+}
+
+enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
+{
+    if ((coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) && lanes == 1)
+        return coll;
+    if (coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST)
+        return HX_COLL_ALLGATHER;
+    return HX_COLL_COUNT;
+}
+
+enum hx_coll hx_candidate_between(enum hx_coll coll)
+{
+    return coll == HX_COLL_SCAN ? HX_COLL_EXSCAN : coll;
+}
+
+int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
+{
+    return !hx_coll_is_scan(coll) || hx_shape_is_in_order(shape);
+}
+
+int hx_candidate_takes_lanes(enum hx_coll coll)
+{
+    return coll != HX_COLL_BARRIER && !hx_coll_is_scan(coll);
+}
+
+/* On so many? With traffic a rank must carry no other's lane. */
+static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    if (candidate->lanes > shape->max_local || candidate->lanes > HX_MATCH_STAGES)
+        return 0;
+    if (hx_coll_has_traffic(candidate->coll)) /* one number more is for the long blocks */
+        return candidate->lanes == shape->max_local && candidate->lanes < HX_MATCH_STAGES;
+    return candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll);
+}
+
+void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
+{
+    int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
+    int gathers = candidate->coll == HX_COLL_ALLGATHER || candidate->coll == HX_COLL_GATHER;
+    const char *before = gathers ? "gather" : one ? "-" : "scatter";
+    int scatters = candidate->coll == HX_COLL_REDUCE_SCATTER || candidate->coll == HX_COLL_ALLTOALL || candidate->coll == HX_COLL_SCATTER;
+    const char *after = scatters ? "scatter" : one ? "-" : "gather";
+    if (candidate->coll == HX_COLL_BARRIER) {
+        before = "arrive";
+        after = "release";
+    } else if (hx_coll_is_scan(candidate->coll)) {
+        after = "apply";
+    } else if (hx_coll_has_traffic(candidate->coll)) {
+        before = "counts";
+        after = "direct";
+    }
+    const char *first = candidate->first ? candidate->first->name : before;
+    const char *last = candidate->last ? candidate->last->name : after;
+
+    const char *order = candidate->ordered ? " ordered" : "";
+    if (candidate->lanes == 0 && candidate->channels > 1)
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s) x%d%s", candidate->flat->name, candidate->channels, order);
+    else if (candidate->lanes == 0)
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s", candidate->flat->name, order);
+    else
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s", first, candidate->inter->name, last, candidate->lanes, order);
+}
+
+static int power_of_two(int n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part)
+{
+    if (part->needs & HX_NEEDS_LEVELS && hx_coll_is_rooted(part->coll))
+        return 0;
+    return coll != HX_COLL_ALLGATHER || !(part->needs & HX_NEEDS_SINGLE_COPY);
+}
+
+static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
+{
+    return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
+}
+
+static int has_levels_for(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    return shape->nlevels || !hx_candidate_needs(candidate, HX_NEEDS_LEVELS);
+}
+
+int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs)
+{
+    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+
+    for (int i = 0; i < 4; i++)
+        if (parts[i] && parts[i]->needs & needs)
+            return 1;
+    return 0;
+}
+
+int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    const struct hx_algorithm *folds[] = {candidate->flat, candidate->first, candidate->inter};
+
+    for (int i = 0; i < 3 && hx_coll_reduces(candidate->coll); i++)
+        if (folds[i] && (folds[i]->needs & HX_NEEDS_COMMUTATIVE || (folds[i]->needs & HX_NEEDS_LEVELS && !hx_shape_levels_in_order(shape))))
+            return 0;
+    return !hx_coll_reduces(candidate->coll) || (candidate->lanes == 0 && candidate->ordered) || hx_shape_is_in_order(shape) ||
+           hx_coll_is_scan(candidate->coll);
+}
+
+int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape)
+{
+    if (strcmp(flat->name, "ring") || hx_flat_scope(shape) != HX_SCOPE_FLAT)
+        return 1;
+    return shape->max_local < HX_RING_CHANNELS ? shape->max_local : HX_RING_CHANNELS;
+}
+
+/* Who is late finds a message of every round of its ring: match ids tell that many apart. */
+static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    const struct hx_algorithm *between = candidate->lanes ? candidate->inter : candidate->flat;
+
+    return !(between->needs & HX_PASSES_RING) || shape->nnodes == 1 ||
+           (candidate->lanes ? shape->nnodes : shape->nranks) <= HX_MATCH_ROUNDS + 1;
+}
+
+int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    unsigned scope = hx_flat_scope(shape);
+
+    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape) || !ring_fits(candidate, shape))
+        return 0;
+    if (hx_coll_has_pairs(candidate->coll) &&
+        (candidate->lanes && !hx_coll_has_traffic(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
+        return 0;
+    if (candidate->lanes == 0)
+        return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
+               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA) &&
+               candidate->channels <= hx_algorithm_most_channels(candidate->flat, shape);
+    return scope == HX_SCOPE_FLAT && hx_candidate_composes(candidate->coll, shape) &&
+           (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
+           part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
+           part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
+           (!candidate->first || hx_candidate_part_serves(candidate->coll, candidate->first)) &&
+           (!candidate->last || hx_candidate_part_serves(candidate->coll, candidate->last)) &&
+           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
+}
+
+static int has_name(const struct hx_candidate *candidate, const char *name)
+{
+    char own[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(candidate, own);
+    return !strcmp(own, name);
+}
+
+int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *name, const struct hx_shape *shape, int any_lanes,
+                      struct hx_candidate *found)
+{
+    const char *times = strrchr(name, 'x');
+    const int lanes = times ? atoi(times + 1) : 0;
+
+    for (int i = 0; i < n; i++) {
+        *found = candidates[i];
+        if (has_name(found, name))
+            return i;
+    }
+    for (int i = 0; i < n && any_lanes && lanes > 0; i++) {
+        *found = candidates[i];
+        found->lanes = found->lanes ? lanes : 0;
+        if (has_name(found, name) && hx_candidate_fits(found, shape))
+            return i;
+    }
+    return -1;
+}
+
+int hx_candidate_name_is_known(const char *name)
+{
+    static const char *const fixed[] = {"flat",  "hier",    "gather", "scatter", "arrive", "release",
+                                        "apply", "ordered", "counts", "direct"};
+
+    for (size_t n; *name; name += n) {
+        int known = 0;
+        n = strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        for (size_t i = 0; n && i < sizeof(fixed) / sizeof(*fixed); i++)
+            known |= strlen(fixed[i]) == n && !strncmp(fixed[i], name, n);
+        known |= *name == 'x' && n > 1 && strspn(name + 1, "0123456789") == n - 1;
+        if (n && !known && !hx_algorithm_name(name, n))
+            return 0;
+        n += n == 0;
+    }
+    return 1;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A composition under way, and what compositions are made of. Errors are sticky, in status. Private to compose*.c. */
+#ifndef HX_COMPOSER_H
+#define HX_COMPOSER_H
+#include "hier/compose/compose.h"
+#include "hier/compose/lists.h"
+
+struct composer {
+    const struct hx_shape *shape;
+    const struct hx_candidate *candidate;
+    struct hx_plan *plan;
+    int rank, node, local, n; /* me, my node and its size */
+    enum hx_share share;      /* of the stages to come */
+    int shift;                /* their levels come so much later: parts before them were several stages */
+    hx_status_t status;
+};
+
+/* Append a stage; NULL after an error. */
+struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
+                                   enum hx_space in, enum hx_space out);
+void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
+
+/* The node of the root. */
+int hx_composer_root_node(const struct composer *c);
+
+/* The ranks of my node. */
+const int *hx_composer_node(const struct composer *c);
+
+/* The local rank that carries lane on a node. */
+int hx_composer_carrier(const struct composer *c, int lane, int node);
+
+/* The stages, between nodes, of the lanes that this rank carries. */
+void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_space out);
+
+/* To list what belongs to local rank `local` of my node. */
+typedef void hx_composer_list_t(struct composer *c, struct hx_lists *l, int local);
+
+/* A stage of my node whose block j is what `list` lists of local rank j. NULL after an error. */
+struct hx_stage *hx_composer_local(struct composer *c, int level, enum hx_space in, enum hx_space out, hx_composer_list_t *list);
+
+/* All ranks of a node lay out slots and flags alike, each for itself, stage by stage: so must a member that neither hands over nor
+ * takes, whose builder asks for none. Two flags: filled, read. */
+static inline void hx_composer_alike(struct hx_stage *stage)
+{
+    stage->uses_slot = 1;
+    stage->nflags = 2;
+}
+
+/* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what
+ * i sends there. */
+void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                       enum hx_space in, enum hx_space out);
+/* The same by an algorithm that is not chosen, of which some members neither hand over nor take. */
+void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                       enum hx_space in, enum hx_space out);
+/* A stage of my node whose block j is local rank j's own. */
+struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in, enum hx_space out);
+/* A gather to, or scatter from, the carriers of my node. */
+void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                         enum hx_space in, enum hx_space out);
+
+/* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
+void hx_composer_carried(struct composer *c, struct hx_lists *l, int local);
+/* Its own block. */
+void hx_composer_rank(struct composer *c, struct hx_lists *l, int local);
+/* The ranks of a node that lane covers, as plan blocks. */
+void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
+/* WORK holds all blocks of my lanes. */
+void hx_composer_work(struct composer *c);
+/* It holds the blocks of a list, which is taken. */
+void hx_composer_work_take(struct composer *c, struct hx_lists *l);
+/* Take the numbers of a list, ascending. Returns how many. */
+uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **numbers);
+/* Are they complete, and is there a stage to take them? Else they are gone. */
+int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage);
+/* They become the stage's blocks. */
+void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage);
+
+/* hier/compose/alltoall.c. The rows of its stages; nothing for other collectives. Each member's rank, or all ranks of
+ * its node; or one row, of all ranks. */
+void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
+void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
+void hx_compose_alltoall(struct composer *c);
+void hx_compose_alltoallv(struct composer *c);
+
+/* hier/compose/flat.c */
+void hx_compose_flat(struct composer *c);
+
+/* hier/compose/levels.c. Stages level by level, inwards out or outwards in, of a reduce-scatter or all-gather whose block j
+ * is what local rank j has charge of; what I have charge of between its stages; and the flat plan of such an algorithm. */
+void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out);
+void hx_composer_levels_held(struct composer *c, struct hx_lists *l);
+void hx_compose_levels(struct composer *c);
+
+/* hier/compose/gather.c */
+void hx_compose_gather(struct composer *c);
+void hx_compose_scatter(struct composer *c);
+
+/* hier/compose/scan.c */
+void hx_compose_scan(struct composer *c);
+void hx_compose_exscan(struct composer *c);
+
+#endif

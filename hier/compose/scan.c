@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Composition of scans. A node's last rank has the sum of the node; between the nodes these are scanned exclusively, and
+ * what comes out, the sum of all lower nodes, is put before what each rank has of its own node:
+ *
+ *   ranks                  0 1 2        3 4          5 6
+ *   intra scan             0 01 012     3 34         5 56         in -> out
+ *   inter exclusive scan         -        012          01234      the last ranks, out -> work
+ *   apply                  0 01 012     0123 01234   ...          out = work of the last rank op out
+ *
+ * So a node must hold a run of ranks. In an exclusive scan the last rank's result misses its own part: before the inter
+ * scan it is added ("total") to what was put aside of the input ("keep").
+ */
+#include "hier/compose/composer.h"
+#include "intra/algorithms/algorithms.h"
+#include "runtime/base/error.h"
+#include <stdlib.h>
+
+/* The last stage of a scan. The first node has nothing to apply. */
+static void apply_stage(struct composer *c, int level)
+{
+    int *members = malloc((size_t)c->n * sizeof(int)), exclusive = c->plan->coll == HX_COLL_EXSCAN;
+    struct hx_stage *stage = NULL;
+
+    for (int i = 0; members && i < c->n; i++)
+        members[i] = hx_composer_node(c)[(c->n - 1 + i) % c->n]; /* the carrier first */
+    if (members)
+        stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, members, c->n, (c->local + 1) % c->n, HX_WORK,
+                                  HX_OUT);
+    else if (c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", c->n);
+    free(members);
+    if (c->status != HX_SUCCESS)
+        return;
+    hx_composer_alike(stage);
+    hx_composer_build(c, stage, "apply",
+                      c->node == 0 ? hx_prefix_apply_nothing : exclusive ? hx_prefix_apply_exclusive : hx_prefix_apply);
+}
+
+/* A stage of this rank alone. */
+static void own_part(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
+                     enum hx_space in, enum hx_space out)
+{
+    struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, &c->rank, 1, 0, in, out);
+    hx_composer_build(c, stage, name, build);
+}
+
+static void scan_stage(struct composer *c, int level)
+{
+    struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, HX_IN,
+                                               HX_OUT);
+    hx_composer_build(c, stage, c->candidate->first->name, c->candidate->first->build);
+}
+
+/* A carrier has the sum of the lower nodes, or of its own, in WORK. */
+static int carrier_prepare(struct composer *c)
+{
+    int carries = c->local == hx_composer_carrier(c, 0, c->node);
+
+    if (!carries || c->status != HX_SUCCESS)
+        return carries;
+    if ((c->plan->work[0].columns = calloc(1, sizeof(uint32_t)))) /* the vector is block 0 */
+        c->plan->work[0].ncolumns = 1;
+    else
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    return carries;
+}
+
+void hx_compose_scan(struct composer *c)
+{
+    carrier_prepare(c);
+    scan_stage(c, 0);
+    hx_composer_lanes(c, 1, HX_OUT, HX_WORK);
+    apply_stage(c, 2);
+}
+
+/* The carriers make the sums of their nodes in WORK: what they have got from their node misses their own part. */
+void hx_compose_exscan(struct composer *c)
+{
+    int carries = carrier_prepare(c);
+
+    if (carries)
+        own_part(c, 0, "keep", hx_prefix_keep, HX_IN, HX_WORK);
+    scan_stage(c, 1);
+    if (carries && c->n > 1)
+        own_part(c, 2, "total", hx_prefix_total, HX_OUT, HX_WORK);
+    hx_composer_lanes(c, 3, HX_WORK, HX_WORK);
+    apply_stage(c, 4);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model: see cost.h. What each algorithm between nodes sends: book.c. */
+#include "hier/cost/cost.h"
+#include "inter/algorithms/tree.h"
+#include <math.h>
+#include <string.h>
+
+#define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
+#define FURTHER_FLAG 0.0625 /* of alpha: another flag read in the same wait. 0.02 to 0.04 where one core had written all; others read them too */
+#define EMPTY_STEP 0.125 /* of alpha: a block that there is none of: sent, received, joined */
+#define RING_FLAGS 1.7 /* alphas of a message through a ring, of two ranks */
+#define RING_PASSES 4 /* over it: copy in, copy out, reduce */
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double switches(const struct hx_cost_params *p)
+{
+    return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
+}
+
+/* Of each node's n members so many work, the others wait: ranks of a core that do. */
+static double crowd(const struct hx_cost_params *p, double working, double n)
+{
+    return larger(p->oversubscription * working / n, 1);
+}
+
+double hx_cost_hand_over(const struct hx_cost_params *p, double others)
+{
+    return p->intra_alpha_us * (1 + (others > 1 ? others - 1 : 0) * FURTHER_FLAG) + switches(p);
+}
+
+/* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
+static double further(const struct hx_book *book)
+{
+    return book->messages > book->rounds ? book->messages - book->rounds : 0;
+}
+
+static int is_pipelined(const struct hx_algorithm *algorithm)
+{
+    return !strcmp(algorithm->name, "chain") || !strcmp(algorithm->name, "double_tree");
+}
+
+double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int members, double bytes)
+{
+    double coarsest = bytes / p->least_message;
+    struct hx_book book;
+
+    if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE || hx_cost_book(algorithm, members, &book) < 0)
+        return coarsest;
+    double best = sqrt((book.rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    return best > coarsest ? best : coarsest;
+}
+
+/* Slices in which a chain or tree passes a vector on; 1: another algorithm, or nobody to pass it on to. An all-reduce holds each until its
+ * sum has come back, and few are under way. */
+static double passed_slices(const struct hx_algorithm *algorithm, double rounds, double slices)
+{
+    double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
+
+    return !is_pipelined(algorithm) || rounds <= 1 || slices < 1 ? 1 : slices > most ? most : slices;
+}
+
+/* Vectors that pass before the last member gets its first slice: a chain or tree is as good as its slices are many. */
+static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
+{
+    return is_pipelined(algorithm) ? (rounds - 1) / slices : 0;
+}
+
+/* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots (gather), or get them from his. */
+static double parts_us(const struct hx_cost_params *p, enum hx_coll coll, int n, double bytes)
+{
+    return hx_cost_hand_over(p, coll == HX_COLL_GATHER ? n - 1 : 1) +
+           (crowd(p, 1, n) + crowd(p, n - 1, n) / n) * bytes / p->intra_gb_s * 1e-3;
+}
+
+#define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
+#define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
+#define WINDOW_FETCH_US 0.3                  /* what is mapped needs no system call */
+
+/* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
+static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
+{
+    double others = (double)(n - 1) / n, hops = 2, calls = n - 1, fetched = others, copied = 0, reduced = 0; /* parts of bytes */
+    double fetch_us = p->windows ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->windows ? p->intra_gb_s : p->fetch_gb_s;
+
+    if (coll == HX_COLL_ALLREDUCE) {
+        hops = 3;
+        calls *= 2;
+        fetched *= 2;
+        reduced = 1;
+    } else if (coll == HX_COLL_REDUCE_SCATTER) {
+        fetched = (double)(n - 1) / owners;
+        reduced = (double)n / owners;
+    } else if (coll == HX_COLL_REDUCE) {
+        copied = others;
+        reduced = 1;
+    } else if (coll == HX_COLL_ALLGATHER && owners < n) { /* the others, who own nothing, fetch all */
+        calls = owners;
+        fetched = 1;
+    } else if (coll == HX_COLL_BCAST) { /* many that read one process get in each other's way */
+        fetched = 1;
+    } else {
+        copied = 1.0 / n;
+    }
+    return hops * hx_cost_hand_over(p, n - 1) +
+           (calls * fetch_us + bytes * (fetched / fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
+               p->oversubscription;
+}
+
+/* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. As if the node had no levels:
+ * what those cost is in levels.c. */
+static double plain_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
+{
+    int one_begins = algorithm->coll == HX_COLL_BCAST || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll);
+    double slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
+    struct hx_book book;
+
+    if (n == 1)
+        return 0;
+    if (algorithm->needs & HX_NEEDS_SINGLE_COPY)
+        return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
+                              bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) { /* while the root reads n slots, the next slice comes in */
+        double root = slice / p->intra_gb_s + n * bytes / p->reduce_gb_s;
+        double all = ((n - 1) * bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * p->oversubscription / n; /* on the cores that there are */
+        return hx_cost_hand_over(p, n - 1) + larger(root, all) * 1e-3;
+    }
+    /* copy in, read n slots, write */
+    if (!strcmp(algorithm->name, "nary") &&
+        (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
+        return hx_cost_hand_over(p, n - 1) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "last_arriver")) /* all copy in and out; one reads n slots, and somebody gives his core away in vain */
+        return hx_cost_hand_over(p, n - 1) + p->intra_alpha_us + switches(p) / p->oversubscription +
+               (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s * crowd(p, 1, n)) * 1e-3;
+    if (!strcmp(algorithm->name, "nary_sliced"))
+        return 2 * hx_cost_hand_over(p, n - 1) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
+        return hx_cost_hand_over(p, n - 1) +
+               (bytes / p->intra_gb_s * p->oversubscription + n * bytes / owners / p->reduce_gb_s * crowd(p, owners, n)) * 1e-3;
+    if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
+        return hx_cost_hand_over(p, n - 1);
+    if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
+        return 2 * ((hx_tree_rounds(n, 2) + 2) / 3) * hx_cost_hand_over(p, n < 9 ? n - 1 : 8);
+    if (hx_coll_has_pairs(algorithm->coll)) /* all copy in, owners copy out or take from rings */
+        bytes *= (double)n / owners;
+    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
+        return hx_cost_hand_over(p, n - 1) +
+               (bytes * owners / n * p->oversubscription + bytes * crowd(p, owners, n)) / p->intra_gb_s * 1e-3;
+    if (algorithm->coll == HX_COLL_BCAST)
+        owners = 1; /* the root */
+    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
+        return parts_us(p, algorithm->coll, n, bytes);
+    if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
+        return hx_cost_hand_over(p, owners) + (crowd(p, owners, n) / owners + p->oversubscription) * bytes / p->intra_gb_s * 1e-3;
+    if (hx_cost_book(algorithm, n, &book) < 0)
+        return 1e12;
+    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, book.rounds, slice > 0 ? bytes / slice : 1));
+    return book.rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(&book) * p->intra_alpha_us / 2 +
+           vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
+}
+
+/* All-to-alls, of which each byte is read once: what slots hold has left a core's own cache when it is read, if that cannot hold input,
+ * output and slot. Fetching was up to 1.3 times as fast then, on one node with 2 and 4 ranks, until the last-level cache was full too. */
+static int slots_outgrow_core(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, double bytes)
+{
+    double touched = 3 * bytes * p->oversubscription;
+
+    return shape->nnodes == 1 && hx_coll_has_pairs(coll) && touched > CORE_CACHE_BYTES && touched < p->core_cache_bytes;
+}
+
+static double intra_stage_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
+                             int owners, double bytes)
+{
+    struct hx_cost_params outgrown;
+
+    if (algorithm->needs & HX_NEEDS_SINGLE_COPY && slots_outgrow_core(p, shape, algorithm->coll, bytes)) {
+        outgrown = *p;
+        outgrown.fetch_gb_s *= OUTGROWN_FETCH;
+        p = &outgrown;
+    }
+    return hx_cost_far_us(p, shape, algorithm, n, bytes) +
+           (algorithm->needs & HX_NEEDS_LEVELS && shape->nlevels
+                ? hx_cost_levels_us(p, shape, algorithm->coll, n, owners, bytes)
+                : plain_stage_us(p, algorithm, n, owners, bytes));
+}
+
+/* The stages inside the nodes of a gather or scatter: every node's own blocks; with several lanes, what the other nodes' carriers
+ * hand the root or get from it. */
+static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, double bytes)
+{
+    const struct hx_algorithm *part = candidate->first ? candidate->first : candidate->last;
+    double own = bytes / shape->nnodes;
+
+    return part ? intra_stage_us(p, shape, part, shape->max_local, 1, own)
+                : parts_us(p, candidate->coll, shape->max_local, own) + parts_us(p, candidate->coll, candidate->lanes, bytes - own);
+}
+
+static double cores_of(const struct hx_cost_params *p, const struct hx_shape *shape)
+{
+    return shape->nranks / p->oversubscription;
+}
+
+/* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are. */
+struct between {
+    struct hx_book book;
+    double one_us; /* messages of the busiest member, and of others of its node that go before its own */
+    double all_us; /* those of all members on the job's cores */
+    double bytes_us;
+};
+
+static double between_us(const struct between *b)
+{
+    return larger(b->one_us, b->all_us) + b->bytes_us;
+}
+
+/* N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy
+ * what goes between nodes have the sums to do besides: this part of them. */
+static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
+                                 double bytes, int streams, double all, double all_bytes, double sums)
+{
+    double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0;
+    struct between b = {.bytes_us = N == 1 ? 0 : 1e12};
+
+    if (N == 1 || hx_cost_book(algorithm, N, &b.book) < 0)
+        return b;
+    double slices = passed_slices(algorithm, b.book.rounds, hx_cost_slices(p, algorithm, N, bytes));
+    double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
+    double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
+    double core = larger((vectors * b.book.ways / p->core_gb_s + b.book.reads * per_sum * sums) * bytes,
+                         (2 * b.book.all_vectors / p->core_gb_s + b.book.all_reads * per_sum) * all_bytes / cores);
+    double each = p->message_us * (hx_coll_is_rooted(algorithm->coll) ? b.book.ways / 2 : 1); /* most roots only send, or only receive */
+
+    b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * each;
+    b.all_us = b.book.all_messages * slices * all * p->message_us / cores;
+    b.bytes_us = larger(wire, core) * 1e-3;
+    return b;
+}
+
+double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
+{
+    if (lanes == 0)
+        return bytes;
+    return bytes * (hx_coll_has_pairs(coll) ? shape->max_local : 1) / lanes; /* each rank has a vector of its own */
+}
+
+/* Flat over several nodes. Every rank is a member, in the order of nodes: a ring or chain crosses each link once, a root's blocks cross its
+ * link only, the others cross each with nearly all of their messages. */
+static struct hx_cost flat_cost(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                                double bytes)
+{
+    struct hx_cost cost = {0};
+    int neighbours = (!strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain")) &&
+                     (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
+    int roots_blocks = hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll);
+    int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : roots_blocks ? 1 : shape->max_local;
+    double others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what the busiest sends */
+    double crossing_part = neighbours ? (double)shape->nnodes / shape->nranks : (shape->nranks - shape->max_local) / others; /* of all */
+
+    if (hx_coll_has_pairs(candidate->coll) || roots_blocks) {
+        inside = (shape->max_local - 1) / others;
+        outside = 1 - inside;
+    }
+    struct between b = between_of(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
+                                  crossing_part * channels, crossing_part * bytes, crossing_part);
+    b.one_us += (b.book.rounds * (channels - 1) + further(&b.book) * (crossing - 1)) * params->message_us;
+    cost.inter_us = between_us(&b);
+    cost.rounds = b.book.rounds;
+    cost.net_bytes = b.book.vectors * outside * bytes / channels * crossing;
+    if (shape->max_local > 1)
+        cost.intra_us = larger(inside * b.book.vectors, (1 - crossing_part) * b.book.all_vectors / cores_of(params, shape)) * bytes *
+                        RING_PASSES / params->intra_gb_s * 1e-3;
+    return cost;
+}
+
+/* With traffic: counts, then short blocks, and a look at each of the long ones, which there may be. */
+static double traffic_us(const struct hx_cost_params *params, const struct hx_shape *shape, double bytes)
+{
+    return 2 * hx_cost_hand_over(params, shape->max_local - 1) + 2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 +
+           shape->nranks * EMPTY_STEP * params->intra_alpha_us;
+}
+
+/* Of a composition, the stages inside the nodes that come before the lanes. */
+static double before_lanes_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                              double bytes)
+{
+    double hand_over_us = hx_cost_hand_over(params, 1);
+
+    if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll)) /* those after them too */
+        return blocks_us(params, shape, candidate, bytes);
+    if (candidate->first)
+        return intra_stage_us(params, shape, candidate->first, shape->max_local, candidate->lanes, bytes);
+    if (candidate->coll == HX_COLL_BCAST && candidate->lanes > 1) /* the root copies in, carriers copy out */
+        return hand_over_us + 2 * bytes / params->intra_gb_s * 1e-3;
+    if (candidate->coll == HX_COLL_ALLGATHER && candidate->lanes < shape->max_local)
+        return hand_over_us;
+    return 0;
+}
+
+/* Those that come after them. */
+static double after_lanes_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                             double bytes)
+{
+    double hand_over_us = hx_cost_hand_over(params, 1);
+
+    if (candidate->last && candidate->coll != HX_COLL_SCATTER)
+        return intra_stage_us(params, shape, candidate->last, shape->max_local, candidate->lanes, bytes);
+    if (candidate->coll == HX_COLL_BARRIER && shape->max_local > 1) /* release, and arrive before */
+        return hx_cost_hand_over(params, 1) + hx_cost_hand_over(params, shape->max_local - 1);
+    if (candidate->coll == HX_COLL_REDUCE && candidate->lanes > 1) /* carriers copy in, the root copies out */
+        return hand_over_us + 2 * bytes / params->intra_gb_s * 1e-3;
+    if (candidate->coll == HX_COLL_REDUCE_SCATTER && candidate->lanes < shape->max_local)
+        return hand_over_us;
+    if (candidate->coll == HX_COLL_ALLTOALL && candidate->lanes < shape->max_local) /* carriers copy in, all copy out */
+        return hand_over_us + (hx_cost_lane_bytes(shape, candidate->coll, candidate->lanes, bytes) + bytes) / params->intra_gb_s * 1e-3;
+    if (hx_coll_is_scan(candidate->coll)) /* apply: a copy and a fold; keep and total: about the same again */
+        return hand_over_us + (bytes / params->intra_gb_s + 2 * bytes / params->reduce_gb_s) * 1e-3 *
+                                  (candidate->coll == HX_COLL_EXSCAN ? 2 : 1);
+    return 0;
+}
+
+static struct hx_cost composed_cost(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                                    double bytes)
+{
+    struct hx_cost cost = {0};
+    int lanes = candidate->lanes;
+
+    cost.intra_us = (hx_coll_has_traffic(candidate->coll) ? traffic_us(params, shape, bytes) : 0) +
+                    before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
+    double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
+    struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);
+    b.one_us += b.book.rounds * (lanes - 1) * params->message_us;
+    cost.inter_us = between_us(&b);
+    cost.rounds = b.book.rounds;
+    cost.net_bytes = b.book.vectors * lane_bytes * lanes;
+    return cost;
+}
+
+struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                          double bytes)
+{
+    struct hx_cost cost = {0};
+
+    if (candidate->lanes)
+        cost = composed_cost(params, shape, candidate, bytes);
+    else if (shape->nnodes > 1)
+        cost = flat_cost(params, shape, candidate, bytes);
+    else
+        cost.intra_us = intra_stage_us(params, shape, candidate->flat, shape->nranks, shape->nranks, bytes);
+    cost.total_us = cost.intra_us + cost.inter_us;
+    return cost;
+}

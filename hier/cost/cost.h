@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
+ * node. When ranks outnumber cores: a context switch per hand-over, and between nodes the work of all ranks on the cores that there are, if
+ * that takes longer. Who copies what goes between nodes (TCP) does not add up meanwhile; where devices do it (EFA), sums cost no time of
+ * their own. Every rank computes the same numbers from the job's facts.
+ */
+#ifndef HX_COST_H
+#define HX_COST_H
+#include "hier/compose/compose.h"
+#include <stddef.h>
+
+struct hx_cost_params {
+    double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
+    double stream_gb_s;               /* what one rank can drive of it */
+    double core_gb_s;                 /* what a core sends and receives by itself, as in a kernel's TCP; devices do without */
+    int copies;                       /* cores do so: they cannot add up meanwhile */
+    double message_us;                /* CPU time of a further message in the same round */
+    double intra_alpha_us;            /* a flag handed to another core */
+    double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
+    double fetch_us, fetch_gb_s;      /* single copy: a system call; what it reads */
+    double switch_us;                 /* a context switch */
+    double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
+    double oversubscription;          /* ranks per core, at least 1 */
+    double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own are no reason to fetch */
+    int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
+    double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
+};
+
+struct hx_cost {
+    double intra_us, inter_us, total_us;
+    double rounds;       /* messages one after the other between nodes */
+    double net_bytes;    /* sent by the busiest node */
+};
+
+#define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
+#define HX_COARSE_WINDOW 3     /* of them under way at once */
+
+#define HX_AHEAD_SLICE_BYTES 65536.0
+#define HX_AHEAD_SLICE_MIN_BYTES 16384.0
+/* Bytes of a slice of such a vector where, on one node, a rank begins or ends alone with it while the others wait: a quarter, but none so
+ * short that hand-overs show, which may be context switches. */
+static inline double hx_cost_ahead_slice(const struct hx_cost_params *params, double bytes)
+{
+    double least = params->oversubscription > 1 ? HX_AHEAD_SLICE_BYTES : HX_AHEAD_SLICE_MIN_BYTES, slice = bytes / 4;
+
+    slice = slice < least ? least : slice < HX_AHEAD_SLICE_BYTES ? slice : HX_AHEAD_SLICE_BYTES;
+    return bytes < slice ? bytes : slice;
+}
+
+#define HX_COST_PARAMETERS 12
+#define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
+#define HX_COST_MOST 1e6
+struct hx_cost_parameter {
+    const char *name;
+    size_t offset; /* of a double in struct hx_cost_params */
+    int net;       /* of the network, 0: of the node */
+    const char *about;
+};
+/* Those of the network first; the last has no name. */
+extern const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1];
+double *hx_cost_parameter(struct hx_cost_params *params, int k);
+
+/* Set least_message from what the network is taken for: the CPU's part in such a message is 1/16 of that of its bytes. Not from
+ * fitted values: messages are cut as the provider wants them. */
+#define HX_MESSAGE_PARTS 16
+void hx_cost_cut(struct hx_cost_params *params);
+
+/* Slices into which so many bytes, which an algorithm would send as one message between so many members, are cut at most: into messages
+ * of least_message. In a chain or tree, where the last member waits for rounds - 1 slices to pass, as many as make that and the CPU's part in
+ * all messages least, if these are more. */
+double hx_cost_slices(const struct hx_cost_params *params, const struct hx_algorithm *algorithm, int members, double bytes);
+
+/* Bytes that pass along one lane of a node, for `bytes` of the collective's vector; without lanes, a rank's own. */
+double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes);
+
+void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
+
+/* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */
+struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
+                          double bytes);
+
+/* A hand-over inside a node: who goes on awaits the flags of so many others, each in a line of its own. */
+double hx_cost_hand_over(const struct hx_cost_params *params, double others);
+
+/* levels.c, over n members of a node: the time in which the ranks of a domain read what an algorithm makes them read of others;
+ * and the stages of one that goes by levels, each with a hand-over. */
+double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
+                      double bytes);
+double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes);
+
+/* book.c: what an algorithm that sends messages has p members do. Returns -1 for another one. */
+struct hx_book {
+    double rounds;                    /* messages one after the other */
+    double messages, vectors;         /* that the busiest member sends or receives, whatever is more; bytes, in vectors */
+    double ways;                      /* 2: it sends and receives; 1: nearly all is one of these */
+    double all_messages, all_vectors; /* that all members together send */
+    double reads, all_reads;          /* vectors that the sums of the busiest member read, and those of all */
+};
+int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *book);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The cost of levels inside a node: what the ranks of a domain read of others, for any algorithm, and the stages of one that
+ * goes by levels (hier/compose/levels.c). Domains are taken to be equally large.
+ *
+ * Per domain of m of n ranks, d domains, vectors of S bytes that are read from other domains, per phase (all-reduce: two):
+ *   n-ary: m (d - 1) / d     to reduce, each member reads its block of all
+ *          c (d - 1) / d     to gather, each reads the same: of the c innermost domains in it, which share a cache, one does
+ *   by the last arriver: n - m, if it is of this domain, and c
+ *   by levels: (s - 1) / s   of the s domains in the one around, each block once; and its part of what crosses that one
+ *   ring: 1                  others, by messages: what members send, by the part of members outside
+ * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
+ */
+#include "hier/cost/cost.h"
+#include <string.h>
+
+static int has(const struct hx_algorithm *algorithm, const char *name)
+{
+    return !strcmp(algorithm->name, name);
+}
+
+static int phases_of(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLREDUCE ? 2 : coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER;
+}
+
+/* Domains in each of the level around. */
+static double parts_of(const struct hx_shape *shape, int level)
+{
+    return (double)shape->most_domains[level] / (level ? shape->most_domains[level - 1] : 1);
+}
+
+/* Vectors that one of d domains reads of others. */
+static double vectors_read(const struct hx_shape *shape, const struct hx_algorithm *algorithm, int level, double n)
+{
+    double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), vectors;
+    struct hx_book book;
+    double caches = shape->most_domains[shape->nlevels - 1] / d; /* c */
+    int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
+
+    if (algorithm->needs & HX_NEEDS_LEVELS) {
+        vectors = 0;
+        for (int k = 0; k <= level; k++)
+            vectors += (phases ? phases : 1) * (1 - 1 / parts_of(shape, k)) * shape->most_domains[k] / d;
+        if (algorithm->coll == HX_COLL_BCAST) /* scattered first */
+            vectors += 1 / d;
+        if (algorithm->coll == HX_COLL_REDUCE) /* gathered at the end */
+            vectors += 1 - 1 / d;
+        return vectors;
+    }
+    if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
+        return caches * (n - m);
+    if (has(algorithm, "last_arriver")) /* one reads all slots, each cache the sum */
+        return n - m + caches;
+    if (algorithm->coll == HX_COLL_REDUCE && slots)
+        return has(algorithm, "nary") ? n - m : m * (1 - 1 / d) + (n - m) / n;
+    if (algorithm->coll == HX_COLL_BCAST && slots)
+        return caches;
+    if (phases && slots) /* an all-reduce does both */
+        return ((algorithm->coll != HX_COLL_ALLGATHER ? m : 0) + (algorithm->coll != HX_COLL_REDUCE_SCATTER ? caches : 0)) * (1 - 1 / d);
+    if (!phases && algorithm->coll != HX_COLL_BCAST && algorithm->coll != HX_COLL_REDUCE)
+        return 0;
+    if (hx_cost_book(algorithm, (int)n, &book) < 0)
+        return 0;
+    return has(algorithm, "ring") || has(algorithm, "chain") ? book.vectors : book.vectors * m * (n - m) / (n - 1);
+}
+
+double hx_cost_far_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n, double bytes)
+{
+    double us = 0;
+
+    for (int level = 0; level < shape->nlevels && n > 1; level++)
+        us += vectors_read(shape, algorithm, level, n) * bytes / p->far_gb_s * 1e-3;
+    return us;
+}
+
+/* How many of a group's members have charge of blocks that `owners` of the node share. */
+static double in_charge(double members, double owners)
+{
+    double n = members < owners ? members : owners;
+    return n < 1 ? 1 : n;
+}
+
+/* The stages of a phase, the innermost one first: who has charge of a block puts the others' part in its slot, reads and folds its own of
+ * all (reduce-scatter), or puts its own and reads the others' (all-gather). Without what is far. */
+static double phase_us(const struct hx_cost_params *p, const struct hx_shape *shape, int reduces, double n, double owners, double bytes)
+{
+    double members = n / shape->most_domains[shape->nlevels - 1], inner = bytes / in_charge(members, owners), us = 0;
+    double copied = reduces ? bytes : bytes + inner, folded = reduces ? members * inner : 0, meet = members;
+
+    for (int level = shape->nlevels; level >= 0; level--) {
+        us += hx_cost_hand_over(p, meet - 1) + (copied / p->intra_gb_s + folded / p->reduce_gb_s) * 1e-3 * p->oversubscription;
+        if (level == 0)
+            break;
+        double parts = parts_of(shape, level - 1);
+        members *= parts;
+        meet = parts;
+        double share = bytes / in_charge(members, owners);
+        copied = reduces ? inner * (1 - 1 / parts) + (parts - 1) * share : inner + share;
+        folded = reduces ? parts * share : 0;
+        inner = share;
+    }
+    return us;
+}
+
+double hx_cost_levels_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes)
+{
+    int reduces = coll != HX_COLL_ALLGATHER && coll != HX_COLL_BCAST, gathers = coll != HX_COLL_REDUCE_SCATTER && coll != HX_COLL_REDUCE;
+    double root = hx_cost_hand_over(p, reduces ? n - 1 : 1) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
+
+    return (reduces ? phase_us(p, shape, 1, n, owners, bytes) : 0) + (gathers ? phase_us(p, shape, 0, n, owners, bytes) : 0) +
+           (hx_coll_is_rooted(coll) ? root : 0); /* all parts to or from it */
+}

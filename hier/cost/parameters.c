@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model's parameters: names, and what they are until somebody measures them. */
+#include "hier/cost/cost.h"
+#include "runtime/base/stream.h"
+#include "runtime/ports/transport.h"
+#include <string.h>
+
+#define PARAMETER(name, net, about) {#name, offsetof(struct hx_cost_params, name), net, about}
+const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
+    PARAMETER(net_alpha_us, 1, "time of a message between nodes, without its bytes"),
+    PARAMETER(net_gb_s, 1, "bandwidth of a node's links together, 10^9 bytes/s"),
+    PARAMETER(stream_gb_s, 1, "what one rank can drive of it"),
+    PARAMETER(core_gb_s, 1, "what a core sends and receives by itself, both together (TCP; devices do without)"),
+    PARAMETER(message_us, 1, "CPU time of a further message in the same round"),
+    PARAMETER(intra_alpha_us, 0, "a flag handed to another core"),
+    PARAMETER(intra_gb_s, 0, "one rank copying in shared memory"),
+    PARAMETER(reduce_gb_s, 0, "one rank reducing there, by the bytes that it reads"),
+    PARAMETER(fetch_us, 0, "a system call that reads another process's memory"),
+    PARAMETER(fetch_gb_s, 0, "one rank reading there"),
+    PARAMETER(switch_us, 0, "a context switch, with more ranks than cores"),
+    PARAMETER(far_gb_s, 0, "the ranks of a domain inside a node reading other domains' memory"),
+    {0}};
+
+double *hx_cost_parameter(struct hx_cost_params *params, int k)
+{
+    return (double *)((char *)params + hx_cost_parameters[k].offset);
+}
+
+void hx_cost_cut(struct hx_cost_params *params)
+{
+    double both_ways = params->core_gb_s / 2 < params->stream_gb_s ? params->core_gb_s / 2 : params->stream_gb_s;
+
+    params->least_message = HX_MESSAGE_PARTS * params->message_us * both_ways * 1e3;
+}
+
+void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu)
+{
+    /* far_gb_s: reasoned, about a socket link's bandwidth one way; not measured.
+     * fetch_gb_s: pages at 5 GB/s or so were seen, but slots that stay in the caches beat that, more than intra_gb_s says */
+    *params = (struct hx_cost_params){
+        .net_alpha_us = 18, .net_gb_s = 12.5, .stream_gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3,
+        .intra_alpha_us = 0.15, .intra_gb_s = 10, .reduce_gb_s = 10, .fetch_us = 1, .fetch_gb_s = 3.2, .switch_us = 1.0, .far_gb_s = 30,
+        .oversubscription = ranks_per_cpu > 1 ? ranks_per_cpu : 1, .core_cache_bytes = HX_CACHE_PER_CORE_BYTES,
+    };
+    hx_cost_cut(params);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mesh all-gather: everybody sends its block to everybody, in one round.
+ *
+ * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p.
+ * Source: the second half of the mesh all-reduce (allreduce_mesh.c).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
+
+void hx_allgather_mesh(struct hx_builder *b)
+{
+    hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
+    hx_mesh_allgather(b, 0);
+}

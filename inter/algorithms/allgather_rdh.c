@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Recursive doubling all-gather: members exchange what they have with one 1, 2, 4, ... away, so that everybody has 2,
+ * 4, 8, ... members' blocks. Block j belongs to member j; a number that serves a folded member brings both their
+ * blocks (halving.h).
+ *
+ *   g = 4:   0<->1 2<->3 (a quarter of the blocks)    0<->2 1<->3 (half)
+ *
+ * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
+ * and serve.
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/halving.h"
+
+void hx_allgather_rdh(struct hx_builder *b)
+{
+    struct hx_halving h = hx_halving_of(b);
+    int round = h.excess ? 1 : 0;
+
+    hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
+    if (h.folded) {
+        hx_send(b, 0, h.partner, hx_at(b->out, b->me, 1));
+        hx_recv(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, b->me + 1, b->p - 1)); /* all but its own */
+        return;
+    }
+    if (h.partner >= 0)
+        hx_join(b, hx_recv(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
+    for (int d = 1; d < h.group; d *= 2) {
+        int other = h.number ^ d;
+        int have = hx_halving_base(h.number, d), had = hx_halving_block(&h, have);
+        int want = hx_halving_base(other, d), wanted = hx_halving_block(&h, want);
+
+        hx_send(b, round, hx_halving_member(&h, other), hx_at(b->out, had, hx_halving_block(&h, have + d) - had));
+        hx_recv(b, round, hx_halving_member(&h, other), hx_at(b->out, wanted, hx_halving_block(&h, want + d) - wanted));
+        hx_join_all(b);
+        round++;
+    }
+    if (h.partner >= 0)
+        hx_send(b, round, h.partner, hx_at(b->out, b->me, b->p - 1));
+}

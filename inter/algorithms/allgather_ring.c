@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ring all-gather ("bucket"): each round, every member passes on to its right neighbour the block that it received
+ * last.
+ *
+ *   round i: member r sends block r-i to r+1 and receives block r-i-1 from r-1
+ *
+ * Cost: (p-1) alpha + S (p-1)/p beta. Any p.
+ * Source: the second half of the ring all-reduce (allreduce_ring.c).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/ring.h"
+
+void hx_allgather_ring(struct hx_builder *b)
+{
+    hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
+    hx_ring_allgather(b, 0, b->me);
+}

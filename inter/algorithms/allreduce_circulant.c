@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Circulant all-reduce: a reduce-scatter and an all-gather in ceil(log2 p) rounds each, with the least bytes,
+ * whatever p is (circulant.h has the picture).
+ *
+ * Cost: 2 ceil(log2 p) alpha + 2 S (p-1)/p beta. Any p. The operation must be commutative.
+ * Source: J. L. Traeff, Optimal, non-pipelined reduce-scatter and allreduce algorithms, arXiv 2410.14234.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/circulant.h"
+
+void hx_allreduce_circulant(struct hx_builder *b)
+{
+    hx_split(b, b->p);
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
+    hx_circulant_allgather(b, hx_circulant_rounds(b->p));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * KangaRing all-reduce: a KangaRing reduce-scatter, then a KangaRing all-gather of the sums (kangaring.h has the
+ * picture).
+ *
+ * Cost: 2 ceil(p/2) alpha + 2 S (p-1)/p beta: half the rounds of the ring, and only half of what each member sends
+ * leaves its pair. Any p. The operation must be commutative.
+ * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards and forwards.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/kangaring.h"
+
+void hx_allreduce_kangaring(struct hx_builder *b)
+{
+    hx_split(b, b->p);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_kangaring_reduce_scatter(b);
+    hx_kangaring_allgather(b, hx_kangaring_pairs(b));
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mesh all-reduce: member j owns block j. Everybody sends every owner its block at once; owners add up and send the
+ * sums to everybody at once. Two hops whatever p is, as long as the receivers bear p-1 messages at a time.
+ *
+ *   round 0:  r sends block q of in to q, for q = r+1, r+2, ...   then out[r] = in[r] of members 0, 1, ..., p-1
+ *   round 1:  r sends out[r] to q, for q = r+1, r+2, ...
+ *
+ * Cost: 2 alpha + 2 S (p-1)/p beta, and 2(p-1) messages per member. Any p, any operation (rank order is kept).
+ * Source: Neuron's "mesh"; direct reduce-scatter and all-gather.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
+
+void hx_allreduce_mesh(struct hx_builder *b)
+{
+    hx_split(b, b->p);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_mesh_reduce_scatter(b, 0);
+    hx_mesh_allgather(b, 1);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Recursive doubling all-reduce: in round k members at distance 2^k exchange their whole partial sums, so that
+ * everybody's sum spans 2, 4, 8, ... members. Excess members (p no power of two) fold into a neighbour first and get
+ * the result last.
+ *
+ *   p = 4:   round 1: 0<->1 2<->3     round 2: 0<->2 1<->3
+ *
+ * Cost: log2 p (alpha + S beta); floor(log2 p) + 2 rounds where p is no power of two. For small vectors. Any
+ * operation: runs of neighbours are folded with the lower one on the left on both sides, so all results are equal bit
+ * by bit.
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/halving.h"
+
+/* out = partial op received, the lower member's on the left. */
+static void exchange(struct hx_builder *b, int round, int member, enum hx_space partial)
+{
+    hx_send(b, round, member, hx_at(partial, 0, 1));
+    hx_recv(b, round, member, hx_row(0, 0, 1));
+    hx_join_all(b);
+    hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, partial, b->me < member ? 0 : 1);
+}
+
+void hx_allreduce_recursive_doubling(struct hx_builder *b)
+{
+    struct hx_halving h = hx_halving_of(b);
+    enum hx_space partial = b->in;
+    int round = 0;
+
+    hx_split(b, 1);
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (h.folded) {
+        hx_join(b, hx_send(b, 0, h.partner, hx_at(b->in, 0, 1)));
+        hx_recv(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, 1));
+        return;
+    }
+    if (h.excess)
+        round++;
+    if (h.partner >= 0) {
+        hx_join(b, hx_recv(b, 0, h.partner, hx_row(0, 0, 1)));
+        hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1)); /* the partner is the lower one */
+        partial = b->out;
+    }
+    for (int d = 1; d < h.group; d *= 2) {
+        exchange(b, round++, hx_halving_member(&h, h.number ^ d), partial);
+        partial = b->out;
+    }
+    if (h.partner >= 0)
+        hx_send(b, round, h.partner, hx_at(b->out, 0, 1));
+}

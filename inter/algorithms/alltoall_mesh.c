@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mesh all-to-all ("direct spread", "linear"): everybody sends everybody its block at once. Targets are staggered, r+1,
+ * r+2, ..., so that no member is everybody's first.
+ *
+ *   r sends block r>r+1 and receives r-1>r,  sends r>r+2 and receives r-2>r,  ...
+ *
+ * Of many members 32 exchanges are under way at once: queues stay short, and so does the memory for messages. The next
+ * one starts when the oldest is done.
+ *
+ * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p.
+ * Source: Open MPI's and MPICH's "linear" all-to-all; the mesh of Neuron's collectives.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
+
+void hx_alltoall_mesh(struct hx_builder *b)
+{
+    hx_limit(b, HX_MESH_WINDOW);
+    for (int i = 1; i < b->p; i++) {
+        hx_recv(b, 0, b->me - i, hx_pair(b, b->out, b->me - i, b->me, 1));
+        hx_send(b, 0, b->me + i, hx_pair(b, b->in, b->me, b->me + i, 1));
+        if (i == 1) /* while the first are under way */
+            hx_copy(b, hx_pair(b, b->out, b->me, b->me, 1), hx_pair(b, b->in, b->me, b->me, 1));
+    }
+    if (b->p == 1)
+        hx_copy(b, hx_pair(b, b->out, 0, 0, 1), hx_pair(b, b->in, 0, 0, 1));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pairwise all-to-all: in each round everybody exchanges a block with one other member. Where p is a power of two the
+ * two sides of an exchange are each other's partners; else everybody sends one way round and receives from the other.
+ *
+ *   round i, p = 2^k:  r <-> r xor i          else:  r -> r+i,  r <- r-i           i = 1 .. p-1
+ *
+ * Cost: (p-1) alpha + S (p-1)/p beta. Any p. One message at a time in each direction: for large blocks, where many at
+ * once would congest a receiver.
+ * Source: "The Illustrated Collectives", all-to-all; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
+ */
+#include "inter/algorithms/algorithms.h"
+
+void hx_alltoall_pairwise(struct hx_builder *b)
+{
+    int exchanges = (b->p & (b->p - 1)) == 0;
+
+    hx_limit(b, 1);
+    hx_copy(b, hx_pair(b, b->out, b->me, b->me, 1), hx_pair(b, b->in, b->me, b->me, 1));
+    for (int i = 1; i < b->p; i++) {
+        int to = exchanges ? b->me ^ i : b->me + i, from = exchanges ? to : b->me - i;
+
+        hx_recv(b, i - 1, from, hx_pair(b, b->out, from, b->me, 1));
+        hx_send(b, i - 1, to, hx_pair(b, b->in, b->me, to, 1));
+        hx_join_all(b);
+    }
+}

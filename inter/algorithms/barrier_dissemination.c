@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Dissemination barrier: in round k everybody tells the member 2^k further on and hears from the one 2^k before. Then
+ * it knows, by hearsay, of the 2^(k+1) members before it; after ceil(log2 p) rounds of all.
+ *
+ *   p = 5:  round 0   r -> r+1        round 1   r -> r+2        round 2   r -> r+4
+ *
+ * Cost: ceil(log2 p) alpha. Any p.
+ * Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988).
+ */
+#include "inter/algorithms/algorithms.h"
+
+void hx_barrier_dissemination(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    for (int k = 0; 1 << k < b->p; k++) {
+        hx_send(b, k, b->me + (1 << k), hx_at(b->in, 0, 1));
+        hx_recv(b, k, b->me - (1 << k), hx_row(0, 0, 1));
+        hx_join_all(b);
+    }
+}

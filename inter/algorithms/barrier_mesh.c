@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mesh barrier: everybody tells everybody at once.
+ *
+ * Cost: alpha, p-1 messages per member. Any p. For few members: the least rounds.
+ * Source: the mesh of Neuron's collectives (mesh.h), without data.
+ */
+#include "inter/algorithms/algorithms.h"
+
+void hx_barrier_mesh(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    for (int i = 1; i < b->p; i++) {
+        hx_send(b, 0, b->me + i, hx_at(b->in, 0, 1));
+        hx_recv(b, 0, b->me - i, hx_row(i - 1, 0, 1));
+    }
+}

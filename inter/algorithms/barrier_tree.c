@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tree barrier: the news that all of a subtree are there goes up a binomial tree to member 0; then it tells everybody
+ * down the same tree (tree.h has the picture). The fewest messages: 2(p-1) in all.
+ *
+ * Cost: 2 ceil(log2 p) alpha. Any p.
+ * Source: the combining tree of Mellor-Crummey and Scott, ACM TOCS 9 (1991).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
+
+void hx_barrier_tree(struct hx_builder *b)
+{
+    int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2), parent = b->root + hx_tree_parent(v, span, 2);
+    int up = hx_tree_level(span, 2), down = hx_tree_rounds(p, 2);
+
+    hx_split(b, 1);
+    for (int d = 1; d < span && v + d < p; d *= 2)
+        hx_join(b, hx_recv(b, hx_tree_level(d, 2), b->me + d, hx_row(0, 0, 1)));
+    if (v > 0) {
+        hx_send(b, up, parent, hx_at(b->in, 0, 1));
+        hx_recv(b, down + hx_tree_round_down(span, p, 2), parent, hx_row(0, 0, 1));
+        hx_join_all(b);
+    }
+    for (int d = span / 2; d >= 1; d /= 2)
+        if (v + d < p)
+            hx_send(b, down + hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->in, 0, 1));
+}

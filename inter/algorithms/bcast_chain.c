@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pipelined chain broadcast: the vector passes from neighbour to neighbour, slice by slice; while a member sends slice
+ * k on, slice k+1 comes in. The slices are the plan's: here stands the program of one of them.
+ *
+ *   root -> root+1 -> root+2 -> ... -> root+p-1
+ *
+ * Cost for m slices: (p-2+m) (alpha + S/m beta). Any p, any root. For large vectors and few members.
+ * Source: the pipelined chain of Open MPI's tuned broadcast; Johnsson and Ho, IEEE ToC 38 (1989).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
+
+void hx_bcast_chain(struct hx_builder *b)
+{
+    int v = hx_tree_number(b);
+
+    hx_split(b, 1);
+    if (v > 0)
+        hx_join(b, hx_recv(b, v - 1, b->me - 1, hx_at(b->out, 0, 1)));
+    if (v < b->p - 1)
+        hx_send(b, v, b->me + 1, hx_at(b->out, 0, 1));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flat broadcast: the root sends the vector to everybody.
+ *
+ *   round 0:  root sends to root+1, root+2, ..., root+p-1
+ *
+ * Cost: alpha + (p-1) S beta on the root's link. Any p. For few members and small vectors.
+ * Source: "The Illustrated Collectives", broadcast, flat.
+ */
+#include "inter/algorithms/algorithms.h"
+
+void hx_bcast_flat(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->me != b->root) {
+        hx_recv(b, 0, b->root, hx_at(b->out, 0, 1));
+        return;
+    }
+    for (int i = 1; i < b->p; i++)
+        hx_send(b, 0, b->root + i, hx_at(b->out, 0, 1));
+}

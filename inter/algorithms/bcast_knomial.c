@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * k-nomial broadcast: in each round everybody who has the vector sends it to k-1 more at once, here k = 4 (tree.h has
+ * the picture). Half the rounds of the binomial tree, three messages in each.
+ *
+ * Cost: ceil(log_k p) (alpha + (k-1) S beta). Any p. For small vectors where alpha is large beside a further message.
+ * Source: the k-nomial tree of MPICH and UCX; "k ports" in Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
+
+void hx_bcast_knomial(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    hx_tree_bcast(b, HX_KNOMIAL_RADIX, 0);
+}

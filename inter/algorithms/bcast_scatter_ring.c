@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scatter + ring all-gather broadcast: the root scatters p blocks down a binomial tree, then they travel round the ring
+ * until everybody has all. Every member sends about the least that is possible, to one neighbour.
+ *
+ *   p = 4, root 0:   0 -> 2: blocks 2 3      0 -> 1: block 1, 2 -> 3: block 3      then the ring:
+ *   round i:         member r sends block r-i to r+1
+ *
+ * Who stands high in the tree has the blocks of its whole subtree already; the ring stops where only such would come.
+ *
+ * Cost: (ceil(log2 p) + p-1) alpha + 2 S (p-1)/p beta. Any p, any root. For large vectors.
+ * Source: van de Geijn, JPDC 22 (1994); Barnett, Littlefield, Payne, van de Geijn, "bucket" all-gather; Thakur,
+ * Rabenseifner, Gropp, IJHPCA 19 (2005).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
+
+/* The last round of the ring, counted from 1, that brings number v a block it has not. */
+static int ring_rounds(int v, int p)
+{
+    return p - hx_tree_size(v, hx_tree_span(v, p, 2), p);
+}
+
+void hx_bcast_scatter_ring(struct hx_builder *b)
+{
+    int p = b->p, v = hx_tree_number(b), first = hx_tree_rounds(p, 2);
+    int mine = ring_rounds(v, p), next = ring_rounds((v + 1) % p, p);
+
+    hx_split(b, p);
+    hx_tree_scatter(b);
+    for (int i = 0; i < mine || i < next; i++) {
+        if (i < next)
+            hx_send(b, first + i, b->me + 1, hx_at(b->out, b->me - i, 1));
+        if (i < mine)
+            hx_recv(b, first + i, b->me - 1, hx_at(b->out, b->me - i - 1, 1));
+        hx_join_all(b);
+    }
+}

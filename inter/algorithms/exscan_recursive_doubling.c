@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Exclusive scan by recursive doubling: everybody keeps two sums of what it has heard of, one with and one without its
+ * own part. In round k the first goes to the member 2^k above, which puts it on the left of both of its own.
+ *
+ *   p = 5:  round 0   r -> r+1        round 1   r -> r+2        round 2   r -> r+4
+ *           out is    r-1             r-3..r-1                  r-7..r-1, that is 0..r-1
+ *
+ * Cost: ceil(log2 p) (alpha + S beta), two additions per round. Any p, any operation. For small vectors.
+ * Source: Hillis, Steele, CACM 29 (1986); MPICH's exscan.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/prefix.h"
+
+void hx_exscan_recursive_doubling(struct hx_builder *b)
+{
+    struct hx_ref out = hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
+    struct hx_ref came = hx_row(0, 0, 1), with_own = hx_row(1, 0, 1);
+    int heard = 0;
+
+    hx_split(b, 1);
+    for (int k = 0; 1 << k < b->p; k++) {
+        if (!hx_prefix_round(b, k, 1 << k, 0, partial, 0))
+            continue;
+        if (b->me + (2 << k) < b->p) { /* it is sent once more */
+            hx_reduce_row(b, with_own, came, partial);
+            partial = with_own;
+        }
+        if (heard++)
+            hx_reduce_row(b, out, came, out);
+        else
+            hx_copy(b, out, came);
+    }
+}

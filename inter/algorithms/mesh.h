@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The mesh: every member exchanges with every other in one round. Targets are staggered, r+1, r+2, ..., so that no
+ * member is everybody's first. Two phases of one round, shared by all-reduce, reduce-scatter and all-gather; each
+ * costs alpha + S (p-1)/p beta.
+ */
+#ifndef HX_MESH_H
+#define HX_MESH_H
+#include "runtime/plan/plan.h"
+
+#define HX_MESH_WINDOW 32 /* exchanges of an all-to-all under way at once */
+
+/* The row for what member q sends: rows stand in rank order, without this member's own. */
+static inline int hx_mesh_row(const struct hx_builder *b, int q)
+{
+    return q < b->me ? q : q - 1;
+}
+
+/* Everybody sends block q to its owner q; the owner folds them in rank order into out. Ends with everything joined. */
+static inline void hx_mesh_reduce_scatter(struct hx_builder *b, int round)
+{
+    for (int i = 1; i < b->p; i++) {
+        int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
+        hx_send(b, round, to, hx_at(b->in, to, 1));
+        hx_recv(b, round, from, hx_row(hx_mesh_row(b, from), b->me, 1));
+    }
+    hx_join_all(b);
+    hx_reduce_rows(b, hx_at(b->out, b->me, 1), 0, b->p, b->in, b->me);
+}
+
+/* Everybody sends its block of out to everybody. */
+static inline void hx_mesh_allgather(struct hx_builder *b, int round)
+{
+    for (int i = 1; i < b->p; i++) {
+        int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
+        hx_send(b, round, to, hx_at(b->out, b->me, 1));
+        hx_recv(b, round, from, hx_at(b->out, from, 1));
+    }
+    hx_join_all(b);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What scans and exclusive scans share. Everything folds in rank order: what comes from a lower member stands on the
+ * left, so any associative operation serves. A result of one contribution is that contribution as it is.
+ */
+#ifndef HX_PREFIX_H
+#define HX_PREFIX_H
+#include "runtime/plan/plan.h"
+
+/* Everybody sends in to all higher members; what comes from member q stands in row q. Ends with everything joined. */
+static inline void hx_prefix_mesh(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    for (int to = b->me + 1; to < b->p; to++)
+        hx_send(b, 0, to, hx_at(b->in, 0, 1));
+    for (int from = 0; from < b->me; from++)
+        hx_recv(b, 0, from, hx_row(from, 0, 1));
+    hx_join_all(b);
+}
+
+/* One round with a skip: send to the member that far above, receive into the row from the one that far below, from
+ * lowest on, where there are such. Ends with everything joined; returns whether something came. */
+static inline int hx_prefix_round(struct hx_builder *b, int round, int skip, int lowest, struct hx_ref sent, int row)
+{
+    int from = b->me - skip, comes = from >= lowest;
+
+    if (b->me >= lowest && b->me + skip < b->p)
+        hx_send(b, round, b->me + skip, sent);
+    if (comes)
+        hx_recv(b, round, from, hx_row(row, 0, 1));
+    hx_join_all(b);
+    return comes;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flat reduction: everybody sends its vector to the root, which adds them up in one pass.
+ *
+ *   round 0:  r sends to root;    out = in of members 0, 1, ..., p-1 in this order
+ *
+ * Cost: alpha + (p-1) S beta on the root's link. Any p, any operation. For few members and small vectors.
+ * Source: "The Illustrated Collectives", reduce, flat.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
+
+void hx_reduce_flat(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    if (b->me != b->root) {
+        hx_send(b, 0, b->root, hx_at(b->in, 0, 1));
+        return;
+    }
+    for (int i = 1; i < b->p; i++) {
+        int from = (b->me + i) % b->p;
+        hx_recv(b, 0, from, hx_row(hx_mesh_row(b, from), 0, 1));
+    }
+    hx_join_all(b);
+    hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, b->p, b->in, b->me);
+}

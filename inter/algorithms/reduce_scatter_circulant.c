@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Circulant reduce-scatter: ceil(log2 p) rounds and exactly p-1 blocks, whatever p is (circulant.h has the picture).
+ *
+ * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p. The operation must be commutative.
+ * Source: J. L. Traeff, arXiv 2410.14234.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/circulant.h"
+
+void hx_reduce_scatter_circulant(struct hx_builder *b)
+{
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * KangaRing reduce-scatter: the all-gather's duplication the other way round (kangaring.h has the picture). One of each
+ * pair of members that share a cache is on the ring; it adds its mate's part and its own to the sum that comes from the
+ * pair before, in one pass over the three, and passes it on.
+ *
+ *   p = 8, round i:  mate -> r  its part of block r-2i-2        r-2 -> r  the sum of that block so far (not in round 0)
+ *
+ * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. The operation must be commutative: block j is folded from the pair
+ * after j's on.
+ * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/kangaring.h"
+
+void hx_reduce_scatter_kangaring(struct hx_builder *b)
+{
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    else
+        hx_kangaring_reduce_scatter(b);
+}

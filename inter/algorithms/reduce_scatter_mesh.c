@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Mesh reduce-scatter: everybody sends block q to member q, in one round; member q folds what it got in rank order.
+ *
+ * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p, any operation (rank order is kept).
+ * Source: the first half of the mesh all-reduce (allreduce_mesh.c).
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
+
+void hx_reduce_scatter_mesh(struct hx_builder *b)
+{
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    else
+        hx_mesh_reduce_scatter(b, 0);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ring reduce-scatter: block j starts at member j+1 and collects one member's part per hop, until it is complete at
+ * member j.
+ *
+ *   round i: member r sends block r-1-i to r+1, receives block r-2-i from r-1 and adds its own part
+ *
+ * Cost: (p-1) alpha + S (p-1)/p beta. Any p. The operation must be commutative.
+ * Source: the first half of the ring all-reduce (allreduce_ring.c), one block earlier, so that member r ends with
+ * block r.
+ */
+#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/ring.h"
+
+void hx_reduce_scatter_ring(struct hx_builder *b)
+{
+    if (b->p == 1)
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    else
+        hx_ring_reduce_scatter(b, b->me - 1);
+}

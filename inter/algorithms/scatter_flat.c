@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Flat scatter: the root sends everybody its block.
+ *
+ *   round 0:  root sends block r to r
+ *
+ * Cost: alpha + S (p-1)/p beta on the root's link, p-1 messages there. Any p, any root.
+ * Source: "The Illustrated Collectives", scatter.
+ */
+#include "inter/algorithms/algorithms.h"
+
+void hx_scatter_flat(struct hx_builder *b)
+{
+    if (b->me != b->root) {
+        hx_recv(b, 0, b->root, hx_at(b->out, b->me, 1));
+        return;
+    }
+    for (int i = 1; i < b->p; i++)
+        hx_send(b, 0, b->root + i, hx_at(b->in, b->root + i, 1));
+    hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be cancelled
+ * if no part of it has arrived. Messages in bounce buffers are left to end by themselves. Providers can hardly ever cancel a send from the
+ * caller's memory, but over TCP such a send has left at once (room.c). A chunk that has arrived in part gets time for its rest. If all that
+ * does not help, the endpoints are closed.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include <stdio.h>
+
+#define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
+#define REST_SECONDS 5.0   /* how long the rest of a chunk may take after a part has been received */
+
+/* ---- one message */
+
+/* May this chunk go on after its message has failed? Devices cannot cancel sends or writes. A send from a bounce buffer may go on: a late
+ * peer gets what was sent. A peer may still write into a bounce buffer: nobody looks there. The same holds for memory that a failed call
+ * leaves alone. */
+static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
+{
+    if (chunk->kind == HX_CHUNK_RECV) /* it ends by its cancellation, or when its rest has come */
+        return chunk->slot != NULL;
+    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
+           (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
+}
+
+/* No message waits for this window any more. Its memory stays in use until the peer certainly writes no more. */
+static void window_leave(struct hx_net *net, struct hx_chunk *chunk)
+{
+    net->recvs_in_flight--;
+    chunk->edge->recvs_in_flight--;
+    if (chunk->slot != NULL)
+        hx_slot_leave(chunk->path->rail, chunk->slot, chunk->bytes);
+    if (!chunk->edge->ended)
+        return;
+    if (chunk->slot != NULL)
+        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
+    chunk->slot = NULL;
+    chunk->registration = NULL;
+    hx_chunk_release(net, chunk);
+}
+
+static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
+{
+    if (chunk->op != op)
+        return;
+    if (chunk->kind == HX_CHUNK_AGAIN) { /* nothing is posted */
+        size_t bytes = chunk->bytes;
+        chunk->edge->again--;
+        chunk->edge->recvs_in_flight--;
+        net->recvs_in_flight--;
+        hx_chunk_drop(net, chunk);
+        hx_message_advance(net, op, bytes);
+    } else if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_WINDOW && chunk->edge->ended)) {
+        size_t bytes = chunk->bytes;
+        chunk->op = NULL;
+        if (chunk->kind == HX_CHUNK_WINDOW)
+            window_leave(net, chunk);
+        else if (chunk->kind == HX_CHUNK_RECV)
+            fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+        hx_message_advance(net, op, bytes);
+    } else if (chunk->kind != HX_CHUNK_WINDOW) {
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+    } else {
+        if (!net->breaking) {
+            snprintf(net->why, sizeof(net->why),
+                     "rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed", chunk->edge->peer,
+                     net->rank);
+            hx_warn("%s", net->why);
+        }
+        net->breaking = HX_ERR_TRANSPORT; /* not the message's: other peers have not died, nor sent what was not expected */
+    }
+}
+
+void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status)
+{
+    struct hx_edge *edge = net->edges[op->peer];
+
+    if (hx_op_status(op) != 0 || op->done != 0)
+        return;
+    hx_op_queue_remove(hx_op_queue_of(edge, op), op);
+    op->state = (void *)(uintptr_t)status;
+    if (op->theirs == 0) /* else the caller can tell more */
+        hx_detail_keep(op->why);
+    if (op->completed_bytes == op->posted_bytes)
+        op->done = -(int)status;
+    else
+        hx_chunks_visit(net, chunk_cancel, op);
+}
+
+int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
+{
+    if (theirs == op->signature || op->signature == 0)
+        return 0;
+    if ((op->theirs = theirs) == 0)
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent a message without the signature of its call", op->peer);
+    hx_message_fail(net, op, HX_ERR_MISMATCH);
+    return 1;
+}
+
+void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
+{
+    double give_up;
+
+    if (net->broken || op->done != 0)
+        return;
+    give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
+    if (op->direction == HX_NET_RECV &&
+        hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
+        hx_flow_of(net->edges[op->peer], op->flow)->received +=
+            (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
+    hx_message_fail(net, op, HX_ERR_TRANSPORT);
+    while (op->done == 0 && !net->broken) {
+        hx_progress(net);
+        if (op->done == 0 && hx_deadline_passed(give_up)) {
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
+                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_net_break(net, HX_ERR_TRANSPORT);
+        }
+    }
+}
+
+/* ---- all of them */
+
+static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
+{
+    for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
+        next = op->next;
+        op->done = -(int)why;
+        hx_detail_keep(op->why);
+    }
+    queue->head = NULL;
+}
+
+static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    (void)arg;
+    if (chunk->op != NULL) {
+        chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)net->broken);
+        hx_detail_keep(chunk->op->why);
+    }
+    chunk->op = NULL;
+}
+
+static void recv_cancel(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    (void)net;
+    (void)arg;
+    if (chunk->kind == HX_CHUNK_RECV)
+        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
+}
+
+void hx_net_break(struct hx_net *net, hx_status_t why)
+{
+    if (net->broken)
+        return;
+    net->broken = why;
+    hx_detail_keep(net->why);
+    hx_recall(net->why);
+    hx_chunks_visit(net, recv_cancel, NULL); /* closing may take longer than we wait for it */
+    hx_endpoints_close(net);
+    hx_chunks_visit(net, chunk_break, NULL);
+    for (int i = 0; i < net->nranks; i++)
+        if (net->edges[i] != NULL) {
+            queue_fail(&net->edges[i]->recvs, why);
+            queue_fail(&net->edges[i]->eager, why);
+            queue_fail(&net->edges[i]->writes, why);
+            for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
+                queue_fail(&flow->large, why);
+        }
+}
+
+/* ---- those that use some memory */
+
+struct users {
+    const struct hx_registration *first, *end;
+    int count;
+};
+
+static void user_count(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    struct users *users = arg;
+
+    (void)net;
+    users->count += chunk->registration >= users->first && chunk->registration < users->end;
+}
+
+static int users_of(struct hx_net *net, const struct hx_registration *first, size_t n)
+{
+    struct users users = {first, first + n, 0};
+
+    hx_chunks_visit(net, user_count, &users);
+    return users.count;
+}
+
+int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n)
+{
+    double give_up = hx_deadline(CANCEL_SECONDS);
+
+    while (!net->broken && users_of(net, first, n) > 0) {
+        hx_progress(net);
+        if (hx_deadline_passed(give_up))
+            return 0;
+    }
+    return !net->broken || hx_endpoints_close(net);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Credits: how far a sender of long messages may run ahead of its receiver, in each flow, so that what nobody receives
+ * yet in one holds up no other. Both ends count the flow's large chunks from the start; the receiver tells its count
+ * when half a grant has gone by since it last did. Counts are sums, so the largest one heard of a flow is the truth, in
+ * whatever order they come. They name their flow: one receive for all of an edge's is posted, however many there are.
+ */
+#include "inter/fabric/fabric.h"
+#include <stdlib.h>
+
+struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number)
+{
+    struct hx_flow **link = &edge->flows, *flow;
+
+    while (*link != NULL && (*link)->number != number)
+        link = &(*link)->next;
+    flow = *link;
+    if (flow != NULL)
+        *link = flow->next;
+    else if ((flow = calloc(1, sizeof(*flow))) != NULL)
+        flow->number = number;
+    else
+        return NULL;
+    flow->next = edge->flows;
+    return edge->flows = flow;
+}
+
+int hx_flows_wait(const struct hx_edge *edge)
+{
+    const struct hx_flow *flow = edge->flows;
+
+    while (flow != NULL && flow->large.head == NULL)
+        flow = flow->next;
+    return flow != NULL;
+}
+
+void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
+{
+    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+        next = flow->next; /* failing moves it to the front of the list */
+        while (flow->large.head != NULL)
+            hx_message_fail(net, flow->large.head, status);
+    }
+}
+
+void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uint64_t match, uint64_t matches)
+{
+    struct hx_edge *edge = net->edges[peer];
+
+    for (struct hx_flow **link = edge != NULL ? &edge->flows : NULL, *flow; link != NULL && (flow = *link) != NULL;) {
+        if (flow->number - first >= flows || flow->large.head != NULL) {
+            link = &flow->next;
+            continue;
+        }
+        *link = flow->next;
+        free(flow);
+    }
+    if (edge != NULL) {
+        hx_early_forget(edge, match, matches);
+        hx_invites_forget(edge, match, matches);
+    }
+}
+
+void hx_flows_close(struct hx_edge *edge)
+{
+    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+        next = flow->next;
+        free(flow);
+    }
+}
+
+/* ---- the sender */
+
+int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
+{
+    if (edge->credit_listening)
+        return 0;
+    if (edge->credit_slot == NULL)
+        edge->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
+    if (edge->credit_slot == NULL ||
+        hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_slot, sizeof(struct hx_credit)) != 0)
+        return -FI_EAGAIN;
+    edge->credit_listening = 1;
+    return 0;
+}
+
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
+{
+    struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_slot->base;
+    struct hx_flow *flow = hx_proof_check(net, HX_CONTROL_CREDIT, edge, &credit, bytes, sizeof(credit)) ? edge->flows : NULL;
+
+    while (flow != NULL && flow->number != credit.flow)
+        flow = flow->next;
+    if (flow != NULL && credit.sum > flow->acknowledged)
+        flow->acknowledged = credit.sum;
+    edge->credit_listening = 0;
+    edge->moved = 1;
+    if (hx_credit_listen(net, edge) != 0 || (flow != NULL && flow->large.head != NULL))
+        hx_edge_activate(net, edge);
+}
+
+/* ---- the receiver */
+
+ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, struct hx_credit *credit)
+{
+    ssize_t rc;
+
+    hx_proof_write(net, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
+    rc = fi_tinject(path->rail->ep, credit, sizeof(*credit), path->addr, hx_control_tag(HX_CONTROL_CREDIT));
+    edge->said[HX_CONTROL_CREDIT] += rc == 0;
+    return rc;
+}
+
+static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_credit *credit)
+{
+    if (sizeof(*credit) <= net->inject_bytes) {
+        ssize_t rc = hx_credit_inject(net, edge, &edge->paths[0], credit);
+        if (rc == 0)
+            hx_path_posted(&edge->paths[0], sizeof(*credit), NULL);
+        return rc;
+    }
+    return hx_control_send(net, HX_CHUNK_TELL, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
+}
+
+void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge)
+{
+    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
+        flow->told = 0;
+    hx_edge_activate(net, edge);
+}
+
+int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+{
+    struct hx_path *path = &edge->paths[0];
+    ssize_t rc;
+
+    if (hx_path_is_refused(path, HX_POST_SEND))
+        return -FI_EAGAIN;
+    rc = credit_send(net, edge, &(struct hx_credit){.flow = flow->number, .sum = flow->received});
+    if (hx_is_refusal(rc)) {
+        hx_path_refuse(path, HX_POST_SEND);
+        return -FI_EAGAIN;
+    }
+    flow->told = flow->received;
+    if (rc != 0)
+        return 0; /* a broken edge shows in its messages */
+    net->count.credits_sent++;
+    return 0;
+}

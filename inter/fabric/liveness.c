@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Late peers: a peer from which nothing comes may be gone. With most providers a receive from a process that has gone never ends. Over TCP
+ * (libfabric 1.17) a send never ends either. So after a second of waiting
+ *
+ *   over a device   this rank asks the peer what it knows (control_message.c), in growing intervals. If the peer is gone, the question fails.
+ *   over TCP        this rank also connects to the port on which the peer's endpoint listens, and sends nothing. The peer's kernel accepts
+ *                   the connection, however busy the peer is. If the kernel refuses, the endpoint is gone, as a rule with its process. If
+ *                   the host cannot be reached for a while, the host is gone. The connection stays open until the peer is no longer late,
+ *                   so that this rank notices its end at once.
+ *
+ * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far as it
+ * can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node know whether it
+ * lives, so this rank asks them too (runtime/engine/stall.c). One death is found only at HX_TIMEOUT: that of a rank which is alone on its node and
+ * has left a child, made by a raw clone, that holds its listener.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PATIENCE_NS SECOND_NS
+#define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not looked for so long is no longer late. A program that computes looks
+                                     * seldom */
+#define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions: so long an answer may be overdue */
+#define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long is gone */
+#define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
+#define CERTAIN_STEP_NS 1000000
+#define QUEUE_LENGTH 100            /* connections that surely fit into the queue of a peer which accepts none */
+
+static uint64_t now_ns(void)
+{
+    return hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* ---- a connection over TCP */
+
+static void connection_close(struct hx_late *late)
+{
+    if (late->fd >= 0)
+        close(late->fd);
+    late->fd = -1;
+    late->connected = 0;
+}
+
+/* Returns 0, EINPROGRESS, the errno with which the peer cannot be reached, or EAGAIN: this process lacks a resource. */
+static int connection_begin(struct hx_late *late)
+{
+    const struct hx_path *path = &late->edge->paths[0];
+    const int on = 1, idle_s = 3, step_s = 2, steps = 4; /* 11 s: longer than SILENT_NS */
+    struct sockaddr_storage name;
+    size_t bytes = sizeof(name);
+
+    if (fi_av_lookup(path->rail->av, path->addr, &name, &bytes) != 0)
+        return EAGAIN;
+    late->fd = socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (late->fd < 0)
+        return EAGAIN;
+    setsockopt(late->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof(step_s));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof(steps));
+    if (connect(late->fd, (struct sockaddr *)&name, (socklen_t)bytes) == 0)
+        return 0;
+    return errno == ECONNREFUSED || errno == EINPROGRESS || errno == EHOSTUNREACH || errno == ENETUNREACH ? errno : EAGAIN;
+}
+
+/* The state of the connection: 0: established; EINPROGRESS; or the errno with which it has ended. */
+static int connection_look(const struct hx_late *late)
+{
+    struct pollfd fd = {.fd = late->fd, .events = POLLIN | POLLOUT};
+    socklen_t bytes = sizeof(int);
+    int error = 0;
+
+    if (poll(&fd, 1, 0) <= 0)
+        return EINPROGRESS;
+    if (getsockopt(late->fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0 || error != 0)
+        return error != 0 ? error : EINPROGRESS;
+    return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* the peer sends nothing, so input means the end */
+}
+
+/* The peer may end a connection because it has too many. So this connection's end proves nothing; if the next one is refused, the peer is
+ * gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
+static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t now)
+{
+    int error = late->fd >= 0 ? connection_look(late) : connection_begin(late), stood = late->connected;
+
+    if (error == 0) {
+        late->connected = 1;
+        late->answered = now;
+    } else if (error != EINPROGRESS) {
+        connection_close(late);
+    }
+    if (error == EAGAIN || error == ECONNRESET) /* nobody could ask it, or its host has answered */
+        late->answered = now;
+    return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
+           (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
+}
+
+/* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer that
+ * resets the probe, as it does with silent connections, is asked again. */
+int hx_edge_listens(const struct hx_net *net, struct hx_edge *edge)
+{
+    struct hx_late probe = {.edge = edge, .fd = -1};
+    const uint64_t begun = now_ns();
+    int error = EINPROGRESS, stood = 0;
+
+    if (!hx_net_is_tcp(net) || edge->gone)
+        return 0;
+    if (edge->listened_at != 0 && begun - edge->listened_at < CERTAIN_NS)
+        return 1;
+    while (error != ECONNREFUSED && now_ns() - begun < CERTAIN_NS) {
+        error = probe.fd >= 0 ? connection_look(&probe) : connection_begin(&probe);
+        stood |= error == 0;
+        if (error != 0 && error != EINPROGRESS)
+            connection_close(&probe);
+        nanosleep(&(struct timespec){.tv_nsec = CERTAIN_STEP_NS}, NULL);
+    }
+    connection_close(&probe);
+    if (error == ECONNREFUSED || !stood)
+        return 0;
+    edge->listened_at = now_ns();
+    return 1;
+}
+
+/* ---- who is late */
+
+static void late_end(struct hx_late *late)
+{
+    connection_close(late);
+    late->edge = NULL;
+}
+
+/* The entry of a peer. A peer that was not late before gets a free entry, or that of the peer which this rank has not looked for longest.
+ * NULL: too many peers are late at once. */
+static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
+{
+    struct hx_late *unused = net->late;
+
+    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++) {
+        if (late->edge != NULL && now - late->seen > FORGET_NS)
+            late_end(late);
+        if (late->edge == edge)
+            return late;
+        if (unused->edge != NULL && (late->edge == NULL || late->seen < unused->seen))
+            unused = late;
+    }
+    if (unused->edge != NULL && now - unused->seen <= PATIENCE_NS)
+        return NULL;
+    if (unused->edge != NULL)
+        late_end(unused);
+    *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
+    return unused;
+}
+
+void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
+{
+    edge->gone = 1;
+    net->lost_ns = 0;
+}
+
+void hx_late_lose(struct hx_net *net, int code, const char *why)
+{
+    if (net->lost_ns != 0 || hx_any_edge_is_lost(net)) /* if a peer is known to be gone, the message was to that peer */
+        return;
+    net->lost_ns = now_ns();
+    snprintf(net->lost_why, sizeof(net->lost_why), "provider code %d, %s", code, why);
+}
+
+/* A short message was lost SILENT_NS ago. If its peer were gone, this rank would know by now. So a living peer lacks a message, and the
+ * device delivers no later message to it. Only a closed endpoint tells that peer. */
+static void lost_end(struct hx_net *net, uint64_t now)
+{
+    if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
+        return;
+    hx_fail(HX_ERR_TRANSPORT,
+            "a short message of rank %d of the job was lost because its peer could not be reached for a while (%s): the endpoint is closed",
+            net->rank, net->lost_why);
+    hx_detail_keep(net->why);
+    net->breaking = HX_ERR_TRANSPORT;
+}
+
+int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
+{
+    struct hx_edge *edge = net->edges[peer];
+    uint64_t now = now_ns();
+    struct hx_late *late;
+
+    if (net->broken || edge == NULL)
+        return 0;
+    if ((late = edge->gone ? NULL : late_of(net, edge, now)) == NULL)
+        return edge->gone;
+    if (now - late->seen > PATIENCE_NS) /* this rank was away, and has not looked for an answer meanwhile */
+        late->answered = now;
+    late->seen = now;
+    lost_end(net, now);
+    if (now - late->since < PATIENCE_NS)
+        return 0;
+    if (late->interval == 0) {
+        late->ask_at = late->answered = now;
+        late->interval = PATIENCE_NS;
+    } else if (edge->moved) { /* something came from the peer, and now it is late again */
+        late->interval = PATIENCE_NS;
+        late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
+    }
+    edge->moved = 0;
+    if (hx_net_is_tcp(net) && tcp_is_gone(net, late, now)) {
+        hx_edge_lose(net, edge);
+        late_end(late);
+    } else if (now >= late->ask_at && (late->connected || !hx_net_is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
+        late->ask_at = now + late->interval;
+        late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
+    }
+    return edge->gone;
+}
+
+void hx_late_close(struct hx_net *net)
+{
+    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++)
+        if (late->edge != NULL)
+            late_end(late);
+}

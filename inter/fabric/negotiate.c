@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Choosing a provider and an interface. Everything libfabric offers is graded: first by what kind of interface it is
+ * (real before container bridge, before link-local addresses, before loopback; never one that is down), then by
+ * provider, then IPv4 before IPv6, then libfabric's own order. HX_PROVIDER and HX_NIC narrow the field. Of the best
+ * offer's provider a rank takes the nearest interfaces (nic.c).
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, tcp later; tcp of 1.17 has no RDM
+ * endpoints. */
+static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm", "sockets"};
+#define PREFERRED ((int)(sizeof(preferred) / sizeof(preferred[0])))
+
+static struct fi_info *hints_make(uint64_t reach)
+{
+    struct fi_info *hints = fi_allocinfo();
+
+    if (hints == NULL)
+        return NULL;
+    hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | reach;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->domain_attr->av_type = FI_AV_TABLE;
+    hints->domain_attr->cq_data_size = 4;
+    return hints;
+}
+
+/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM keeps shared memory out of efa, or 0,
+ * which libfabric wants for loopback. Returns the list, or NULL. */
+static struct fi_info *offers_get(const char *provider, uint64_t reach)
+{
+    struct fi_info *hints = hints_make(reach), *list = NULL;
+    int rc;
+
+    if (hints == NULL)
+        return NULL;
+    if (provider != NULL)
+        hints->fabric_attr->prov_name = strdup(provider);
+    rc = fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list);
+    if (rc == -FI_ENOSYS)
+        rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
+    if (rc != 0)
+        hx_debug("fi_getinfo: %s", fi_strerror(-rc));
+    fi_freeinfo(hints);
+    return rc == 0 ? list : NULL;
+}
+
+/* ---- grading one offer */
+
+unsigned hx_offer_tag_bits(const struct fi_info *info) /* the format is a pattern of fields: the highest set bit counts */
+{
+    uint64_t format = info->ep_attr->mem_tag_format;
+
+    return format == 0 ? 0 : 64 - (unsigned)__builtin_clzll(format);
+}
+
+static int link_is_down(const struct fi_info *info, const struct ifaddrs *interfaces)
+{
+    if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->state == FI_LINK_DOWN)
+        return 1;
+    for (const struct ifaddrs *i = interfaces; i != NULL; i = i->ifa_next)
+        if (strcmp(i->ifa_name, info->domain_attr->name) == 0)
+            return (i->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
+    return 0;
+}
+
+static enum hx_offer_kind address_kind(const struct sockaddr *addr)
+{
+    if (addr != NULL && addr->sa_family == AF_INET) {
+        uint32_t ip = ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
+        return ip >> 24 == 127 ? HX_KIND_LOOPBACK : ip >> 16 == 0xa9fe ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
+    }
+    if (addr != NULL && addr->sa_family == AF_INET6) {
+        const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
+        return IN6_IS_ADDR_LOOPBACK(ip) ? HX_KIND_LOOPBACK : IN6_IS_ADDR_LINKLOCAL(ip) ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
+    }
+    return HX_KIND_REAL;
+}
+
+static int takes_socket_address(const struct fi_info *info)
+{
+    return info->addr_format == FI_SOCKADDR || info->addr_format == FI_SOCKADDR_IN ||
+           info->addr_format == FI_SOCKADDR_IN6;
+}
+
+int hx_offer_is_routed(const struct fi_info *info)
+{
+    return takes_socket_address(info) && info->src_addr != NULL;
+}
+
+int hx_offer_is_ipv6(const struct fi_info *info)
+{
+    return hx_offer_is_routed(info) && ((const struct sockaddr *)info->src_addr)->sa_family == AF_INET6;
+}
+
+enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces)
+{
+    static const char *const bridges[] = {"docker", "br-", "virbr", "cni", "podman", "lxc"};
+    const char *name = info->domain_attr->name;
+    enum hx_offer_kind kind = hx_offer_is_routed(info) ? address_kind(info->src_addr) : HX_KIND_REAL;
+
+    if (link_is_down(info, interfaces))
+        return HX_KIND_DOWN;
+    if (kind == HX_KIND_LOOPBACK || strcmp(name, "lo") == 0)
+        return HX_KIND_LOOPBACK;
+    for (size_t i = 0; i < sizeof(bridges) / sizeof(bridges[0]); i++)
+        if (kind == HX_KIND_REAL && strncmp(name, bridges[i], strlen(bridges[i])) == 0)
+            return HX_KIND_BRIDGE;
+    return kind;
+}
+
+static int provider_grade(const char *name)
+{
+    for (int i = 0; i < PREFERRED; i++)
+        if (strcmp(name, preferred[i]) == 0)
+            return i;
+    return PREFERRED;
+}
+
+/* Why this offer cannot serve, or NULL. */
+const char *hx_offer_defect(const struct fi_info *info)
+{
+    if (info->domain_attr == NULL || info->domain_attr->name == NULL || info->fabric_attr->prov_name == NULL)
+        return "incomplete";
+    if (takes_socket_address(info) && info->src_addr == NULL)
+        return "no interface has an address";
+    if (hx_offer_tag_bits(info) < HX_TAG_BITS_LEAST)
+        return "fewer than 48 tag bits";
+    if (info->ep_attr->max_msg_size < HX_EAGER_BYTES)
+        return "messages shorter than 8 KiB only";
+    return NULL;
+}
+
+/* ---- choosing */
+
+#define GRADE(kind, provider_idx) ((int)(kind)*1000 + (provider_idx)*10)
+
+struct choice {
+    const struct fi_info *offer, *list; /* the list that it is of */
+    int grade; /* less is better; equal grades compete by distance */
+};
+
+/* nics: names as in HX_NIC, NULL for any. provider: NULL for those of the preferred list. */
+static struct choice choose(const struct fi_info *list, const char *provider, const char *nics,
+                            const struct ifaddrs *interfaces)
+{
+    struct choice best = {NULL, NULL, 0};
+
+    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+        const char *defect = hx_offer_defect(i);
+        int grade, provider_idx;
+        enum hx_offer_kind kind;
+
+        if (defect != NULL) {
+            hx_debug("libfabric provider %s passed over: %s", i->fabric_attr->prov_name, defect);
+            continue;
+        }
+        provider_idx = provider_grade(i->fabric_attr->prov_name);
+        if (provider == NULL ? provider_idx == PREFERRED : strcmp(provider, i->fabric_attr->prov_name) != 0)
+            continue;
+        kind = hx_offer_kind(i, interfaces);
+        if (nics != NULL ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
+            continue;
+        grade = GRADE(kind, provider_idx) +
+                hx_offer_is_ipv6(i);
+        if (best.offer == NULL || grade < best.grade)
+            best = (struct choice){i, list, grade};
+    }
+    return best;
+}
+
+/* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's).
+ */
+void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+        const char *provider = i->fabric_attr->prov_name, *name = interface_of ? i->domain_attr->name : provider;
+        const char *seen = text;
+        size_t length = strlen(name);
+
+        if (interface_of != NULL && interface_of[0] != '\0' && strcmp(interface_of, provider) != 0)
+            continue;
+        while ((seen = strstr(seen, name)) != NULL &&
+               !((seen == text || seen[-1] == ' ') && (seen[length] == ' ' || seen[length] == '\0')))
+            seen += length;
+        if (seen == NULL && used + length + 2 < capacity)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? " " : "", name);
+    }
+    if (used == 0)
+        snprintf(text, capacity, "none");
+}
+
+static const char *other_name_of_tcp(const char *provider)
+{
+    if (provider != NULL && strcmp(provider, "tcp") == 0)
+        return "net";
+    return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
+}
+
+/* Where the provider is there, in any of the lists and by either name, the interfaces are at fault. */
+static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, const char *nics, const struct ifaddrs *interfaces)
+{
+    const char *names[2] = {provider, other_name_of_tcp(provider)};
+    char providers[256];
+
+    for (int k = 0; k < 2 && nics != NULL; k++)
+        for (int i = 2; i >= 0 && (k == 0 || names[k] != NULL); i--)
+            if (choose(lists[i], names[k], NULL, NULL).offer != NULL)
+                return hx_nics_refuse(lists[i], names[k], nics, interfaces);
+    hx_names_join(lists[2], NULL, providers, sizeof(providers));
+    if (provider != NULL)
+        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
+                       provider, providers);
+    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
+                   providers);
+}
+
+/* On kernels before 5.13 EFA has either these or fork support: told to have both, libfabric ends the program or opens no
+ * domain. Without fork support it ends a program that forks. */
+static int wants_huge_pages(void)
+{
+    const char *huge = hx_env_launcher("FI_EFA_USE_HUGE_PAGE");
+
+    return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") != NULL || (huge != NULL && strcmp(huge, "0") != 0);
+}
+
+/* Before libfabric first looks: user programs fork; libinfinipath, where it comes only now with a provider that is a
+ * plug-in, would install signal handlers (signals.c, which is named here for a static link to take it in); short early
+ * messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive buffers of sockets must hold
+ * several of TCP's longest segments (address.c: keep_moving). */
+static void libfabric_prepare(void)
+{
+    hx_signals_restore();
+    if (!wants_huge_pages())
+        setenv("FI_EFA_FORK_SAFE", "1", 0);
+    setenv("IPATH_NO_BACKTRACE", "1", 0);
+    setenv("FI_NET_MAX_SAVED", "1024", 0);
+    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
+}
+
+/* The best offer that libfabric makes when asked in several ways; the lists are the caller's to free. */
+static struct choice choose_anywhere(const struct hx_env *env, const struct ifaddrs *interfaces, struct fi_info *lists[3])
+{
+    const char *provider = env->provider, *other = other_name_of_tcp(provider);
+    struct choice best;
+
+    lists[0] = offers_get(NULL, FI_REMOTE_COMM);
+    best = choose(lists[0], provider, env->nic, interfaces);
+    if (best.offer == NULL && provider != NULL) { /* some are listed only when asked for by name */
+        lists[1] = offers_get(provider, FI_REMOTE_COMM);
+        best = choose(lists[1], provider, env->nic, interfaces);
+    }
+    if (best.offer == NULL && other != NULL)
+        best = choose(lists[0], other, env->nic, interfaces);
+    if (best.offer == NULL || best.grade >= GRADE(HX_KIND_LOOPBACK, 0)) {
+        struct choice near;
+        lists[2] = offers_get(NULL, 0);
+        near = choose(lists[2], provider, env->nic, interfaces);
+        if (near.offer == NULL && other != NULL)
+            near = choose(lists[2], other, env->nic, interfaces);
+        if (near.offer != NULL && (best.offer == NULL || near.grade < best.grade))
+            best = near;
+    }
+    return best;
+}
+
+hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_nic_choice *out)
+{
+    struct fi_info *lists[3] = {NULL, NULL, NULL};
+    struct ifaddrs *interfaces = NULL;
+    struct choice best;
+    hx_status_t status;
+
+    memset(out, 0, sizeof(*out));
+    libfabric_prepare();
+    if (getifaddrs(&interfaces) != 0)
+        interfaces = NULL;
+    best = choose_anywhere(env, interfaces, lists);
+    if (best.offer == NULL)
+        status = refuse(lists, env->provider, env->nic, interfaces);
+    else
+        status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
+    if (interfaces != NULL)
+        freeifaddrs(interfaces);
+    for (int i = 0; i < 3; i++)
+        if (lists[i] != NULL)
+            fi_freeinfo(lists[i]);
+    return status;
+}
+
+void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
+{
+    static const char *const kinds[] = {[HX_KIND_REAL] = "usable",
+                                        [HX_KIND_BRIDGE] = "container bridge",
+                                        [HX_KIND_LINK_LOCAL] = "link-local address",
+                                        [HX_KIND_LOOPBACK] = "loopback",
+                                        [HX_KIND_DOWN] = "down"};
+    struct ifaddrs *interfaces = NULL;
+    struct fi_info *list;
+
+    libfabric_prepare();
+    if (getifaddrs(&interfaces) != 0)
+        interfaces = NULL;
+    list = offers_get(NULL, FI_REMOTE_COMM);
+    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+        const char *defect = hx_offer_defect(i);
+        if (defect == NULL && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
+            defect = "only if HX_PROVIDER names it";
+        if (i->fabric_attr->prov_name != NULL && i->domain_attr->name != NULL)
+            visit(i, defect ? defect : kinds[hx_offer_kind(i, interfaces)], arg);
+    }
+    if (list != NULL)
+        fi_freeinfo(list);
+    if (interfaces != NULL)
+        freeifaddrs(interfaces);
+}
+
+int hx_provider_is_native_tcp(const struct fi_info *info)
+{
+    return strcmp(info->fabric_attr->prov_name, "net") == 0 || strcmp(info->fabric_attr->prov_name, "tcp") == 0;
+}
+
+int hx_provider_is_efa(const struct fi_info *info)
+{
+    return strcmp(info->fabric_attr->prov_name, "efa") == 0;
+}
+
+void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
+{
+    const char *provider = info->fabric_attr->prov_name;
+    const double gb_s = link_bits > 0 ? link_bits / 8e9 : 12.5; /* EFA's first */
+
+    /* a kernel's TCP, 25 Gbit/s */
+    if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
+        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13};
+    else
+        *out = (struct hx_net_profile){
+            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3};
+    out->provider = provider;
+}
+
+size_t hx_profile_chunk_bytes(const struct fi_info *info)
+{
+    size_t bytes = 64 << 10; /* efa: sends above need a round trip */
+
+    if (hx_provider_is_native_tcp(info))
+        bytes = 1 << 20;
+    return bytes < info->ep_attr->max_msg_size ? bytes : info->ep_attr->max_msg_size;
+}

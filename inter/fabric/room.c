@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How much a TCP connection takes at once. Providers over TCP cannot cancel a send, nor a receive of which a part has arrived. When a call
+ * has failed, its buffers are the program's again, but such a message would still use them. So:
+ *
+ *   - A send goes from the caller's memory only if the kernel surely takes all of it at once. Else a copy in a bounce buffer is sent. The
+ *     copy may wait in the provider.
+ *   - While a send waits in the provider, further long messages wait here. And a long message may wait in the provider only once this rank
+ *     waits too. Otherwise half a chunk could leave, and the rest not as long as this rank makes no call: its receiver could not cancel.
+ *   - Short messages are received into bounce buffers, which can stay behind half full.
+ *
+ *     look: room = free kernel memory of the socket  -- each send: room -= its cost -->  not enough: copy, or wait
+ *        ^                                                                                    |
+ *        `----------------------- nothing waits in the provider any more <--------------------'
+ *
+ * libfabric does not tell which socket belongs to a path. So all sockets that may belong to it are asked (SO_MEMINFO): those connected to
+ * the peer's address, and those that the peer's host has connected to our address.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/sockets.h"
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENT_ROUNDS 64 /* progress calls without a pause */
+
+struct hx_socket {
+    int fd;
+    uint64_t local, peer, host; /* hx_spot_of, hx_host_of */
+};
+
+/* Kernel memory that a message takes: its bytes, its headers, and the heads of the kernel's buffers. cost: at most; usual_cost: as a
+ * rule. */
+static size_t cost(size_t bytes)
+{
+    return bytes + bytes / 8 + 4096;
+}
+
+static size_t usual_cost(size_t bytes)
+{
+    return bytes + bytes / 32 + 1024;
+}
+
+int hx_net_is_tcp(const struct hx_net *net)
+{
+    const char *name = net->info->fabric_attr->prov_name;
+
+    return hx_provider_is_native_tcp(net->info) || strcmp(name, "tcp;ofi_rxm") == 0 || strcmp(name, "sockets") == 0;
+}
+
+/* With tcp_notsent_lowat a socket takes less than its buffer holds. */
+static int kernel_takes_all(void)
+{
+    FILE *file = fopen("/proc/sys/net/ipv4/tcp_notsent_lowat", "re");
+    unsigned long most = 0;
+
+    if (file != NULL && fscanf(file, "%lu", &most) != 1)
+        most = 0;
+    if (file != NULL)
+        fclose(file);
+    return most >= INT32_MAX;
+}
+
+/* Only native tcp: layers above TCP pass on a long message only when the peer asks for it, so the kernel does not take it at once. */
+void hx_room_prepare(struct hx_net *net)
+{
+    if (hx_net_is_tcp(net))
+        net->refers = hx_provider_is_native_tcp(net->info) && kernel_takes_all() ? HX_REFERS_WITH_ROOM : HX_REFERS_NEVER;
+}
+
+/* ---- whose sockets */
+
+struct finding {
+    const struct hx_net *net;
+    struct hx_rail *rail;
+};
+
+static int is_late(const struct hx_net *net, int fd)
+{
+    for (int i = 0; i < HX_LATE_MAX; i++)
+        if (net->late[i].edge != NULL && net->late[i].fd == fd)
+            return 1;
+    return 0;
+}
+
+static int socket_add(const void *ctx, int fd)
+{
+    const struct finding *finding = ctx;
+    struct hx_rail *rail = finding->rail;
+    struct sockaddr_storage local, peer;
+    struct hx_socket *grown;
+
+    if (is_late(finding->net, fd) || !hx_socket_names(fd, &local, &peer) || peer.ss_family == AF_UNSPEC)
+        return 0;
+    grown = realloc(rail->sockets, (rail->nsockets + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return 0; /* sends of a path whose socket is not found are copied */
+    grown[rail->nsockets++] =
+        (struct hx_socket){fd, hx_spot_of(&local, sizeof(local)), hx_spot_of(&peer, sizeof(peer)), hx_host_of(&peer, sizeof(peer))};
+    rail->sockets = grown;
+    return 0; /* there is no visitor to call */
+}
+
+/* All connected sockets of the process but those of liveness.c. */
+static void sockets_find(const struct hx_net *net, struct hx_rail *rail)
+{
+    const struct finding finding = {net, rail};
+
+    rail->nsockets = 0;
+    hx_files_visit(socket_add, &finding, NULL);
+}
+
+/* ---- looking */
+
+/* Returns 0, or -1: this descriptor is no longer the socket that was found. */
+static int socket_ask(int fd, size_t *room)
+{
+    uint32_t memory[SK_MEMINFO_VARS];
+    socklen_t bytes = sizeof(memory);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &bytes) != 0 || bytes <= SK_MEMINFO_WMEM_QUEUED * sizeof(*memory))
+        return -1;
+    *room = memory[SK_MEMINFO_SNDBUF] > memory[SK_MEMINFO_WMEM_QUEUED]
+                ? memory[SK_MEMINFO_SNDBUF] - memory[SK_MEMINFO_WMEM_QUEUED]
+                : 0;
+    return 0;
+}
+
+/* Returns whether the path's socket is found. If the buffer is too small, poll the socket: the kernel then lets the buffer grow. */
+static int sockets_ask(struct hx_path *path, size_t wanted)
+{
+    const struct hx_rail *rail = path->rail;
+    size_t room;
+    int found = 0;
+
+    path->room = SIZE_MAX;
+    path->most = 0;
+    for (size_t i = 0; i < rail->nsockets; i++) {
+        const struct hx_socket *s = &rail->sockets[i];
+        if (s->peer != path->spot && (s->local != rail->spot || s->host != path->host))
+            continue;
+        if (socket_ask(s->fd, &room) != 0)
+            return 0;
+        if (room < wanted)
+            poll(&(struct pollfd){.fd = s->fd, .events = POLLOUT}, 1, 0);
+        if (room < path->room)
+            path->room = room;
+        if (room > path->most)
+            path->most = room;
+        found = 1;
+    }
+    return found;
+}
+
+static void look(const struct hx_net *net, struct hx_path *path, size_t wanted)
+{
+    path->found = path->found && sockets_ask(path, wanted);
+    if (!path->found) {
+        sockets_find(net, path->rail);
+        path->found = sockets_ask(path, wanted);
+    }
+    if (!path->found) {
+        path->room = 0;
+        path->most = SIZE_MAX;
+    }
+}
+
+/* Has this rank waited since the path was first found without room? */
+static int waits(const struct hx_net *net, struct hx_path *path)
+{
+    if (!path->lacks) {
+        path->lacks = 1;
+        path->lacks_since = net->rounds;
+    }
+    return net->rounds - path->lacks_since >= PATIENT_ROUNDS || net->rounds - path->lacks_since > net->rounds - net->armed;
+}
+
+enum hx_takes hx_path_takes(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large)
+{
+    if (net->refers != HX_REFERS_WITH_ROOM)
+        return net->refers == HX_REFERS ? HX_TAKES_ALL : HX_TAKES_COPY;
+    if (cost(bytes) <= path->room)
+        return HX_TAKES_ALL;
+    if (path->posted == 0) /* the path may not be connected yet */
+        return HX_TAKES_COPY;
+    if (path->ended < path->waits)
+        return is_large && path->ended < path->tracked ? HX_TAKES_LATER : HX_TAKES_COPY;
+    look(net, path, cost(bytes));
+    if (cost(bytes) <= path->room)
+        return HX_TAKES_ALL;
+    return is_large && path->most < usual_cost(bytes) && !waits(net, path) ? HX_TAKES_SOON : HX_TAKES_COPY;
+}
+
+void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk)
+{
+    path->posted++;
+    path->lacks = 0;
+    if (chunk != NULL)
+        chunk->order = path->tracked = path->posted;
+    if (cost(bytes) <= path->room) {
+        path->room -= cost(bytes);
+    } else {
+        path->room = 0;
+        path->waits = path->posted;
+    }
+}
+
+void hx_path_ended(struct hx_path *path, const struct hx_chunk *chunk)
+{
+    if (path->ended < chunk->order)
+        path->ended = chunk->order;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote writes: where a device writes into another's memory by itself, the processor of a long message's receiver has
+ * nothing to match and, on EFA, nothing to copy.
+ *
+ *     receiver                                            sender
+ *     a chunk of a receive is to come  --- invite --->    kept until its message is posted
+ *     that chunk has come              <--- write ---     the chunk, with the invitation's number as immediate data
+ *
+ * An invitation tells where the chunk may be written; all of an edge's have one tag. No write needs a credit: what is
+ * invited has its place. Nor does a message wait for those to another, since each is followed when both it and its
+ * message are there, in whatever order they come. None can be taken back: a write that nobody waits for any more ends
+ * in a bounce buffer, or the endpoint has to be closed.
+ *
+ * The sender finds out where the ends expect other lengths; but where only one of these is written, both wait.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
+#include "inter/fabric/stripe.h"
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct invite { /* as it is sent */
+    struct hx_proof proof;
+    uint64_t match, total_bytes, chunk; /* chunk: which of the message */
+    uint64_t address, key;
+    uint32_t number; /* of the receiver's request, hidden: what a write brings along proves that it was invited */
+    uint32_t signature; /* of the receiver's call */
+};
+
+struct hx_invite {
+    struct hx_invite *next;
+    struct invite invite;
+};
+
+/* ---- does the device write? */
+
+int hx_writes_ask(struct hx_rail *rail)
+{
+    struct fi_info *hints, *list = NULL, *found = NULL;
+
+    if (strcmp(rail->info->fabric_attr->prov_name, "efa") != 0 && hx_fabric_test.write_bytes == 0)
+        return 0;
+    hints = fi_dupinfo(rail->info);
+    if (hints == NULL)
+        return 0;
+    hints->caps |= FI_RMA;
+    hints->tx_attr->caps = hints->rx_attr->caps = 0; /* all that this takes */
+    if (fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list) == 0 ||
+        fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list) == 0) {
+        if (list->domain_attr->cq_data_size >= sizeof(uint32_t))
+            found = fi_dupinfo(list);
+        fi_freeinfo(list);
+    }
+    fi_freeinfo(hints);
+    if (found == NULL)
+        return 0;
+    fi_freeinfo(rail->info);
+    rail->info = found;
+    return 1;
+}
+
+/* An EFA device without them, or a libfabric that does not know the question, has writes that the target's processor
+ * does. Until 1.20 those of the device could be lost where a receiver was not ready. */
+int hx_writes_are_native(const struct hx_rail *rail)
+{
+    const int emulated_write = -(0xefa << 16) + 2; /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
+    bool emulated = true;
+    size_t bytes = sizeof(emulated);
+
+    if (hx_fabric_test.write_bytes > 0)
+        return 1;
+    return FI_VERSION_GE(rail->info->fabric_attr->prov_version, FI_VERSION(120, 0)) &&
+           fi_getopt(&rail->ep->fid, FI_OPT_ENDPOINT, emulated_write, &emulated, &bytes) == 0 && !emulated;
+}
+
+/* ---- the receiver */
+
+ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
+{
+    const struct hx_registration *to = chunk->registration;
+    int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
+                            .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
+                            .number = hx_number_hide(net, chunk->number), .signature = chunk->op->signature};
+
+    invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
+    return hx_control_send(net, HX_CHUNK_INVITE, edge, HX_CONTROL_INVITE, &invite, sizeof(invite));
+}
+
+/* ---- the sender */
+
+static int listen_post(struct hx_net *net, struct hx_edge *edge)
+{
+    if (edge->invite_slot == NULL)
+        edge->invite_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct invite));
+    if (edge->invite_slot == NULL ||
+        hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_slot, sizeof(struct invite)) != 0)
+        return -FI_EAGAIN;
+    edge->invite_listening = 1;
+    return 0;
+}
+
+static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct invite *invite)
+{
+    size_t offset = invite->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
+    struct hx_path *path = hx_chunk_path(edge, op, offset);
+    struct hx_pieces pieces;
+    struct hx_chunk *chunk;
+    ssize_t rc;
+
+    if (hx_path_is_refused(path, HX_POST_SEND) || path->rail->sends_in_flight >= net->send_limit ||
+        (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &pieces)) == NULL)
+        return -FI_EAGAIN;
+    rc = fi_writedata(path->rail->ep, pieces.at[0].iov_base, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,
+                      invite->address, invite->key, &chunk->context);
+    if (rc != 0) {
+        hx_chunk_drop(net, chunk);
+        return hx_chunk_refused(net, path, op, rc);
+    }
+    path->rail->unread = 1;
+    path->rail->sends_in_flight++;
+    net->count.chunks_sent++;
+    net->count.chunks_written++;
+    op->posted_bytes += bytes;
+    hx_op_note_chunk(op, invite->chunk);
+    if (op->posted_bytes == op->total_bytes)
+        hx_op_queue_remove(&edge->writes, op);
+    return 0;
+}
+
+enum { FOLLOWED = 1 };
+
+/* FOLLOWED; 0: its message is yet to be posted; -FI_EAGAIN. */
+static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
+{
+    struct hx_net_op *op = edge->writes.head;
+    int rc;
+
+    while (op != NULL && op->match != invite->match)
+        op = op->next;
+    if (op == NULL)
+        return 0;
+    if (hx_message_is_unlike(net, op, invite->signature))
+        return FOLLOWED;
+    if (invite->total_bytes != op->total_bytes) {
+        hx_fail(HX_ERR_MISMATCH, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
+                op->total_bytes, edge->peer, (unsigned long long)invite->total_bytes, (unsigned long long)op->match);
+        hx_message_fail(net, op, HX_ERR_MISMATCH);
+        return FOLLOWED;
+    }
+    if (!hx_op_lacks_chunk(op, invite->chunk)) {
+        hx_forged(net, "a repeated invitation", edge->peer);
+        return FOLLOWED;
+    }
+    rc = chunk_write(net, edge, op, invite);
+    return rc != 0 ? rc : FOLLOWED;
+}
+
+static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
+{
+    struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
+
+    if (kept == NULL) {
+        hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
+        hx_detail_keep(net->why);
+        net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
+        return;
+    }
+    *kept = (struct hx_invite){NULL, *invite};
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = kept;
+}
+
+void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
+{
+    struct hx_edge *edge = chunk->edge;
+    struct invite invite;
+    int rc;
+
+    memcpy(&invite, edge->invite_slot->base, sizeof(invite));
+    edge->invite_listening = 0;
+    hx_chunk_release(net, chunk);
+    rc = hx_proof_check(net, HX_CONTROL_INVITE, edge, &invite, bytes, sizeof(invite)) ? invite_follow(net, edge, &invite) : FOLLOWED;
+    if (rc != FOLLOWED)
+        invite_keep(net, edge, &invite);
+    if (listen_post(net, edge) != 0 || rc < 0)
+        hx_edge_activate(net, edge);
+}
+
+int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
+{
+    struct hx_invite **link = &edge->invites, *kept;
+    int again = 0;
+
+    if ((edge->writes.head != NULL || edge->invite_slot != NULL) && !edge->invite_listening)
+        again = listen_post(net, edge);
+    while (edge->writes.head != NULL && (kept = *link) != NULL) {
+        int rc = invite_follow(net, edge, &kept->invite);
+        if (rc == FOLLOWED) {
+            *link = kept->next;
+            free(kept);
+            continue;
+        }
+        link = &kept->next;
+        again = rc < 0 ? rc : again;
+    }
+    return again;
+}
+
+/* ---- ends */
+
+struct edge_failure {
+    const struct hx_edge *edge;
+    hx_status_t status; /* HX_SUCCESS: only count */
+    int windows;
+};
+
+static void window_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+{
+    struct edge_failure *failure = arg;
+
+    if (chunk->kind != HX_CHUNK_WINDOW || chunk->edge != failure->edge || chunk->op == NULL)
+        return;
+    failure->windows++;
+    if (failure->status != HX_SUCCESS)
+        hx_message_fail(net, chunk->op, failure->status);
+}
+
+int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge)
+{
+    struct edge_failure none = {edge, HX_SUCCESS, 0};
+
+    hx_chunks_visit(net, window_fail, &none);
+    return edge->writes.head != NULL || none.windows > 0;
+}
+
+void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
+{
+    while (edge->writes.head != NULL)
+        hx_message_fail(net, edge->writes.head, status);
+    hx_chunks_visit(net, window_fail, &(struct edge_failure){edge, status, 0});
+}
+
+void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
+{
+    for (struct hx_invite **link = &edge->invites, *kept; (kept = *link) != NULL;) {
+        if (kept->invite.match - match >= matches) {
+            link = &kept->next;
+            continue;
+        }
+        *link = kept->next;
+        free(kept);
+    }
+}

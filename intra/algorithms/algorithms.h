@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The algorithms inside a node: slots and flags in shared memory.
+ *
+ * Costs: alpha is a flag handed to another core, beta the time for one byte to or from memory. Memory traffic counts the bytes
+ * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads
+ * from its own cache: that is not counted. Copying S costs 2 S.
+ */
+#ifndef HX_INTRA_ALGORITHMS_H
+#define HX_INTRA_ALGORITHMS_H
+#include "runtime/plan/plan.h"
+
+extern const struct hx_algorithm hx_intra_algorithms[]; /* ends with a NULL name */
+
+void hx_allreduce_nary(struct hx_builder *b);
+void hx_allreduce_nary_sliced(struct hx_builder *b);
+void hx_allreduce_last_arriver(struct hx_builder *b);
+void hx_reduce_scatter_nary(struct hx_builder *b);
+void hx_allgather_nary(struct hx_builder *b);
+void hx_bcast_nary(struct hx_builder *b);
+void hx_barrier_nary(struct hx_builder *b);
+void hx_barrier_flag_tree(struct hx_builder *b);
+void hx_reduce_nary(struct hx_builder *b);
+void hx_reduce_nary_sliced(struct hx_builder *b);
+
+void hx_alltoall_nary(struct hx_builder *b);
+
+/* One stage of several, see hier/compose/levels.c, which sets stage->domain_start and charge_start. */
+void hx_allreduce_levels(struct hx_builder *b);
+void hx_reduce_scatter_levels(struct hx_builder *b);
+void hx_allgather_levels(struct hx_builder *b);
+
+void hx_allreduce_single_copy(struct hx_builder *b);
+void hx_reduce_scatter_single_copy(struct hx_builder *b);
+void hx_allgather_single_copy(struct hx_builder *b);
+void hx_bcast_single_copy(struct hx_builder *b);
+void hx_reduce_single_copy(struct hx_builder *b);
+void hx_gather_single_copy(struct hx_builder *b);
+void hx_alltoall_single_copy(struct hx_builder *b);
+
+/* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
+void hx_gather_nary(struct hx_builder *b);
+void hx_scatter_nary(struct hx_builder *b);
+
+void hx_scan_nary(struct hx_builder *b);
+void hx_exscan_nary(struct hx_builder *b);
+
+/* Fixed parts of a composition, not chosen by name. */
+void hx_prefix_keep(struct hx_builder *b);
+void hx_prefix_total(struct hx_builder *b);
+void hx_prefix_apply(struct hx_builder *b);
+void hx_prefix_apply_exclusive(struct hx_builder *b);
+void hx_prefix_apply_nothing(struct hx_builder *b); /* on the first node, with the others' slots */
+void hx_barrier_arrive(struct hx_builder *b);
+void hx_barrier_release(struct hx_builder *b);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary all-gather in shared memory: the owner of a block puts it into its slot and says so; everybody copies it from
+ * there.
+ *
+ *   owners: slot[r] = in[r];  publish FILLED
+ *   for q = r+1, r+2, ...:  await FILLED of q;  out[q] = block q of slot[q]         then publish READ
+ *
+ * Cost: alpha + (2 + 1/p) S beta of memory traffic per member. Any p. Block j belongs to member j and may be empty: then
+ * nobody waits for j.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/owners.h"
+
+enum { FILLED, READ };
+
+void hx_allgather_nary(struct hx_builder *b)
+{
+    struct hx_ref mine = hx_at(b->in, b->me, 1);
+
+    if (b->p > 1 && hx_owns(b, b->me)) {
+        hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
+        hx_copy(b, hx_at(HX_SLOT, b->me, 1), mine);
+        hx_publish(b, FILLED);
+    }
+    if (hx_owns(b, b->me))
+        hx_copy(b, hx_at(b->out, b->me, 1), mine);
+    for (int i = 1; i < b->p; i++) {
+        int q = (b->me + i) % b->p;
+        if (hx_owns(b, q)) {
+            hx_await(b, FILLED, q);
+            hx_copy_from_slot(b, hx_at(b->out, q, 1), q);
+        }
+    }
+    if (b->p > 1)
+        hx_publish_read(b, READ);
+}

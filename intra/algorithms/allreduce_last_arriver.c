@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Last-arriver combining in shared memory: everybody puts its vector into its slot and raises its flag; whoever finds all flags raised adds
+ * up all slots into that of member 0 and says so, for member 0; everybody copies the sum. One adds for all, and who came before it waits
+ * once.
+ *
+ *   slot[r] = in;  elect: the last adds slot[0] = slot[0] op slot[1] op ... op slot[p-1], publishes SUMMED of 0
+ *   await SUMMED of 0;  out = slot[0]
+ *
+ * Cost: 2 alpha + (p + 3) S beta of memory traffic for the last, 4 S beta for the others. For more ranks than cores: where ranks take turns
+ * on a core they copy one after the other anyway, and by the n-ary one each of them would read all p slots; by the sliced one they would
+ * take turns once more. Any p, any operation; folded in rank order, whoever does it.
+ * Source: the centralized barrier, whose last arriver releases the others (Mellor-Crummey and Scott, ACM TOCS 9, 1991), with the sum in it.
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { FILLED, SUMMED, READ };
+
+void hx_allreduce_last_arriver(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    if (b->me == 0)
+        hx_await_lag(b, READ, 0, b->p); /* its slot held the sum of one window before: all have read that */
+    hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));
+    hx_elect(b, FILLED);
+    hx_reduce_slots_into(b, 0, 0, 1);
+    hx_publish_for(b, SUMMED, 0);
+    hx_elected_end(b);
+    hx_await(b, SUMMED, 0);
+    hx_copy_from_slot(b, hx_at(b->out, 0, 1), 0);
+    hx_publish_read(b, READ);
+}

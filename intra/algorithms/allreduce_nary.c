@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary all-reduce in shared memory: everybody puts its vector into its slot and says so; everybody reads all p slots
+ * in one pass and writes the sum straight to its output. One hop. For small vectors: everybody does all of the
+ * adding.
+ *
+ *   slot[r] = in;  publish;  await all;  out = slot[0] op slot[1] op ... op slot[p-1]    (own from in)
+ *
+ * Cost: alpha + (p + 2) S beta of memory traffic per member. Any p, any operation; all fold in rank
+ * order, so results are equal bit by bit.
+ * Source: the flag exchange of small-message shared-memory collectives (Open MPI xhc, MPICH release_gather), without
+ * a tree.
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { FILLED, READ };
+
+void hx_allreduce_nary(struct hx_builder *b)
+{
+    struct hx_ref in, out;
+
+    hx_split(b, 1);
+    in = hx_at(b->in, 0, 1);
+    out = hx_at(b->out, 0, 1);
+    if (b->p == 1) {
+        hx_copy(b, out, in);
+        return;
+    }
+    hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
+    hx_copy(b, hx_at(HX_SLOT, 0, 1), in);
+    hx_publish(b, FILLED);
+    hx_await_all(b, FILLED);
+    hx_reduce_slots(b, out, b->in);
+    hx_publish_read(b, READ);
+}

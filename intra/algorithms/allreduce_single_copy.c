@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy all-reduce inside a node: member r reads block r of everybody's input where it stands, adds it up into its own output,
+ * and the others read it from there. Nothing is staged in shared memory.
+ *
+ *   offer READY
+ *   for q = r+1, r+2, ...:  await READY of q;   row = block r of in of q         out[r] = block r of all, own from in
+ *   offer SUMMED
+ *   for q = r+1, r+2, ...:  await SUMMED of q;  out[q] = block q of out of q     publish READ;  await all
+ *
+ * The last wait keeps out as it is until all have read it; that of in is done when all have summed.
+ * Cost: 3 alpha + 2 (p-1) system calls; each member fetches 2 S (p-1)/p and adds up S, from its own cache. For large vectors. Any p, any
+ * operation (rank order).
+ * Source: kernel-assisted single copy (KNEM, LiMIC2, CMA): Ma, Bosilca, Bouteiller, Goglin, Squyres, Dongarra 2011; MPICH, Open MPI.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/single_copy.h"
+
+enum { READY, SUMMED, READ };
+
+void hx_allreduce_single_copy(struct hx_builder *b)
+{
+    int me = b->me;
+
+    hx_split(b, b->p);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_offer(b, READY);
+    hx_fetch_rows(b, READY);
+    hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);
+    hx_offer(b, SUMMED);
+    for (int i = 1; i < b->p; i++) {
+        int q = (me + i) % b->p;
+        hx_await(b, SUMMED, q);
+        hx_fetch(b, hx_at(b->out, q, 1), b->out, q);
+    }
+    hx_publish(b, READ);
+    hx_await_all(b, READ);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary all-to-all in shared memory: everybody puts its blocks for the others into its slot and says so; everybody
+ * copies the block meant for it from each slot.
+ *
+ *   slot[r] = row r of in, but for block r>r;  publish FILLED
+ *   for q = r+1, r+2, ...:  await FILLED of q;  out[q>r] = block q>r of slot[q]         then publish READ
+ *
+ * Cost: alpha + (4 - 2/p) S beta of memory traffic per member. Any p. A member may have nothing to get: then it waits for
+ * nobody.
+ * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather).
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/owners.h"
+
+enum { FILLED, READ };
+
+/* Blocks of my row, into my slot. */
+static void row_fill(struct hx_builder *b, int first, int n)
+{
+    if (n > 0)
+        hx_copy(b, hx_pair(b, HX_SLOT, b->me, first, n), hx_pair(b, b->in, b->me, first, n));
+}
+
+void hx_alltoall_nary(struct hx_builder *b)
+{
+    int me = b->me, takes = hx_owns(b, me);
+
+    if (b->p > 1) {
+        hx_owners_await_lag(b, READ); /* the slot held the slice one window before: its readers are done */
+        row_fill(b, 0, me);
+        row_fill(b, me + 1, b->p - me - 1);
+        hx_publish(b, FILLED);
+    }
+    hx_copy(b, hx_pair(b, b->out, me, me, 1), hx_pair(b, b->in, me, me, 1));
+    for (int i = 1; i < b->p && takes; i++) {
+        int q = (me + i) % b->p;
+        hx_await(b, FILLED, q);
+        hx_copy_from_slot(b, hx_pair(b, b->out, q, me, 1), q);
+    }
+    if (b->p > 1 && takes)
+        hx_publish_read(b, READ);
+}

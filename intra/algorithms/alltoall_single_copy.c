@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy all-to-all inside a node: everybody reads the block meant for it in each member's input, where it stands.
+ *
+ *   offer READY;  out[r>r] = in[r>r]
+ *   for q = r+1, r+2, ...:  await READY of q;  out[q>r] = block q>r of in of q           then publish READ
+ *   await READ of all that have something to get
+ *
+ * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (2 - 1/p) S. For large blocks. Any p. A
+ * member may have nothing to get: then it waits for nobody, and nobody for it.
+ * Source: see allreduce_single_copy.c.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/single_copy.h"
+
+enum { READY, READ };
+
+void hx_alltoall_single_copy(struct hx_builder *b)
+{
+    int me = b->me, takes = hx_owns(b, me);
+
+    if (b->p > 1)
+        hx_offer(b, READY);
+    hx_copy(b, hx_pair(b, b->out, me, me, 1), hx_pair(b, b->in, me, me, 1));
+    for (int i = 1; i < b->p && takes; i++) {
+        int q = (me + i) % b->p;
+        hx_await(b, READY, q);
+        hx_fetch(b, hx_pair(b, b->out, q, me, 1), b->in, q);
+    }
+    if (b->p > 1 && takes)
+        hx_publish(b, READ);
+    if (b->p > 1)
+        hx_owners_await(b, READ);
+}

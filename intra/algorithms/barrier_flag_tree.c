@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tree barrier in shared memory: a member raises its flag when its children have raised theirs; when member 0 has seen
+ * its children's, it raises the second flag, and everybody who sees its parent's raises its own. Member v has the
+ * children 8 v + 1 .. 8 v + 8, so nobody reads more than nine lines.
+ *
+ *   await HERE of my children;  publish HERE;  await GO of my parent;  publish GO
+ *
+ * Cost: 2 log8 p alpha. Any p. For many members.
+ * Source: the tree barrier of Mellor-Crummey and Scott, ACM TOCS 9 (1991).
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { HERE, GO };
+#define CHILDREN 8
+
+void hx_barrier_flag_tree(struct hx_builder *b)
+{
+    int first = CHILDREN * b->me + 1;
+
+    hx_split(b, 1);
+    if (b->p == 1)
+        return;
+    for (int child = first; child < first + CHILDREN && child < b->p; child++)
+        hx_await(b, HERE, child);
+    if (b->me > 0) {
+        hx_publish(b, HERE);
+        hx_await(b, GO, (b->me - 1) / CHILDREN);
+    }
+    hx_publish(b, GO);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary barrier in shared memory: everybody raises its flag and looks at all flags. And its two halves, the first and
+ * the last stage of a barrier between nodes: members tell their root, which afterwards tells them.
+ *
+ *   publish HERE;  await HERE of all
+ *
+ * Cost: alpha, and p flags to read for everybody. Any p. For few members.
+ * Source: the flag exchange of shared-memory collectives (Open MPI xhc).
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { HERE };
+
+void hx_barrier_nary(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->p == 1)
+        return;
+    hx_publish(b, HERE);
+    hx_await_all(b, HERE);
+}
+
+void hx_barrier_arrive(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->me == b->root)
+        hx_await_all(b, HERE);
+    else
+        hx_publish(b, HERE);
+}
+
+void hx_barrier_release(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->me == b->root)
+        hx_publish(b, HERE);
+    else
+        hx_await(b, HERE, b->root);
+}

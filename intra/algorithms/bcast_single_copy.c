@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy broadcast inside a node: everybody reads the root's vector where it stands.
+ *
+ *   root:    offer READY;  await READ of all
+ *   others:  await READY of root;  out = out of root;  publish READ
+ *
+ * Cost: 2 alpha + a system call; each member but the root copies S. For large vectors and few members: many that read one process get in
+ * each other's way in the kernel. Any p.
+ * Source: see allreduce_single_copy.c.
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { READY, READ };
+
+void hx_bcast_single_copy(struct hx_builder *b)
+{
+    hx_split(b, 1);
+    if (b->p == 1)
+        return;
+    if (b->me == b->root) {
+        hx_offer(b, READY);
+        hx_await_all(b, READ);
+    } else {
+        hx_await(b, READY, b->root);
+        hx_fetch(b, hx_at(b->out, 0, 1), b->out, b->root);
+        hx_publish(b, READ);
+    }
+}

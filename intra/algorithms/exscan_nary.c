@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary exclusive scan in shared memory: everybody but the last puts its vector into its slot and says so; a member
+ * waits for the lower ones only, reads their slots in one pass and writes the sum straight to its output.
+ *
+ *   slot[r] = in;  publish FILLED;  await 0 .. r-1;  out = slot[0] op ... op slot[r-1];  publish READ
+ *
+ * Cost: alpha + (r + 3) S beta of memory traffic for member r. Any p, any operation (rank order).
+ * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather), without a tree.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/scan_slots.h"
+
+void hx_exscan_nary(struct hx_builder *b)
+{
+    struct hx_ref out = hx_at(b->out, 0, 1);
+
+    hx_split(b, 1);
+    hx_lower_publish(b);
+    if (b->me == 0)
+        return;
+    hx_await_first(b, HX_LOWER_FILLED, b->me);
+    if (b->me == 1)
+        hx_copy_from_slot(b, out, 0);
+    else
+        hx_reduce_first_slots(b, out, b->me, HX_NOWHERE, 0);
+    hx_publish_read(b, HX_LOWER_READ);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy gather inside a node: the root reads everybody's block where it stands.
+ *
+ *   member j:  offer READY;  await READ of root
+ *   root:      for j = r+1, r+2, ...:  await READY of j;  out[j] = block j of in of j         then publish READ
+ *
+ * Cost: 2 alpha + (p-1) system calls; the root copies S, and nobody else anything. For large blocks. Any p.
+ * Source: see allreduce_single_copy.c.
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { READY, READ };
+
+void hx_gather_single_copy(struct hx_builder *b)
+{
+    int me = b->me;
+
+    if (me != b->root) {
+        hx_offer(b, READY);
+        hx_await(b, READ, b->root);
+        return;
+    }
+    hx_copy(b, hx_at(b->out, me, 1), hx_at(b->in, me, 1));
+    for (int i = 1; i < b->p; i++) {
+        int j = (me + i) % b->p;
+        hx_await(b, READY, j);
+        hx_fetch(b, hx_at(b->out, j, 1), b->in, j);
+    }
+    if (b->p > 1)
+        hx_publish(b, READ);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sliced n-ary reduction in shared memory: member r adds up block r of all members in one pass over their slots and
+ * leaves the sum in its own slot, from where the root takes it. The adding is shared by all.
+ *
+ *   slot[r] = in, but for block r;  publish FILLED;  await all
+ *   slot[r] block r (the root: out) = block r of slot[0] op ... op slot[p-1], own from in;  publish SUMMED
+ *   root:  for q = r+1, r+2, ...:  await SUMMED of q;  out[q] = block q of slot[q]         then publish READ
+ *
+ * Cost: 2 alpha + (3 - 1/p) S beta of memory traffic per member, and 2 S (p-1)/p beta more at the root. For medium and
+ * large vectors. Any p, any operation (rank order).
+ */
+#include "intra/algorithms/algorithms.h"
+
+enum { FILLED, SUMMED, READ };
+
+void hx_reduce_nary_sliced(struct hx_builder *b)
+{
+    int me = b->me;
+
+    hx_split(b, b->p);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    /* the slot held the slice one window before: the root has taken all sums, so all were made */
+    hx_await_lag(b, READ, b->root, 1);
+    hx_copy(b, hx_at(HX_SLOT, me + 1, b->p - 1), hx_at(b->in, me + 1, b->p - 1));
+    hx_publish(b, FILLED);
+    hx_await_all(b, FILLED);
+    hx_reduce_slots(b, hx_at(me == b->root ? b->out : HX_SLOT, me, 1), b->in);
+    hx_publish(b, SUMMED);
+    if (me != b->root)
+        return;
+    for (int i = 1; i < b->p; i++) {
+        hx_await(b, SUMMED, me + i);
+        hx_copy_from_slot(b, hx_at(b->out, me + i, 1), me + i);
+    }
+    hx_publish_read(b, READ);
+}

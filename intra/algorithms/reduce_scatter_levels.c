@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary reduce-scatter level by level: in the innermost domains of a node, then in each larger one across the domains in
+ * it. This is one of its stages. Of what a member has charge of, each domain has a sum, which stands at the member's deputy
+ * there (domains.h).
+ *
+ *   slot[r] = in, what those have charge of whose deputy r is;  publish FILLED
+ *   for each other domain:  await FILLED of the deputy there;  row = r's charge in its slot
+ *   out = the rows op ... op, own from in;  publish READ
+ *
+ * In an innermost domain the slots are added up where they stand, as in reduce_scatter_nary.c.
+ *
+ * Cost: a hand-over per level; across it pass S (d - 1) bytes of d domains of m members each, where n-ary without levels
+ * reads m times that. Any sizes of domains, any operation; fold in the order of domains. Blocks may be empty.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/domains.h"
+
+enum { FILLED, READ };
+
+void hx_reduce_scatter_levels(struct hx_builder *b)
+{
+    int d = hx_domains(b), mine = hx_domain_mine(b), filled = 0;
+
+    for (int i = 1; i < d; i++) {
+        int domain = (mine + i) % d;
+        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++) {
+            if (!hx_am_deputy_of(b, mine, domain, q))
+                continue;
+            hx_await_lag(b, READ, q, 1); /* the slot held the slice one window before: q has read that */
+            hx_copy(b, hx_charge(b, HX_SLOT, q), hx_charge(b, b->in, q));
+            filled = 1;
+        }
+    }
+    if (filled || !b->stage->domain_start)
+        hx_publish(b, FILLED);
+    if (!hx_has_charge(b, b->me))
+        return;
+    hx_domains_reduce(b, mine, FILLED);
+    hx_publish_read(b, READ);
+}

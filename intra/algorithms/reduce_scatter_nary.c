@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * n-ary reduce-scatter in shared memory: everybody puts the others' blocks into its slot and says so; the owner of a
+ * block reads it in all p slots in one pass and writes the sum straight to its output.
+ *
+ *   slot[r] = in, but for block r;  publish FILLED
+ *   owners:  await all;  out[r] = block r of slot[0] op ... op slot[p-1];  publish READ
+ *
+ * Cost: alpha + (3 - 1/p) S beta of memory traffic per member. Any p, any operation; fold in rank order. Block j
+ * belongs to member j and may be empty: then j waits for nobody, and nobody for j.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/owners.h"
+
+enum { FILLED, READ };
+
+void hx_reduce_scatter_nary(struct hx_builder *b)
+{
+    int me = b->me;
+
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_owners_await_lag(b, READ); /* the slot held the slice one window before: its readers are done */
+    hx_copy(b, hx_at(HX_SLOT, me + 1, b->p - 1), hx_at(b->in, me + 1, b->p - 1));
+    hx_publish(b, FILLED);
+    if (hx_owns(b, me)) {
+        hx_await_all(b, FILLED);
+        hx_reduce_slots(b, hx_at(b->out, me, 1), b->in);
+        hx_publish_read(b, READ);
+    }
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Single-copy reduction inside a node: member r reads block r of everybody's input where it stands, adds it up and leaves the sum in its
+ * slot, from where the root takes it. Only sums are staged.
+ *
+ *   offer READY
+ *   for q = r+1, r+2, ...:  await READY of q;  row = block r of in of q
+ *   slot[r] block r (the root: out) = block r of all, own from in;  publish SUMMED
+ *   root:    for q = r+1, r+2, ...:  await SUMMED of q;  out[q] = block q of slot[q]         then publish TAKEN
+ *   others:  await SUMMED of all
+ *
+ * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache; the root copies S (p-1)/p more.
+ * For large vectors. Any p, any operation (rank order).
+ * Source: see allreduce_single_copy.c.
+ */
+#include "intra/algorithms/algorithms.h"
+#include "intra/algorithms/single_copy.h"
+
+enum { READY, SUMMED, TAKEN };
+
+void hx_reduce_single_copy(struct hx_builder *b)
+{
+    int me = b->me;
+
+    hx_split(b, b->p);
+    if (b->p == 1) {
+        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+        return;
+    }
+    hx_offer(b, READY);
+    hx_await_lag(b, TAKEN, b->root, 1); /* the slot held the sum of the slice one window before */
+    hx_fetch_rows(b, READY);
+    hx_reduce_rows(b, hx_at(me == b->root ? b->out : HX_SLOT, me, 1), 0, b->p, b->in, me);
+    hx_publish(b, SUMMED);
+    if (me != b->root) {
+        hx_await_all(b, SUMMED); /* all have read in */
+        return;
+    }
+    for (int i = 1; i < b->p; i++) {
+        hx_await(b, SUMMED, me + i);
+        hx_copy_from_slot(b, hx_at(b->out, me + i, 1), me + i);
+    }
+    hx_publish_read(b, TAKEN);
+}

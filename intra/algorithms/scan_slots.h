@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scans in shared memory: a member's slot is read by the higher ones only. */
+#ifndef HX_LOWER_H
+#define HX_LOWER_H
+#include "runtime/plan/plan.h"
+
+enum { HX_LOWER_FILLED, HX_LOWER_READ };
+
+/* Put in into the slot, for the higher members: the last has nobody to tell. */
+static inline void hx_lower_publish(struct hx_builder *b)
+{
+    int higher = b->p - 1 - b->me;
+
+    if (higher == 0)
+        return;
+    /* the slot held the slice one window before: they have read that */
+    hx_await_lag(b, HX_LOWER_READ, b->me + 1, higher);
+    hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));
+    hx_publish(b, HX_LOWER_FILLED);
+}
+
+#endif

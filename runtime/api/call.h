@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls as the public functions make them, and requests: calls that do not block, or that are made again and again.
+ *
+ * A communicator's non-blocking calls take its other engines in turn, in the order in which they are started, which is
+ * the same on all ranks; each engine runs its calls one after the other. They move when any function of Hierax is
+ * called.
+ */
+#ifndef HX_CALL_H
+#define HX_CALL_H
+#include "runtime/api/comm.h"
+
+/* One call of one rank. */
+struct hx_call {
+    const char *name; /* of the public function */
+    struct hx_comm *comm;
+    struct hx_kind kind;
+    const void *in;        /* as the engine gets them, but where aside says otherwise */
+    void *out;
+    const void *needed[2]; /* what the caller gave, of which this rank must have both: maybe one buffer twice */
+    const char *lacks;     /* an argument that is NULL and never may be, or NULL */
+    int says_count;        /* its own count, as well as that of all ranks: they must agree */
+    size_t said_count;
+    /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
+     * that later slices still read; the smaller side is put aside, of an all-to-all with counts the blocks, for what lies
+     * between them is not ours. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+    enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_BLOCKS, HX_ASIDE_OUT } aside;
+    size_t aside_bytes;
+    const void *aside_from; /* HX_ASIDE_IN: what is put there before */
+    void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
+    struct hx_traffic traffic; /* the caller's arrays, of a collective that has it */
+    int spreads; /* ranks know only their own said_count, the root all: root_counts.c */
+    const size_t *root_counts, *root_displs; /* NULL elsewhere */
+};
+
+/* The lengths of a call that spreads them. */
+struct hx_spread {
+    size_t *counts; /* [size] as the sending side says; NULL: it is no such call */
+    void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
+    int done;       /* counts are complete */
+};
+
+enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
+
+struct hx_request {
+    struct hx_call call;
+    int persistent;
+    enum hx_request_state state;
+    hx_status_t status; /* once done */
+    uint64_t since;     /* HX_TRACE: when it was started */
+    void *aside;
+    struct hx_spread spread;
+    struct hx_engine *engine; /* on which it was started last; good while it is active */
+    struct hx_request *next;  /* of its engine, in order */
+};
+
+/* How a public function is meant. */
+enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
+
+/* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
+hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+/* The same, for a thread that comes from outside. */
+hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+
+static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose purpose, struct hx_comm *comm)
+{
+    void *token = comm ? &comm->engine.token : NULL;
+
+    return (struct hx_call){.name = name,
+                            .comm = comm,
+                            .kind = hx_kind_barrier(purpose),
+                            .in = token,
+                            .out = token,
+                            .needed = {name, name}};
+}
+
+/* The kind of a call that is made now. */
+static inline struct hx_kind hx_kind_on(const struct hx_comm *comm, struct hx_kind kind)
+{
+    kind.windows = comm->windows;
+    return kind;
+}
+
+/* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
+static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
+{
+    if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
+        return NULL;
+    return hx_bound_find(&comm->engine, hx_kind_on(comm, kind));
+}
+
+/* Is a barrier due before the next call that does not await all? The same on all ranks. */
+static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
+{
+    return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
+}
+
+/* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the
+ * communicator has failed. */
+hx_status_t hx_engine_await(struct hx_engine *engine);
+void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no other thread is in hx_engine_await any more */
+
+/* HX_CHECK: do all ranks make this call? HX_ERR_MISMATCH, told to the communicator, which can be used on. */
+hx_status_t hx_call_agree(const struct hx_call *call);
+/* Run one that is right, as part of another, whose engine is free. */
+hx_status_t hx_call_run(const struct hx_call *call);
+
+/* Let calls move. Returns nonzero when something did, negative when the network has failed. */
+int hx_progress_all(struct hx_world *world);
+/* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
+void hx_progress_thread_start(struct hx_world *world);
+void hx_progress_thread_end(struct hx_world *world);
+
+/* HX_SUCCESS, or what is wrong with it, told to the communicator. */
+hx_status_t hx_call_check(const struct hx_call *call);
+/* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other
+ * arrays. */
+hx_status_t hx_call_check_traffic(const struct hx_call *call);
+/* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are
+ * right. */
+hx_status_t hx_call_check_kind(const struct hx_call *call);
+
+/* Before a call that spreads: are its arguments right? Looked at in each call. */
+hx_status_t hx_spread_check(const struct hx_call *call);
+hx_status_t hx_spread_open(struct hx_spread *spread, const struct hx_call *call);
+void hx_spread_close(struct hx_spread *spread);
+/* The call that spreads the counts, unless there is only one rank; then, once: make it the call proper. */
+struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_call *call);
+hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call);
+/* At its end: had this rank expected other lengths? */
+hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call);
+/* The elements that this rank says the call is about, for the trace. */
+uint64_t hx_call_amount(const struct hx_call *call);
+/* The only rank's result is its input; in place nothing is put aside. */
+void hx_call_alone(const struct hx_call *call);
+/* Put aside: before the call, memory as aside_bytes says; and afterwards. */
+void *hx_call_aside_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
+void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);
+void hx_call_settle(const struct hx_call *call, const void *memory);
+/* HX_ASIDE_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
+static inline size_t hx_aside_head_bytes(int ranks)
+{
+    return ((size_t)ranks * sizeof(size_t) + 63) & ~(size_t)63; /* aligned as the memory */
+}
+/* The traffic of a call that has it, when hx_call_aside has been called. */
+struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory);
+
+/* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
+struct hx_engine *hx_engine_next(struct hx_comm *comm);
+
+hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
+/* The communicator has failed: all that it has started ends with its error. */
+void hx_requests_fail(struct hx_comm *comm);
+/* The engine is about to go. */
+void hx_requests_forget(struct hx_engine *engine);
+/* Requests of comm that are under way. */
+int hx_requests_active(const struct hx_comm *comm);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Creating communicators. The members of a new communicator agree on its identity (struct hx_comm_id): a number that is free on all of
+ * them, as a rule the lowest (number.h); a generation; and the call number from which calls in its contexts are counted.
+ *
+ * Split and dup agree by collectives of the parent. Only its members create a group, so they agree by messages in a context of their own.
+ * They have no call numbers in common there: each pair of ranks counts its messages (pairs.h). If the creation of a group fails, the counts
+ * of its members may differ from then on, so these members refuse to create groups with each other again. A member that did not come may
+ * still take the messages that were sent to it for those of a later group. It cannot complete that group: members agree three times, and
+ * those that refuse take part in none.
+ */
+#include "runtime/api/call.h"
+#include "runtime/api/lock.h"
+#include "runtime/api/number.h"
+#include "runtime/engine/pairs.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define AGREE_TRIES 100
+
+/* ---- agreeing ------------------------------------------------------------------------------------------------ */
+
+/* How the ranks that create a communicator agree: they combine `count` words of each. */
+struct agreement {
+    const char *name;
+    hx_status_t (*agree)(void *ctx, uint64_t *words, size_t count, hx_op_t op);
+    void *ctx;
+    uint32_t salt; /* the same for all of them; ranks that create another communicator at the same time have another one */
+};
+
+/* Used when the lowest number was not free on all: the first number, from start on, that is. */
+static hx_status_t number_choose(struct hx_world *world, const struct agreement *a, uint32_t start, uint32_t *number)
+{
+    const uint32_t count = world->numbers->count;
+    uint64_t taken[HX_NUMBER_WORDS];
+    hx_status_t status;
+
+    hx_comm_numbers_taken(world, taken);
+    if ((status = a->agree(a->ctx, taken, HX_NUMBER_WORDS, HX_BOR)) != HX_SUCCESS)
+        return status;
+    for (uint32_t i = 0; i < count; i++) {
+        *number = (start + i) % count;
+        if (!(taken[*number / 64] >> (*number % 64) & 1))
+            return HX_SUCCESS;
+    }
+    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", a->name, count - 2);
+}
+
+/* Agree on a number, which each rank takes, and on the rest of the identity. lowest: each rank has found its lowest free number; this is
+ * the highest of these. It may be taken on some rank, perhaps by another thread that creates a communicator with other ranks. Then all try
+ * again from another start. */
+static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, struct hx_comm_id *id)
+{
+    struct hx_comm_numbers *numbers = world->numbers;
+
+    for (uint32_t try = 0; try < AGREE_TRIES; try++) {
+        uint64_t words[3]; /* 1 if some rank cannot take the number; generation; first call */
+        hx_status_t status = HX_SUCCESS;
+        id->number = lowest;
+        if (try > 0 || lowest == HX_COMM_NUMBERS)
+            status = number_choose(world, a, (try > 1 ? try : 0) * (2 * a->salt + 1), &id->number);
+        if (status != HX_SUCCESS)
+            return status;
+        int mine = hx_number_take(numbers, id->number);
+        words[0] = !mine;
+        words[1] = numbers->generations[id->number] + UINT64_C(1);
+        words[2] = numbers->calls[id->number] + 1;
+        status = a->agree(a->ctx, words, 3, HX_MAX);
+        if (status == HX_SUCCESS && words[0] == 0) {
+            id->generation = (uint32_t)words[1];
+            id->first_call = words[2];
+            return HX_SUCCESS;
+        }
+        if (mine)
+            hx_number_give_back(numbers, id->number);
+        if (status != HX_SUCCESS)
+            return status;
+    }
+    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the numbers agreed on, %d times", a->name, AGREE_TRIES);
+}
+
+/* Agree on the identity, make the communicator unless this rank is in none (n == 0), and learn whether all could make it. */
+static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, const int *ranks, int n,
+                              struct hx_comm **out)
+{
+    uint64_t worst;
+    struct hx_comm_id id;
+    struct hx_comm *comm = NULL;
+    hx_status_t status = id_agree(world, a, lowest, &id), heard;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (n > 0)
+        status = hx_comm_make(world, ranks, n, &id, &comm);
+    else
+        hx_number_give_back(world->numbers, id.number);
+    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->rank);
+    heard = a->agree(a->ctx, &worst, 1, HX_MAX);
+    if (heard == HX_SUCCESS && worst == 0) {
+        *out = comm;
+        return HX_SUCCESS;
+    }
+    if (comm) {
+        if (heard != HX_SUCCESS) /* other ranks may have made the communicator, and may wait in it */
+            hx_comm_break(comm, heard);
+        hx_comm_release(comm);
+    }
+    if (status != HX_SUCCESS || heard != HX_SUCCESS)
+        return status != HX_SUCCESS ? status : heard;
+    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", a->name,
+                   (int)(uint32_t)worst);
+}
+
+struct parent {
+    const char *name;
+    enum hx_purpose purpose;
+    struct hx_comm *comm;
+};
+
+static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+{
+    const struct parent *parent = ctx;
+    struct hx_call call = {.name = parent->name,
+                           .comm = parent->comm,
+                           .kind = hx_kind_for(parent->purpose, 0, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
+                           .in = words,
+                           .out = words,
+                           .needed = {words, words}};
+    hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
+
+    if (status != HX_SUCCESS && parent->comm->failed) /* maybe another thread's call has failed: its text tells why */
+        hx_recall(parent->comm->detail);
+    return status;
+}
+
+/* ---- split and dup ------------------------------------------------------------------------------------------- */
+
+struct place { /* what each rank says */
+    int color, key, lowest; /* the last: hx_number_lowest */
+};
+
+struct member {
+    int key, rank; /* of the parent */
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->rank - y->rank;
+}
+
+/* The job's ranks of those with this color, in order. Returns how many. */
+static int members_find(const struct hx_comm *parent, const struct place *places, int color, struct member *members,
+                        int *ranks)
+{
+    int n = 0;
+
+    for (int r = 0; color != HX_UNDEFINED && r < parent->size; r++)
+        if (places[r].color == color)
+            members[n++] = (struct member){places[r].key, r};
+    qsort(members, (size_t)n, sizeof(*members), by_key);
+    for (int i = 0; i < n; i++)
+        ranks[i] = parent->ranks[members[i].rank];
+    return n;
+}
+
+static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct hx_comm *parent, int color, int key, hx_comm_t **out)
+{
+    struct parent ctx = {name, purpose, parent};
+    struct agreement agreement = {name, parent_agree, &ctx, parent->id.number};
+    size_t size = (size_t)parent->size;
+    struct place mine = {color, key, (int)hx_number_lowest(parent->world)}, *places = malloc(size * sizeof(*places));
+    struct member *members = malloc(size * sizeof(*members));
+    int *ranks = malloc(size * sizeof(*ranks));
+    struct hx_call call = {.name = name,
+                           .comm = parent,
+                           .kind = hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
+                           .in = &mine,
+                           .out = places,
+                           .needed = {&mine, places}};
+    hx_status_t status;
+
+    if (!places || !members || !ranks) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
+        status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in the all-gather, this one is not */
+    } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
+        int n = members_find(parent, places, color, members, ranks), lowest = 0;
+        for (int r = 0; r < parent->size; r++)
+            lowest = places[r].lowest > lowest ? places[r].lowest : lowest;
+        status = comm_agree(parent->world, &agreement, (uint32_t)lowest, ranks, n, out);
+        if (status != HX_SUCCESS && !parent->failed) /* if it has failed, its detail already tells why */
+            hx_comm_fail(parent, status);
+    }
+    free(places);
+    free(members);
+    free(ranks);
+    return status;
+}
+
+static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    if (out)
+        *out = NULL;
+    if ((status = hx_comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
+        return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL"));
+    if (color < 0 && color != HX_UNDEFINED)
+        return hx_comm_fail(comm,
+                            hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED",
+                                    color));
+    return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
+}
+
+hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+{
+    return HX_LOCKED(comm_split_locked(comm, color, key, out));
+}
+
+static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    if (out)
+        *out = NULL;
+    if ((status = hx_comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
+        return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
+    return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->rank, out);
+}
+
+hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
+{
+    return HX_LOCKED(comm_dup_locked(comm, out));
+}
+
+/* ---- group --------------------------------------------------------------------------------------------------- */
+
+struct group {
+    struct hx_world *world;
+    const int *ranks; /* of the job */
+    int n, me;
+    uint64_t about; /* a hash of parent and members: the same on all members */
+};
+
+/* Make the internal communicator in whose context groups agree, if there is none yet. Each rank does this by itself, at any time. */
+static hx_status_t groups_open(struct hx_world *world)
+{
+    const struct hx_comm_id id = {.number = HX_NUMBER_GROUPS};
+    hx_status_t status;
+
+    if (world->groups) {
+        if (world->groups->failed)
+            hx_recall(world->groups->detail);
+        return world->groups->failed;
+    }
+    if ((status = hx_comm_make(world, NULL, world->size, &id, &world->groups)) != HX_SUCCESS)
+        return status;
+    world->groups->engine.pairs = calloc(2 * (size_t)world->size, sizeof(uint64_t));
+    if (world->groups->engine.pairs)
+        return HX_SUCCESS;
+    return hx_comm_break(world->groups,
+                         hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
+}
+
+/* Does every other member count its messages with this rank as this one does? */
+static hx_status_t pairs_check(const struct group *group, const struct hx_engine *engine)
+{
+    for (int i = 0; i < group->n; i++)
+        if (i != group->me && hx_pair_lost(engine, group->ranks[i]) != HX_SUCCESS)
+            return hx_fail(HX_ERR_STATE, "hx_comm_group: an earlier group with rank %d of the job could not be created", group->ranks[i]);
+    return HX_SUCCESS;
+}
+
+static void pairs_lose(const struct group *group, struct hx_engine *engine, hx_status_t status)
+{
+    for (int i = 0; i < group->n; i++)
+        if (i != group->me)
+            hx_pair_lose(engine, group->ranks[i], status);
+}
+
+/* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
+static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+{
+    const struct group *group = ctx;
+    struct hx_engine *engine = &group->world->groups->engine;
+    struct hx_kind kind = hx_kind_for(HX_FOR_GROUP, group->about, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
+    struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
+    struct hx_bound *bound = NULL;
+    hx_status_t status;
+
+    if (group->n == 1)
+        return HX_SUCCESS;
+    if ((status = hx_engine_await(engine)) != HX_SUCCESS)
+        return status;
+    if ((status = pairs_check(group, engine)) != HX_SUCCESS) {
+        pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
+        return status;
+    }
+    status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
+                                        group->me, &choice.plan);
+    if (status == HX_SUCCESS)
+        status = hx_bind_plan(engine, kind, &choice, &bound);
+    if (status == HX_SUCCESS)
+        status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
+    if (status != HX_SUCCESS) {
+        pairs_lose(group, engine, status);
+        engine->comm->why[0] = '\0'; /* a later group fails for a reason of its own */
+    }
+    hx_bound_release(bound);
+    return status;
+}
+
+/* The members as ranks of the job, and which of them this one is. */
+static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, int *members, int *me)
+{
+    unsigned char *seen = calloc((size_t)comm->size, 1);
+    hx_status_t status = HX_SUCCESS;
+
+    *me = -1;
+    if (!seen)
+        return hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", comm->size);
+    for (int i = 0; status == HX_SUCCESS && i < n; i++) {
+        if (ranks[i] < 0 || ranks[i] >= comm->size)
+            status = hx_fail(HX_ERR_ARG, "hx_comm_group: ranks[%d] is %d; choose 0 to %d", i, ranks[i], comm->size - 1);
+        else if (seen[ranks[i]]++)
+            status = hx_fail(HX_ERR_ARG, "hx_comm_group: rank %d is named twice", ranks[i]);
+        else if (ranks[i] == comm->rank)
+            *me = i;
+        if (status == HX_SUCCESS)
+            members[i] = comm->ranks[ranks[i]];
+    }
+    if (status == HX_SUCCESS && *me < 0)
+        status = hx_fail(HX_ERR_ARG, "hx_comm_group: the caller, rank %d, is not among the %d ranks", comm->rank, n);
+    free(seen);
+    return status;
+}
+
+static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+{
+    struct group group = {.n = n};
+    struct agreement agreement = {"hx_comm_group", group_agree, &group, 0};
+    hx_status_t status;
+    int *members;
+
+    if (out)
+        *out = NULL;
+    if ((status = hx_comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
+        return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL"));
+    if (!ranks || n < 1 || n > comm->size)
+        return hx_comm_fail(comm,
+                            !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
+                                   : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->size));
+    if (!(members = malloc((size_t)n * sizeof(*members))))
+        return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
+    group.world = comm->world;
+    group.ranks = members;
+    agreement.salt = comm->id.number;
+    for (int i = 0; i < n; i++) /* FNV-1a */
+        agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
+    status = group_check(comm, ranks, n, members, &group.me);
+    group.about = status == HX_SUCCESS ? hx_about_group(hx_comm_context(comm, 0), members, n) : 0;
+    if (status == HX_SUCCESS)
+        status = groups_open(comm->world);
+    if (status == HX_SUCCESS) {
+        uint64_t lowest = hx_number_lowest(comm->world);
+        status = group_agree(&group, &lowest, 1, HX_MAX);
+        if (status == HX_SUCCESS)
+            status = comm_agree(comm->world, &agreement, (uint32_t)lowest, members, n, out);
+    }
+    free(members);
+    return status == HX_SUCCESS || comm->failed ? status : hx_comm_fail(comm, status);
+}
+
+hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+{
+    return HX_LOCKED(comm_group_locked(comm, ranks, n, out));
+}

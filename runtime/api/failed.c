@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Communicators that have failed: see runtime/engine/failure.h. */
+#include "runtime/engine/failure.h"
+#include "runtime/api/comm.h"
+#include "runtime/api/number.h"
+#include "runtime/engine/pairs.h"
+#include "runtime/engine/liveness.h"
+#include "runtime/engine/whereabouts.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- on this node -------------------------------------------------------------------------------------------- */
+
+void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure)
+{
+    const struct hx_node *node = &comm->engine.node;
+
+    if (atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
+        return;
+    node->failures[node->rows[node->me]] = *failure;
+    /* pairs with the acquire in failure_of */
+    atomic_store_explicit(&comm->engine.mine->failed, 1, memory_order_release);
+}
+
+/* That which member i of its node has noted; NULL: none. */
+static const struct hx_failure *failure_of(const struct hx_comm *comm, int i)
+{
+    const struct hx_node *node = &comm->engine.node;
+
+    return atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire) ? &node->failures[node->rows[i]] : NULL;
+}
+
+const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
+{
+    for (int i = 0; i < comm->engine.node.n; i++) {
+        const struct hx_failure *failure = failure_of(comm, i);
+        if (!failure || failure->status == (int32_t)but)
+            continue;
+        hx_failed_note(comm, failure);
+        return failure;
+    }
+    return NULL;
+}
+
+/* ---- what is freed ------------------------------------------------------------------------------------------- */
+
+#define HX_PAST 256 /* how many failures of freed communicators are kept: the newest ones */
+
+struct hx_past { /* a communicator that had failed */
+    struct hx_comm_id id;
+    struct hx_failure failure;
+};
+
+int hx_failed_keep(struct hx_comm *comm)
+{
+    struct hx_world *world = comm->world;
+    const struct hx_failure *failure = comm->engine.mine ? failure_of(comm, comm->local_me) : NULL;
+
+    if (failure && comm->local_n < comm->size) {
+        if (!world->past)
+            world->past = calloc(HX_PAST, sizeof(*world->past));
+        if (world->past) /* without memory a rank that asks gets no answer */
+            world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->id, *failure};
+    }
+    return comm->failed || failure;
+}
+
+void hx_failed_forget(struct hx_world *world)
+{
+    free(world->past);
+    world->past = NULL;
+}
+
+/* ---- telling others ------------------------------------------------------------------------------------------ */
+
+/* Where a rank of the job stands among the ranks of a communicator, or -1. */
+static int rank_in(const int *ranks, int size, int job_rank)
+{
+    int rank = 0;
+
+    while (rank < size && ranks[rank] != job_rank)
+        rank++;
+    return rank < size ? rank : -1;
+}
+
+static void deaths_tell(const struct hx_world *world, int peer)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    /* acquire pairs with the release in hx_watch_tell */
+    if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0)
+        return;
+    for (int rank = 0; rank < world->size;) {
+        struct hx_word word = {.kind = HX_WORD_DEAD};
+        for (; rank < world->size && word.ndead < HX_WORD_RANKS; rank++)
+            if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
+                word.dead[word.ndead++] = rank;
+        if (word.ndead)
+            hx_registry.net->tell(world->net, peer, &word);
+    }
+}
+
+static void failure_tell(const struct hx_world *world, int peer, const struct hx_comm_id *id, const struct hx_failure *failure)
+{
+    struct hx_word word = {.kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status,
+                           .context = (int32_t)id->number * HX_COMM_CONTEXTS, .generation = id->generation};
+
+    snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
+    hx_registry.net->tell(world->net, peer, &word);
+}
+
+static void comm_tell(const struct hx_comm *comm, int peer)
+{
+    const struct hx_failure *failure = failure_of(comm, comm->local_me);
+    struct hx_failure lost = {.rank = comm->world->rank}; /* a group with peer could not be created */
+
+    if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
+        failure_tell(comm->world, peer, &comm->id, failure);
+    if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
+        failure_tell(comm->world, peer, &comm->id, &lost);
+}
+
+/* Tell peer, a rank of the job on another node, every death and every failure of communicators that both have. */
+static void all_tell(const struct hx_world *world, int peer)
+{
+    if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
+        return;
+    deaths_tell(world, peer);
+    for (const struct hx_comm *comm = world->comms; comm; comm = comm->next)
+        comm_tell(comm, peer);
+}
+
+void hx_failed_pass(const struct hx_comm *comm, int peer)
+{
+    if (atomic_load_explicit(&comm->world->shared->table[peer].dead, memory_order_relaxed))
+        return;
+    deaths_tell(comm->world, peer);
+    comm_tell(comm, peer);
+}
+
+void hx_failed_finish(const struct hx_world *world)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    for (int rank = 0; world->net && rank < world->size; rank++)
+        if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->net, rank))
+            hx_registry.net->tell(world->net, rank, &(struct hx_word){.kind = HX_WORD_FINISHED});
+}
+
+static int is_known(uint32_t number)
+{
+    return number < HX_COMM_NUMBERS;
+}
+
+/* The last call that this rank has entered in a context that now belongs to no communicator. */
+static uint64_t last_call_in(const struct hx_shared *shared, int context)
+{
+    struct hx_control *controls = shared->channels[context]; /* NULL: this rank has entered no call there */
+
+    return controls ? atomic_load_explicit(&controls[shared->me].entered, memory_order_relaxed) >> HX_SLICE_BITS : 0;
+}
+
+/* peer waits in a call of a communicator that this rank may have freed. If it had failed before, tell peer the failure. If peer makes a
+ * call that this rank did not make before it freed the communicator, tell peer that. (If the number has been used again since, this rank
+ * cannot know the latter: a message may still be on its way.) */
+static void past_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    const struct hx_comm_numbers *numbers = world->numbers;
+    const struct hx_comm_id id = {.number = (uint32_t)word->context / HX_COMM_CONTEXTS, .generation = word->generation};
+    struct hx_failure freed = {.status = HX_ERR_MISMATCH, .rank = -1};
+
+    if (!is_known(id.number) || (numbers->comms[id.number] && numbers->comms[id.number]->id.generation == id.generation))
+        return;
+    for (uint64_t i = 0; i < world->npast && i < HX_PAST; i++)
+        if (world->past[i].id.number == id.number && world->past[i].id.generation == id.generation) {
+            failure_tell(world, peer, &id, &world->past[i].failure);
+            return;
+        }
+    if (numbers->comms[id.number] || numbers->generations[id.number] != id.generation ||
+        word->call <= last_call_in(world->shared, word->context))
+        return;
+    snprintf(freed.text, sizeof(freed.text), "it has freed this communicator before this call");
+    failure_tell(world, peer, &id, &freed);
+}
+
+struct hx_word hx_failed_question_of(int late)
+{
+    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = -1};
+}
+
+struct hx_word hx_failed_question(const struct hx_run *run, int late)
+{
+    const struct hx_engine *engine = run->engine;
+
+    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = engine->context, .generation = engine->comm->id.generation,
+                            .call = engine->pairs ? 0 : engine->call,
+                            .signature = run->bound->signature};
+}
+
+/* ---- hearing them -------------------------------------------------------------------------------------------- */
+
+static void death_heard(const struct hx_world *world, int rank)
+{
+    const struct hx_shared *shared = world->shared;
+
+    if (rank < 0 || rank >= world->size)
+        return;
+    if (shared->table[rank].node == shared->table[world->rank].node)
+        return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
+    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
+        hx_watch_tell(world->shared, rank);
+}
+
+struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine)
+{
+    uint32_t number = (uint32_t)context / HX_COMM_CONTEXTS, which = (uint32_t)context % HX_COMM_CONTEXTS;
+    struct hx_comm *comm = is_known(number) ? world->numbers->comms[number] : NULL;
+
+    *engine = NULL;
+    if (!comm || rank_in(comm->ranks, comm->size, peer) < 0)
+        return NULL;
+    *engine = which == 0 ? &comm->engine : comm->others[which - 1];
+    return comm;
+}
+
+/* The engine that a word of peer is about; NULL: its communicator does not exist yet, or no longer. */
+static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine;
+    const struct hx_comm *comm = hx_failed_comm(world, word->context, peer, &engine);
+
+    return comm && comm->id.generation == word->generation ? engine : NULL;
+}
+
+static void failure_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = engine_of(world, peer, word);
+    struct hx_failure failure = {.status = word->status, .rank = word->rank};
+
+    if (!engine || engine != &engine->comm->engine || word->status == HX_SUCCESS)
+        return;
+    if (engine->pairs) {
+        hx_pair_lose(engine, peer, (hx_status_t)word->status);
+        return;
+    }
+    if (failure.rank < 0) /* peer has freed the communicator, and no longer knows its rank there */
+        failure.rank = rank_in(engine->comm->ranks, engine->comm->size, peer);
+    snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
+    hx_failed_note(engine->comm, &failure);
+}
+
+struct dropped {
+    const struct hx_world *world;
+    const struct hx_word *word;
+    int peer;
+};
+
+static int has_sent(const struct hx_signature *signature, void *arg)
+{
+    const struct dropped *d = arg;
+
+    return hx_registry.net->proof(d->world->net, d->world->rank, d->peer, d->word->doubt.match, d->word->doubt.chunk,
+                                  d->word->doubt.mix ^ hx_signature_bits(signature)) == d->word->doubt.proof;
+}
+
+/* peer has dropped a message, and asks whether this rank has sent it. If so, tell peer of which call it was. Either way keep the signature
+ * of peer's call: it may explain messages that this rank has dropped. */
+static int sent_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = word->doubt.proof ? engine_of(world, peer, word) : NULL;
+    struct dropped dropped = {world, word, peer};
+    struct hx_word answer = {.kind = HX_WORD_SENT, .context = word->context, .generation = word->generation};
+
+    if (!engine)
+        return 0;
+    engine->sent = word->signature;
+    if (!hx_signature_find(engine, has_sent, &dropped, &answer.signature))
+        return 0;
+    hx_registry.net->tell(world->net, peer, &answer);
+    return 1;
+}
+
+static void sent_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = engine_of(world, peer, word);
+
+    if (engine)
+        engine->sent = word->signature; /* stall.c checks whether it explains the dropped message */
+}
+
+static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
+    uint64_t theirs = word->call << HX_SLICE_BITS | hx_signature_bits(&word->signature), mine;
+    struct hx_failure failure = {.status = HX_ERR_MISMATCH};
+    char there[HX_CALL_TEXT_BYTES];
+
+    if (!engine)
+        return;
+    mine = atomic_load_explicit(&engine->mine->entered, memory_order_relaxed);
+    if (!hx_stamps_are_unlike(engine, mine, theirs))
+        mine = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
+    if (!hx_stamps_are_unlike(engine, mine, theirs))
+        return;
+    failure.rank = engine->comm->rank;
+    hx_signature_tell(&word->signature, hx_coll_name((enum hx_coll)word->signature.coll), there, sizeof(there));
+    hx_unlike_tell(engine, mine, rank_in(engine->comm->ranks, engine->comm->size, peer), there, failure.text, sizeof(failure.text));
+    hx_failed_note(engine->comm, &failure);
+}
+
+/* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. (Not for
+ * calls on the world communicator: hx_finalize makes such calls itself, and this rank may be about to enter the next one.) */
+static void finish_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+{
+    const struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
+    struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
+
+    if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->shared, world->shared->me) ||
+        atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= word->call)
+        return;
+    failure.rank = engine->comm->rank;
+    snprintf(failure.text, sizeof(failure.text), "rank %d " HX_HAS_FINISHED, failure.rank);
+    failure_tell(world, peer, &engine->comm->id, &failure);
+}
+
+void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
+{
+    struct hx_world *world = arg;
+
+    switch ((enum hx_word_kind)word->kind) {
+    case HX_WORD_ASKS:
+        hx_watch_look_at(world->shared, word->rank);
+        if (!sent_tell(world, peer, word))
+            call_heard(world, peer, word);
+        all_tell(world, peer);
+        past_tell(world, peer, word);
+        finish_tell(world, peer, word);
+        hx_stand_asked(world, peer, word);
+        break;
+    case HX_WORD_DEAD:
+        for (int i = 0; i < word->ndead; i++)
+            death_heard(world, word->dead[i]);
+        break;
+    case HX_WORD_FAILED: failure_heard(world, peer, word); break;
+    case HX_WORD_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
+    case HX_WORD_STANDS: hx_stand_heard(world, peer, word); break;
+    case HX_WORD_SENT: sent_heard(world, peer, word); break;
+    }
+}

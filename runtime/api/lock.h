@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Threads: one of them at a time is in Hierax; the public functions take this lock, and who waits inside lets it go
+ * between two looks. A process of a single thread, as the C library knows it, never locks.
+ *
+ * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting
+ * go, it then wakes the sleepers (hx_news).
+ */
+#ifndef HX_LOCK_H
+#define HX_LOCK_H
+#include "runtime/api/comm.h"
+#if defined(__has_include) && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define HX_SINGLE_THREADED __libc_single_threaded
+#else
+#define HX_SINGLE_THREADED 0
+#endif
+
+static inline void hx_lock(void)
+{
+    if (!HX_SINGLE_THREADED && hx_world)
+        hx_waiter_lock(&hx_world->waiter);
+}
+
+static inline void hx_unlock(void)
+{
+    if (hx_world && hx_world->waiter.locked)
+        hx_waiter_unlock(&hx_world->waiter);
+}
+
+extern _Atomic uintptr_t hx_folder; /* the thread, as pthread_self() names it, that is in an operation of the program's; 0: none is */
+
+/* Is it this thread? The call that runs the operation holds the lock and the engine, so a call made from there would wait for itself. */
+static inline int hx_is_folding(void)
+{
+    /* relaxed: only what this thread has written itself matters */
+    return __builtin_expect(atomic_load_explicit(&hx_folder, memory_order_relaxed) != 0, 0) &&
+           atomic_load_explicit(&hx_folder, memory_order_relaxed) == (uintptr_t)pthread_self();
+}
+
+hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
+
+/* The status of a call made inside. */
+#define HX_LOCKED(call)                                                                                                \
+    __extension__({                                                                                                    \
+        hx_status_t locked_status;                                                                                     \
+        if (hx_is_folding()) {                                                                                         \
+            locked_status = hx_folding_refuse();                                                                       \
+        } else {                                                                                                       \
+            hx_lock();                                                                                                 \
+            locked_status = (call);                                                                                    \
+            hx_unlock();                                                                                               \
+        }                                                                                                              \
+        locked_status;                                                                                                 \
+    })
+
+/* Something has moved that another thread may wait for. */
+static inline void hx_news(struct hx_world *world)
+{
+    world->waiter.news = 1;
+}
+
+#endif

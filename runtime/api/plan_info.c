@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hx_plan_info: which plan a call would have, and what it does. */
+#include "runtime/api/call.h"
+#include "runtime/plan/explain.h"
+#include "runtime/base/handle.h"
+#include "runtime/api/lock.h"
+#include "runtime/base/user_table.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What is counted of calls of that kind. */
+static struct hx_sizes info_sizes(const struct hx_bound *bound, uint64_t count)
+{
+    struct hx_sizes sizes = bound->sizes;
+
+    sizes.count = count * bound->per_element;
+    return sizes;
+}
+
+static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
+{
+    const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
+    const uint64_t count = kind.count;
+    struct hx_plan_stats stats;
+    struct hx_sizes sizes;
+    struct hx_bound *bound;
+    hx_status_t status = hx_engine_await(&comm->engine);
+
+    if (status != HX_SUCCESS) /* its detail tells why */
+        return status;
+    if (hx_coll_has_traffic(kind.coll))
+        kind.count = 1; /* as in every call: its plan is for any counts */
+    if ((status = hx_bind(&comm->engine, kind, &bound)) != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
+    sizes = info_sizes(bound, count);
+    hx_plan_count(bound->plan, comm->shape, &sizes, &stats);
+    snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
+    snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
+    info->rounds = stats.rounds + stats.awaits;
+    info->network_bytes = stats.inter_bytes_sent;
+    info->shared_bytes = stats.bytes_sent - stats.inter_bytes_sent + stats.slot_bytes_written;
+    return HX_SUCCESS;
+}
+
+/* Functions with counts have the plans of those without. */
+static const struct {
+    const char *name;
+    enum hx_coll coll;
+} with_counts[] = {{"reduce_scatter", HX_COLL_REDUCE_SCATTER},
+                   {"allgatherv", HX_COLL_ALLGATHER},
+                   {"gatherv", HX_COLL_GATHER},
+                   {"scatterv", HX_COLL_SCATTER}};
+#define WITH_COUNTS (sizeof(with_counts) / sizeof(with_counts[0]))
+
+static int coll_find(const char *name, enum hx_coll *coll)
+{
+    for (size_t i = 0; i < WITH_COUNTS; i++)
+        if (!strcmp(name, with_counts[i].name)) {
+            *coll = with_counts[i].coll;
+            return 0;
+        }
+    return hx_coll_parse(name, coll);
+}
+
+static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
+{
+    char choices[256] = "";
+
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
+    for (size_t i = 0; i < WITH_COUNTS; i++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", with_counts[i].name);
+    hx_fail(HX_ERR_ARG, "hx_plan_info: collective \"%.64s\" is none; choose one of%s", collective, choices);
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                             hx_plan_info_t *info)
+{
+    struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
+    hx_status_t status;
+
+    if ((status = hx_comm_check(comm, "hx_plan_info")) != HX_SUCCESS)
+        return status;
+    if (!collective || !info) {
+        hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
+        return hx_comm_fail(comm, HX_ERR_ARG);
+    }
+    if (coll_find(collective, &kind.coll) < 0)
+        return coll_unknown(comm, collective);
+    *info = (hx_plan_info_t){0};
+    if (kind.coll == HX_COLL_BARRIER)
+        kind = hx_kind_barrier(HX_FOR_CALL);
+    if (!hx_coll_reduces(kind.coll))
+        kind.op = HX_SUM;
+    if (!hx_coll_is_rooted(kind.coll))
+        kind.root = 0;
+    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
+    if (status != HX_SUCCESS || kind.count == 0 || comm->size == 1)
+        return status;
+    hx_user_hold((unsigned)kind.dtype); /* as a blocking call */
+    hx_user_hold((unsigned)kind.op);
+    status = info_fill(comm, hx_kind_on(comm, kind), info);
+    hx_user_leave(&comm->engine, (unsigned)kind.dtype);
+    hx_user_leave(&comm->engine, (unsigned)kind.op);
+    return status;
+}
+
+hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                         hx_plan_info_t *info)
+{
+    HX_RETURN_IF_FREED(comm, "hx_plan_info");
+    return HX_LOCKED(plan_info(comm, collective, count, dtype, op, root, info));
+}

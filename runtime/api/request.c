@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests: made, started, waited for. Who runs them: request_queue.c. */
+#include "runtime/api/call.h"
+#include "runtime/base/handle.h"
+#include "runtime/api/lock.h"
+#include "runtime/base/probe.h"
+#include "runtime/start/startup.h"
+#include "runtime/base/user_table.h"
+#include "runtime/engine/whereabouts.h"
+#include <stdlib.h>
+
+static void request_release(struct hx_request *request)
+{
+    struct hx_comm *comm = request->call.comm;
+
+    hx_spread_close(&request->spread);
+    hx_user_let_go((unsigned)request->call.kind.dtype);
+    hx_user_let_go((unsigned)request->call.kind.op);
+    free(request->aside);
+    hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
+                   request->persistent ? " by hx_request_free" : ": its call is complete");
+    comm->requests--;
+    hx_comm_let_go(comm);
+}
+
+static hx_status_t request_start(struct hx_request *request)
+{
+    struct hx_comm *comm = request->call.comm;
+    struct hx_engine *engine;
+    hx_status_t status;
+
+    request->since = HX_TRACING ? hx_trace_now() : 0;
+    request->call.kind = hx_kind_on(comm, request->call.kind); /* all ranks start in the same order: alike */
+    if (comm->size == 1 && request->call.spreads && !request->spread.done &&
+        (status = hx_spread_apply(&request->spread, &request->call)) != HX_SUCCESS)
+        return status;
+    request->state = HX_REQUEST_DONE;
+    request->status = request->spread.done ? hx_spread_compare(&request->spread, &request->call) : HX_SUCCESS;
+    if (request->call.kind.count == 0) {
+        if (HX_TRACING)
+            hx_trace_background(request, &comm->engine, request->status);
+        return HX_SUCCESS;
+    }
+    if (comm->world->env->stats)
+        hx_stats_start(&request->call);
+    if (comm->size == 1) {
+        hx_call_alone(&request->call);
+        if (HX_TRACING)
+            hx_trace_background(request, &comm->engine, request->status);
+        return HX_SUCCESS;
+    }
+    if (!(engine = hx_engine_next(comm))) {
+        request->state = HX_REQUEST_INACTIVE;
+        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks start the call, this one cannot */
+    }
+    request->state = HX_REQUEST_ACTIVE;
+    request->engine = engine;
+    request->next = NULL;
+    if (engine->first) {
+        engine->last->next = request;
+    } else {
+        engine->first = request;
+        engine->next_active = comm->world->active;
+        comm->world->active = engine;
+    }
+    engine->last = request;
+    hx_requests_progress(comm->world);
+    if (comm->world->has_thread && comm->world->active)
+        pthread_cond_signal(&comm->world->work);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
+{
+    struct hx_request *request = calloc(1, sizeof(*request));
+    int puts_aside = call->aside != HX_ASIDE_NOTHING && call->kind.count && call->comm->size > 1;
+    void *aside = request && puts_aside ? hx_call_aside_new(call->aside_bytes) : NULL;
+    hx_status_t status = HX_SUCCESS;
+
+    if (!request || (!aside && puts_aside)) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->aside_bytes);
+        free(request);
+        return hx_comm_break(call->comm, HX_ERR_NOMEM);
+    }
+    *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
+    call->comm->requests++;
+    hx_user_hold((unsigned)call->kind.dtype);
+    hx_user_hold((unsigned)call->kind.op);
+    if ((status = hx_spread_open(&request->spread, call)) != HX_SUCCESS ||
+        (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
+        request_release(request);
+        return status;
+    }
+    *out = request;
+    return HX_SUCCESS;
+}
+
+static hx_status_t request_check(const hx_request_t *request, const char *name)
+{
+    if (hx_world_ended())
+        return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
+    return request ? hx_handle_check(request, name) : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
+}
+
+static hx_status_t start_locked(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_start");
+    struct hx_comm *comm;
+
+    if (status != HX_SUCCESS)
+        return status;
+    comm = request->call.comm;
+    if (comm->failed)
+        return comm->failed;
+    if (!request->persistent)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: a request of %s is not persistent: it has started already",
+                                          request->call.name));
+    if (request->state != HX_REQUEST_INACTIVE)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: wait for it first",
+                                          request->call.name));
+    return request_start(request);
+}
+
+hx_status_t hx_start(hx_request_t *request)
+{
+    return HX_LOCKED(start_locked(request));
+}
+
+/* It is done: hand out its status. What is not persistent ends here. */
+static hx_status_t request_finish(hx_request_t *request)
+{
+    hx_status_t status = request->status;
+
+    request->state = HX_REQUEST_INACTIVE;
+    if (!request->persistent)
+        request_release(request);
+    return status;
+}
+
+int hx_progress_all(struct hx_world *world)
+{
+    int events = world->net ? hx_registry.net->progress(world->net) : 0;
+
+    if (events > 0)
+        hx_news(world);
+    hx_requests_progress(world);
+    return events;
+}
+
+/* The network has failed under comm's calls, if they need it. */
+static void network_failed(struct hx_comm *comm, int events)
+{
+    if (comm->failed || comm->local_n == comm->size)
+        return;
+    hx_recall(hx_registry.net->why(comm->world->net));
+    hx_comm_break(comm, (hx_status_t)-events);
+}
+
+/* The engine whose first run the request waits for; NULL: the request is not active. */
+static struct hx_engine *engine_of(const struct hx_request *request)
+{
+    return request->state == HX_REQUEST_ACTIVE ? request->engine : NULL;
+}
+
+struct wait {
+    struct hx_request *request;
+    uint64_t moves; /* of all calls, when the wait began */
+};
+
+/* HX_TRACE: the rank of the job for which the request waits, or -1. */
+static int request_awaited(const struct hx_request *request)
+{
+    const struct hx_engine *engine = engine_of(request);
+
+    return engine && engine->running == HX_RUNS ? hx_stall_awaited(&engine->run) : -1;
+}
+
+static void stall_tell(const struct wait *wait, int blocks)
+{
+    struct hx_engine *engine = engine_of(wait->request);
+
+    if (!engine || engine->running == HX_IDLE)
+        return;
+    engine->blocks = blocks;
+    hx_stall_tell(&engine->run);
+}
+
+static void wait_tell(void *ctx)
+{
+    stall_tell(ctx, 1);
+}
+
+static int wait_look(void *ctx)
+{
+    const struct wait *wait = ctx;
+    struct hx_comm *comm = wait->request->call.comm;
+    int events = hx_progress_all(comm->world);
+
+    if (events < 0)
+        network_failed(comm, events);
+    /* another rank has told that the communicator has failed: do not wait */
+    if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
+        wait_tell(ctx);
+    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||
+           HX_PROBE_IN_VAIN(request_awaited(wait->request));
+}
+
+static void test_tell(void *ctx)
+{
+    stall_tell(ctx, 0);
+}
+
+/* The request is active. Its time is that of its engine's call under way, its own or one before it. */
+static struct hx_wait wait_for(struct wait *wait)
+{
+    return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->env->timeout,
+                            &engine_of(wait->request)->patience};
+}
+
+static void request_late(struct hx_request *request)
+{
+    struct hx_engine *engine = engine_of(request);
+
+    if (engine && engine->running != HX_IDLE) {
+        hx_stall_fail(&engine->run);
+        hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
+    }
+}
+
+static hx_status_t test_locked(hx_request_t *request, int *done)
+{
+    hx_status_t status = request_check(request, "hx_test");
+    struct wait wait = {.request = request};
+    struct hx_wait how;
+    int events;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (!done)
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
+    if ((events = hx_progress_all(request->call.comm->world)) < 0)
+        network_failed(request->call.comm, events);
+    if (request->state == HX_REQUEST_INACTIVE) { /* what it has ended with has been told */
+        *done = 1;
+        return HX_SUCCESS;
+    }
+    if (request->state == HX_REQUEST_ACTIVE) {
+        how = wait_for(&wait);
+        how.slow = test_tell;
+        if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
+            request_late(request);
+    }
+    *done = request->state != HX_REQUEST_ACTIVE;
+    return *done ? request_finish(request) : HX_SUCCESS;
+}
+
+hx_status_t hx_test(hx_request_t *request, int *done)
+{
+    return HX_LOCKED(test_locked(request, done));
+}
+
+static hx_status_t wait_locked(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_wait");
+    struct hx_world *world;
+
+    if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
+        return status;
+    world = request->call.comm->world;
+    while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
+        struct wait wait = {request, world->moves};
+        const struct hx_wait how = wait_for(&wait);
+        status = hx_wait_until(&world->waiter, &how);
+        if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
+            request_late(request);
+    }
+    hx_stand_clear(world);
+    return request_finish(request);
+}
+
+hx_status_t hx_wait(hx_request_t *request)
+{
+    return HX_LOCKED(wait_locked(request));
+}
+
+static hx_status_t waitall_locked(int n, hx_request_t **requests)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    if (n < 0 || (n > 0 && !requests))
+        return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
+    for (int i = 0; i < n; i++) {
+        hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
+        int persistent = requests[i] && one == HX_SUCCESS && requests[i]->persistent;
+        if (requests[i] && one == HX_SUCCESS)
+            one = wait_locked(requests[i]);
+        if (status == HX_SUCCESS)
+            status = one;
+        if (!persistent)
+            requests[i] = NULL;
+    }
+    return status;
+}
+
+hx_status_t hx_waitall(int n, hx_request_t **requests)
+{
+    return HX_LOCKED(waitall_locked(n, requests));
+}
+
+static hx_status_t request_free_locked(hx_request_t *request)
+{
+    hx_status_t status = request_check(request, "hx_request_free");
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->failed) /* however far it is by now */
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
+                                                        request->call.name));
+    request_release(request);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_request_free(hx_request_t *request)
+{
+    return HX_LOCKED(request_free_locked(request));
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The reduction kernels of one instruction set, and the list of those that this CPU can run. Private to reduce.c, its
+ * kernels, tests and benchmarks; everybody else asks hx_reduce_kernel. */
+#ifndef HX_REDUCE_TABLE_H
+#define HX_REDUCE_TABLE_H
+#include "runtime/base/reduce.h"
+
+/* buf[i] /= divisor for count elements. */
+typedef void hx_scale_kernel_t(void *buf, size_t count, int divisor);
+
+struct hx_reduce_table {
+    const char *isa;
+    hx_reduce_kernel_t *kernel[HX_DTYPE_COUNT][HX_OP_COUNT]; /* NULL: not defined */
+    hx_scale_kernel_t *scale[HX_DTYPE_COUNT];                /* NULL: not a floating or complex type */
+};
+
+extern const struct hx_reduce_table hx_reduce_table_baseline;
+#if defined(__x86_64__)
+extern const struct hx_reduce_table hx_reduce_table_avx2;
+extern const struct hx_reduce_table hx_reduce_table_avx512;
+#endif
+
+/* The idx-th table that this CPU can run, the best first; NULL past the last. */
+const struct hx_reduce_table *hx_reduce_table_at(int idx);
+
+#endif

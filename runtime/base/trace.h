@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that
+ * drops the oldest; they are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they
+ * are recorded.
+ *
+ *   trace.c        recording
+ *   trace_clock.c  the nodes' clocks: how far each is from rank 0's, at start and at the end
+ *   trace_write.c  the file
+ *
+ * One thread at a time is in Hierax (lock.h), so nothing here is atomic.
+ */
+#ifndef HX_TRACE_H
+#define HX_TRACE_H
+#include "runtime/hierax.h"
+#include "runtime/ports/transport.h"
+#include <stdio.h>
+
+struct hx_engine;
+struct hx_instance;
+struct hx_kind;
+struct hx_request;
+struct hx_run;
+struct hx_world;
+
+enum hx_event_kind { HX_EVENT_CALL, HX_EVENT_BACKGROUND, HX_EVENT_WAIT, HX_EVENT_STAGE, HX_EVENT_SEND, HX_EVENT_RECV };
+
+struct hx_event {
+    uint64_t begin, end; /* ns of this rank's clock */
+    const char *name;    /* CALL, BACKGROUND: the public function; STAGE: the algorithm */
+    const char *plan;    /* CALL, BACKGROUND: NULL: none was needed */
+    uint64_t call;       /* its number in the context; of a message: as both sides count it */
+    uint64_t amount;     /* CALL, BACKGROUND: elements; STAGE: slice; messages: bytes */
+    uint64_t detail;     /* CALL, BACKGROUND: bytes of one element; messages: match id */
+    /* WAIT, messages: a rank of the job, -1: none in particular; CALL, BACKGROUND: the root, -1: none */
+    int32_t peer;
+    int32_t group;       /* CALL, BACKGROUND, STAGE: the job's rank of rank 0 of the communicator */
+    int32_t size;        /* CALL, BACKGROUND: ranks of the communicator; STAGE: which of the plan */
+    int32_t dtype, op;   /* op -1: none */
+    int16_t context;
+    uint8_t kind, coll, open; /* open: still under way when it was written */
+    uint8_t runs;             /* CALL, BACKGROUND: ranks meet in it, though this one may have nothing to give */
+    uint8_t scope;            /* STAGE: enum hx_scope */
+    uint8_t thread;           /* CALL, WAIT: which of the process's threads, counted as they come */
+    int8_t status;
+};
+
+struct hx_clock { /* of one node at one time; offset + its clock = rank 0's */
+    int64_t at, offset, error; /* ns; error: at most so far from the truth */
+};
+
+struct hx_trace_open { /* a blocking call under way, on its thread's stack */
+    struct hx_event event;
+    const struct hx_engine *engine;
+    struct hx_trace_open *next;
+};
+
+struct hx_trace {
+    const struct hx_world *world;
+    FILE *file;
+    char *path;
+    struct hx_event *events; /* [capacity] */
+    uint64_t capacity, recorded; /* ever; the oldest are overwritten */
+    struct hx_trace_open *open;
+    char **plans; /* names that outlive their plans */
+    int nplans, threads;
+    struct hx_clock first, last; /* this node's; last.at 0: not known yet */
+    int64_t origin;              /* rank 0's clock when the trace began: the time 0 */
+};
+
+extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */
+
+/* HX_TRACE's file of a rank: %r replaced, or the rank added. To be freed; NULL: no memory. */
+char *hx_trace_path(const char *setting, int rank);
+
+/* Make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot
+ * be written, HX_ERR_NOMEM. */
+hx_status_t hx_trace_prepare(struct hx_world *world);
+/* Align the clocks and begin to record; collective. Does nothing without HX_TRACE. */
+hx_status_t hx_trace_begin(struct hx_world *world);
+/* Record no more; when all ranks come here in order, align the clocks again. Then write the file. */
+void hx_trace_end(struct hx_world *world, int orderly);
+void hx_trace_release(struct hx_world *world);
+
+/* Write all there is, what is under way included. Warns where that fails. */
+void hx_trace_write(struct hx_trace *trace);
+
+/* trace_clock.c. Errors: as of a message or broadcast. */
+hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin);
+
+uint64_t hx_trace_now(void);
+/* A name that lives as long as the trace; "" when memory is exhausted. */
+const char *hx_trace_keep(const char *plan);
+/* A blocking call. Nothing where one of this thread is being recorded already: a call that is part of it. count:
+ * elements. */
+void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
+                         const struct hx_kind *kind, uint64_t count);
+void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
+/* A non-blocking call that was started then, and has ended. engine: where it has run. */
+void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
+void hx_trace_wait(uint64_t since);
+int hx_trace_in_vain(int awaited);
+void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance);
+/* open: it never came. */
+void hx_trace_message(const struct hx_net_op *op, int open);
+/* The span of a call, but for its end. */
+struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
+                                 uint64_t count);
+/* and of a request's. */
+struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * User-defined operations and datatypes. A handle names one, as a value of hx_op_t or hx_dtype_t beyond the built-in
+ * ones; no value is given out twice, so what was freed is told from what never was. Handles are this process's own:
+ * ranks agree on what an operation does, never on its handle.
+ *
+ * A request holds what it uses, and so does a blocking call, which may wait for its turn: after hx_op_free or hx_dtype_free they go on, and
+ * new calls are refused.
+ */
+#ifndef HX_USER_H
+#define HX_USER_H
+#include "runtime/hierax.h"
+#include <stdint.h>
+
+#define HX_USER_BASE 0x40000000u /* the least handle */
+
+struct hx_user_op {
+    hx_reduce_fn_t *fn; /* NULL: none */
+    void *ctx;
+    int commutative;
+};
+
+static inline int hx_is_user(unsigned handle)
+{
+    return handle >= HX_USER_BASE && handle <= 0x7fffffff;
+}
+
+/* What a handle that is open, or held by a call or request, stands for: 0, or no function, where there is none. */
+size_t hx_user_dtype_bytes(hx_dtype_t dtype);
+struct hx_user_op hx_user_op(hx_op_t op);
+
+/* May new calls name it? If not: was there such a one? */
+int hx_user_is_open(unsigned handle);
+int hx_user_was_open(unsigned handle);
+
+/* For what is no handle, nothing. */
+void hx_user_hold(unsigned handle);
+void hx_user_let_go(unsigned handle);
+/* The same, where a call of engine ends: if it has been freed meanwhile, the plan serves no new call. */
+struct hx_engine;
+void hx_user_leave(struct hx_engine *engine, unsigned handle);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a launcher's client provides to bootstrap.c, which splits and encodes values and numbers the fences. */
+#ifndef HX_BOOTSTRAP_KIND_H
+#define HX_BOOTSTRAP_KIND_H
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/base/clock.h"
+
+/* Keys here are unique in the job (bootstrap.c puts the fence number in front), at most HX_BOOT_KEY_BYTES long with
+ * the NUL, without white space and '='. Where ops->text is set, values are hexadecimal text and value[bytes] is NUL.
+ */
+#define HX_BOOT_KEY_BYTES 64
+
+struct hx_boot_ops {
+    const char *name;
+    int text;
+    hx_status_t (*put)(struct hx_boot *, const char *key, const void *value, size_t bytes);
+    hx_status_t (*fence)(struct hx_boot *);
+    /* owner: the rank that puts it. *value is malloc'ed, or NULL (with HX_SUCCESS) when nobody has put the key. */
+    hx_status_t (*get)(struct hx_boot *, int owner, const char *key, void **value, size_t *bytes);
+    void (*abort_job)(struct hx_boot *, const char *why); /* tell the launcher that the job has failed */
+    void (*close)(struct hx_boot *, int finalize); /* frees boot too */
+    void (*leave_child)(const struct hx_boot *);   /* or NULL */
+};
+
+/* The head of every kind's own struct. */
+struct hx_boot {
+    const struct hx_boot_ops *ops;
+    int rank, size;
+    size_t piece_bytes; /* longest value that ops->put takes; SIZE_MAX: any */
+    double timeout;     /* seconds; 0: never */
+    int fences;         /* done so far */
+    hx_status_t broken; /* a fence has failed: the ranks will not meet again */
+};
+
+hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot);
+hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot);
+hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot);
+hx_status_t hx_boot_single_open(const struct hx_env *env, struct hx_boot **boot);
+hx_status_t hx_boot_user_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot);
+int hx_boot_tcp_present(const struct hx_env *env);
+int hx_boot_pmix_present(const struct hx_env *env);
+int hx_boot_pmi1_present(const struct hx_env *env);
+
+/* Wait for poll events on fd: 1 there, 0 the deadline (clock.h) has passed, -1 see errno. Meanwhile hx_boot_meanwhile's descriptor is
+ * answered. */
+int hx_boot_wait_fd(int fd, short events, double deadline);
+
+#endif

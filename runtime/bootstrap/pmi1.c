@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMI-1 without a PMI library: a line of text to the launcher over the descriptor PMI_FD, a line back. Spoken by
+ * hydra (mpiexec.hydra) and by Slurm (srun --mpi=pmi2). Source: MPICH's "Simple PMI" wire protocol. */
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LINE_BYTES 4096
+#define VALUE_TEXT_BYTES 768 /* slurmstepd reads a request line of 1 KiB, keys and all, whatever get_maxes promises */
+
+struct pmi1 {
+    struct hx_boot boot;
+    int fd;
+    char kvsname[256];
+    char line[LINE_BYTES]; /* the last answer */
+};
+
+/* The decimal number in text, within low .. INT_MAX; -1 when it is none. */
+static int parse_number(const char *text, int low)
+{
+    char *end;
+
+    errno = 0;
+    const long number = text ? strtol(text, &end, 10) : -1;
+    return !text || !*text || *end || errno || number < low || number > INT_MAX ? -1 : (int)number;
+}
+
+static int is_socket(int fd)
+{
+    int type;
+    socklen_t bytes = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0;
+}
+
+/* If a launcher runs inside the job of another, the inner one counts. Variables of PMIx pass through any program, but a launcher closes
+ * descriptors that are not its own. So if PMI_FD is an open socket, the PMI-1 launcher is the inner one; else PMI_FD is left over from the
+ * outer job. */
+int hx_boot_pmi1_present(const struct hx_env *env)
+{
+    static const char *const others[] = {"PMI_RANK", "PMI_SIZE"};
+    const char *text = hx_env_launcher("PMI_FD");
+    const int fd = parse_number(text, 0);
+
+    if (!text || (env->bootstrap == 0 && hx_env_launcher("PMIX_NAMESPACE") && !is_socket(fd)))
+        return 0;
+    if (fd < 0 || fcntl(fd, F_GETFD) < 0) {
+        hx_fail(HX_ERR_ENV,
+                "PMI_FD=%s is no open descriptor%s; was it closed on the way here, or is this process the child of a rank? HX_BOOTSTRAP=single ignores it",
+                text, fd < 0 ? " number" : "");
+        return -1;
+    }
+    for (int i = 0; i < 2; i++)
+        if (parse_number(hx_env_launcher(others[i]), i) < 0) {
+            const char *value = hx_env_launcher(others[i]);
+
+            hx_fail(HX_ERR_ENV, "PMI_FD=%s is set, but %s is %s%s", text, others[i],
+                    value ? "no valid number: " : "missing", value ? value : "");
+            return -1;
+        }
+    return 1;
+}
+
+static hx_status_t lost(const struct pmi1 *pmi1, const char *command)
+{
+    return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher behind PMI_FD=%d cannot be reached for %.*s: %s", pmi1->fd,
+                   (int)strcspn(command, " \n"), command, errno ? strerror(errno) : "it closed the connection");
+}
+
+/* Read one line into pmi1->line, without its newline. Nothing is ever sent unasked, so nothing can follow it. */
+static hx_status_t read_line(struct pmi1 *pmi1, const char *command)
+{
+    const double deadline = hx_deadline(pmi1->boot.timeout);
+    size_t used = 0;
+
+    for (;;) {
+        const int ready = hx_boot_wait_fd(pmi1->fd, POLLIN, deadline);
+
+        if (ready == 0)
+            return hx_fail(HX_ERR_TIMEOUT,
+                           "the PMI launcher has not answered %.*s within %g s (HX_TIMEOUT): some of the %d "
+                           "ranks have not started, or have not called hx_init",
+                           (int)strcspn(command, " \n"), command, pmi1->boot.timeout, pmi1->boot.size);
+        errno = 0;
+        const ssize_t got = ready < 0 ? -1 : read(pmi1->fd, pmi1->line + used, sizeof pmi1->line - 1 - used);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got <= 0)
+            return lost(pmi1, command);
+        used += (size_t)got;
+        pmi1->line[used] = '\0';
+        if (pmi1->line[used - 1] == '\n') {
+            pmi1->line[used - 1] = '\0';
+            return HX_SUCCESS;
+        }
+        if (used == sizeof pmi1->line - 1)
+            return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher's answer to %.*s is longer than %d bytes",
+                           (int)strcspn(command, " \n"), command, LINE_BYTES - 1);
+    }
+}
+
+/* The value behind " name=" in the last answer, or NULL; as long as strcspn(value, " "). */
+static const char *answer_value(const struct pmi1 *pmi1, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = pmi1->line; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return at + length + 1;
+    }
+    return NULL;
+}
+
+static int answer_number(const struct pmi1 *pmi1, const char *name, int otherwise)
+{
+    const char *value = answer_value(pmi1, name);
+
+    return value ? atoi(value) : otherwise;
+}
+
+/* A launcher that is gone must not end this process by a signal; some give a pipe. */
+static ssize_t tell(int fd, const char *text, size_t length)
+{
+    const ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
+
+    return sent < 0 && errno == ENOTSOCK ? write(fd, text, length) : sent;
+}
+
+/* Send command (with its newline) and read the answer, which must be "cmd=<expect> ...". */
+static hx_status_t ask(struct pmi1 *pmi1, const char *command, const char *expect)
+{
+    for (size_t sent = 0, length = strlen(command); sent < length;) {
+        const ssize_t n = tell(pmi1->fd, command + sent, length - sent);
+
+        if (n < 0 && errno == EAGAIN)
+            hx_boot_wait_fd(pmi1->fd, POLLOUT, hx_deadline(pmi1->boot.timeout));
+        else if (n < 0 && errno != EINTR)
+            return lost(pmi1, command);
+        sent += n > 0 ? (size_t)n : 0;
+    }
+    const hx_status_t status = read_line(pmi1, command);
+    if (status)
+        return status;
+    const char *answer = answer_value(pmi1, "cmd");
+    if (!answer || strcspn(answer, " ") != strlen(expect) || strncmp(answer, expect, strlen(expect)) != 0)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher answered %.*s with \"%.200s\" instead of cmd=%s",
+                       (int)strcspn(command, " \n"), command, pmi1->line, expect);
+    return HX_SUCCESS;
+}
+
+static hx_status_t pmi1_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
+{
+    struct pmi1 *pmi1 = (struct pmi1 *)boot;
+    char command[LINE_BYTES];
+
+    (void)bytes;
+    snprintf(command, sizeof command, "cmd=put kvsname=%s key=%s value=%s\n", pmi1->kvsname, key,
+             (const char *)value);
+    const hx_status_t status = ask(pmi1, command, "put_result");
+    if (!status && answer_number(pmi1, "rc", 0) != 0)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher refused key \"%s\": %.200s", key, pmi1->line);
+    return status;
+}
+
+static hx_status_t pmi1_fence(struct hx_boot *boot)
+{
+    struct pmi1 *pmi1 = (struct pmi1 *)boot;
+    const hx_status_t status = ask(pmi1, "cmd=barrier_in\n", "barrier_out");
+
+    if (!status && answer_number(pmi1, "rc", 0) != 0)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher's barrier failed: %.200s", pmi1->line);
+    return status;
+}
+
+static hx_status_t pmi1_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
+{
+    struct pmi1 *pmi1 = (struct pmi1 *)boot;
+    char command[LINE_BYTES];
+
+    (void)owner;
+    snprintf(command, sizeof command, "cmd=get kvsname=%s key=%s\n", pmi1->kvsname, key);
+    const hx_status_t status = ask(pmi1, command, "get_result");
+    const char *text = answer_value(pmi1, "value");
+    if (status || !text || answer_number(pmi1, "rc", 0) != 0)
+        return status;
+    *bytes = strcspn(text, " ");
+    *value = strndup(text, *bytes);
+    return *value ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "no memory for bootstrap key \"%s\"", key);
+}
+
+static void pmi1_abort(struct hx_boot *boot, const char *why)
+{
+    static const char command[] = "cmd=abort exitcode=1\n";
+
+    (void)why; /* the protocol has no place for it */
+    if (tell(((struct pmi1 *)boot)->fd, command, sizeof command - 1) < 0)
+        errno = 0; /* the launcher is gone already */
+}
+
+static int has_left; /* this process, for good: PMI_FD is closed, and what has its number now is another file */
+
+static void pmi1_close(struct hx_boot *boot, int finalize)
+{
+    struct pmi1 *pmi1 = (struct pmi1 *)boot;
+
+    if (finalize && ask(pmi1, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS) {
+        close(pmi1->fd);
+        has_left = 1;
+    }
+    free(pmi1);
+}
+
+static const struct hx_boot_ops pmi1_ops = {"pmi1", 1, pmi1_put, pmi1_fence, pmi1_get, pmi1_abort, pmi1_close, NULL};
+
+static hx_status_t handshake(struct pmi1 *pmi1)
+{
+    hx_status_t status = ask(pmi1, "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
+
+    if (!status && answer_number(pmi1, "rc", 0) != 0)
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher does not speak PMI version 1: %.200s", pmi1->line);
+    if (!status)
+        status = ask(pmi1, "cmd=get_maxes\n", "maxes");
+    if (status)
+        return status;
+    const int key_bytes = answer_number(pmi1, "keylen_max", HX_BOOT_KEY_BYTES);
+    const int value_bytes = answer_number(pmi1, "vallen_max", VALUE_TEXT_BYTES);
+    if (key_bytes < HX_BOOT_KEY_BYTES || value_bytes < 64)
+        return hx_fail(HX_ERR_BOOTSTRAP,
+                       "the PMI launcher takes keys of %d and values of %d bytes; at least %d and 64 are "
+                       "needed",
+                       key_bytes, value_bytes, HX_BOOT_KEY_BYTES);
+    pmi1->boot.piece_bytes =
+        (size_t)(value_bytes < VALUE_TEXT_BYTES ? value_bytes : VALUE_TEXT_BYTES) - 1; /* and a NUL */
+    status = ask(pmi1, "cmd=get_my_kvsname\n", "my_kvsname");
+    if (status)
+        return status;
+    const char *kvsname = answer_value(pmi1, "kvsname");
+    const size_t length = kvsname ? strcspn(kvsname, " ") : 0;
+    if (length == 0 || length >= sizeof pmi1->kvsname)
+        return hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher has no usable kvsname: %.200s", pmi1->line);
+    memcpy(pmi1->kvsname, kvsname, length);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
+{
+    struct pmi1 *pmi1;
+
+    if (has_left)
+        return hx_fail(HX_ERR_BOOTSTRAP, "this process has left the PMI launcher (PMI_FD) already, in a start that failed");
+    if (!(pmi1 = calloc(1, sizeof *pmi1)))
+        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
+    pmi1->boot = (struct hx_boot){.ops = &pmi1_ops,
+                                  .rank = parse_number(hx_env_launcher("PMI_RANK"), 0),
+                                  .size = parse_number(hx_env_launcher("PMI_SIZE"), 1),
+                                  .timeout = env->timeout};
+    pmi1->fd = parse_number(hx_env_launcher("PMI_FD"), 0);
+    hx_status_t status = HX_SUCCESS;
+    if (pmi1->boot.rank >= pmi1->boot.size)
+        status = hx_fail(HX_ERR_ENV, "PMI_RANK=%d, but PMI_SIZE=%d; ranks are 0 to size - 1", pmi1->boot.rank,
+                         pmi1->boot.size);
+    if (!status)
+        status = handshake(pmi1);
+    if (!status)
+        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* else a program that this rank starts could speak in its name */
+    if (status) {
+        free(pmi1);
+        return status;
+    }
+    *boot = &pmi1->boot;
+    return HX_SUCCESS;
+}

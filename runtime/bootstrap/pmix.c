@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* PMIx, as srun --mpi=pmix and Open MPI's mpirun provide it. libpmix is loaded here, at run time, so that Hierax
+ * needs it only where it is used; pmix.h gives the types, and everything that would be a call into the library goes
+ * by dlsym. */
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/base/error.h"
+#include "runtime/base/process.h"
+
+#define LIBRARY "libpmix.so.2"
+
+int hx_boot_pmix_present(const struct hx_env *env)
+{
+    const char *space = hx_env_launcher("PMIX_NAMESPACE"), *rank = hx_env_launcher("PMIX_RANK");
+
+    (void)env;
+    if (!space == !rank)
+        return space != NULL;
+    hx_fail(HX_ERR_ENV, "%s is set, but %s is missing from the environment; HX_BOOTSTRAP=single ignores it",
+            space ? "PMIX_NAMESPACE" : "PMIX_RANK", space ? "PMIX_RANK" : "PMIX_NAMESPACE");
+    return -1;
+}
+
+#ifndef HAVE_PMIX
+
+hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+{
+    (void)env;
+    (void)boot;
+    return hx_fail(HX_ERR_BOOTSTRAP, "PMIx started this process, but this Hierax was built without pmix.h (Debian: "
+                                     "libpmix-dev); with Slurm, srun --mpi=pmi2 works too");
+}
+
+#else
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pmix.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
+
+/* The entry points used, by their names without PMIx_. */
+struct pmix_calls {
+    __typeof__(PMIx_Init) *Init;
+    __typeof__(PMIx_Finalize) *Finalize;
+    __typeof__(PMIx_Abort) *Abort;
+    __typeof__(PMIx_Put) *Put;
+    __typeof__(PMIx_Commit) *Commit;
+    __typeof__(PMIx_Fence_nb) *Fence_nb;
+    __typeof__(PMIx_Get) *Get;
+    __typeof__(PMIx_Error_string) *Error_string;
+};
+
+struct pmix {
+    struct hx_boot boot;
+    struct pmix_calls calls;
+    pmix_proc_t me;
+    int fenced;        /* eventfd: PMIx's thread writes 1 + the status of a fence to it */
+    int fence_pending; /* a fence timed out: PMIx may still use this struct, so it is never freed */
+};
+
+static hx_status_t pmix_load(struct pmix_calls *calls)
+{
+    const struct {
+        const char *name;
+        void *call;
+    } rows[] = {
+        {"PMIx_Init", &calls->Init},     {"PMIx_Finalize", &calls->Finalize},
+        {"PMIx_Abort", &calls->Abort},   {"PMIx_Put", &calls->Put},
+        {"PMIx_Commit", &calls->Commit}, {"PMIx_Fence_nb", &calls->Fence_nb},
+        {"PMIx_Get", &calls->Get},       {"PMIx_Error_string", &calls->Error_string},
+    };
+    /* Never closed: PMIx leaves a thread and exit handlers behind. */
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+    if (!library)
+        return hx_fail(HX_ERR_BOOTSTRAP,
+                       "PMIx started this process, but %s cannot be loaded (Debian: apt-get install "
+                       "libpmix2): %s",
+                       LIBRARY, dlerror());
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *symbol = dlsym(library, rows[i].name);
+
+        if (!symbol)
+            return hx_fail(HX_ERR_BOOTSTRAP, "%s lacks %s: too old", LIBRARY, rows[i].name);
+        memcpy(rows[i].call, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+    }
+    return HX_SUCCESS;
+}
+
+static hx_status_t pmix_failed(const struct pmix *pmix, const char *what, const char *key, pmix_status_t rc)
+{
+    return hx_fail(HX_ERR_BOOTSTRAP, "%s%s%s failed: %s (%d)", what, *key ? " of key " : "", key,
+                   pmix->calls.Error_string(rc), (int)rc);
+}
+
+/* By hand, because PMIX_INFO_LOAD and its like call into the library. */
+static pmix_info_t info_flag(const char *key)
+{
+    pmix_info_t info = {.flags = 0};
+
+    snprintf(info.key, sizeof info.key, "%s", key);
+    info.value.type = PMIX_BOOL;
+    info.value.data.flag = true;
+    return info;
+}
+
+static hx_status_t pmix_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    pmix_value_t blob = {.type = PMIX_BYTE_OBJECT};
+
+    blob.data.bo.bytes = (char *)value; /* copied by Put, not changed */
+    blob.data.bo.size = bytes;
+    const pmix_status_t rc = pmix->calls.Put(PMIX_GLOBAL, key, &blob);
+    return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx_Put", key, rc);
+}
+
+/* Runs in PMIx's thread. */
+static void fence_done(pmix_status_t status, void *argument)
+{
+    const struct pmix *pmix = argument;
+    const uint64_t told = 1 + (uint64_t)(uint32_t)status;
+
+    while (write(pmix->fenced, &told, sizeof told) < 0 && errno == EINTR)
+        ;
+}
+
+static hx_status_t pmix_fence(struct hx_boot *boot)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    const pmix_info_t collect = info_flag(PMIX_COLLECT_DATA);
+    pmix_status_t rc = pmix->calls.Commit();
+    uint64_t told = 0;
+
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Commit", "", rc);
+    rc = pmix->calls.Fence_nb(NULL, 0, &collect, 1, fence_done, pmix);
+    if (rc == PMIX_OPERATION_SUCCEEDED) /* done at once; no callback will come */
+        return HX_SUCCESS;
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Fence_nb", "", rc);
+    if (hx_boot_wait_fd(pmix->fenced, POLLIN, hx_deadline(boot->timeout)) != 1 || read(pmix->fenced, &told, sizeof told) != sizeof told) {
+        pmix->fence_pending = 1;
+        return hx_fail(HX_ERR_TIMEOUT, "PMIx fence %d has waited %g s (HX_TIMEOUT) for some of the %d ranks",
+                       boot->fences, boot->timeout, boot->size);
+    }
+    rc = (pmix_status_t)(int32_t)(uint32_t)(told - 1);
+    return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", rc);
+}
+
+static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+    const pmix_info_t immediate = info_flag(PMIX_IMMEDIATE); /* collected at the fence, so no remote look-up */
+    pmix_proc_t process = pmix->me;
+    pmix_value_t *found = NULL;
+
+    process.rank = (pmix_rank_t)owner; /* named: not every store of PMIx 4 looks among all (PMIX_RANK_UNDEF) */
+    const pmix_status_t rc = pmix->calls.Get(&process, key, &immediate, 1, &found);
+    if (rc == PMIX_ERR_NOT_FOUND)
+        return HX_SUCCESS;
+    if (rc != PMIX_SUCCESS)
+        return pmix_failed(pmix, "PMIx_Get", key, rc);
+    if (found->type != PMIX_BYTE_OBJECT) {
+        const int type = found->type;
+
+        free(found);
+        return hx_fail(HX_ERR_BOOTSTRAP, "PMIx_Get of key %s returned type %d, not the bytes that were put", key,
+                       type);
+    }
+    *value = found->data.bo.bytes;
+    *bytes = found->data.bo.size;
+    free(found);
+    return HX_SUCCESS;
+}
+
+static void pmix_abort(struct hx_boot *boot, const char *why)
+{
+    ((struct pmix *)boot)->calls.Abort(1, why, NULL, 0);
+}
+
+static void pmix_close(struct hx_boot *boot, int finalize)
+{
+    struct pmix *pmix = (struct pmix *)boot;
+
+    if (finalize)
+        pmix->calls.Finalize(NULL, 0);
+    if (pmix->fence_pending)
+        return;
+    close(pmix->fenced);
+    free(pmix);
+}
+
+static const struct hx_boot_ops pmix_ops = {"pmix", 0, pmix_put, pmix_fence, pmix_get, pmix_abort, pmix_close, NULL};
+
+static hx_status_t pmix_start(struct pmix *pmix)
+{
+    pmix_value_t *size = NULL;
+    pmix_status_t rc = pmix->calls.Init(&pmix->me, NULL, 0);
+
+    if (rc != PMIX_SUCCESS)
+        return hx_fail(HX_ERR_BOOTSTRAP,
+                       "PMIx_Init failed: %s (%d); PMIX_NAMESPACE=%s names a server that does not answer; "
+                       "HX_BOOTSTRAP=single ignores it",
+                       pmix->calls.Error_string(rc), (int)rc, hx_env_launcher("PMIX_NAMESPACE"));
+    pmix_proc_t job = pmix->me;
+    job.rank = PMIX_RANK_WILDCARD;
+    rc = pmix->calls.Get(&job, PMIX_JOB_SIZE, NULL, 0, &size);
+    if (rc != PMIX_SUCCESS || size->type != PMIX_UINT32) {
+        pmix->calls.Finalize(NULL, 0);
+        free(rc == PMIX_SUCCESS ? size : NULL);
+        return pmix_failed(pmix, "PMIx_Get", PMIX_JOB_SIZE, rc == PMIX_SUCCESS ? PMIX_ERR_TYPE_MISMATCH : rc);
+    }
+    pmix->boot.rank = (int)pmix->me.rank;
+    pmix->boot.size = (int)size->data.uint32;
+    free(size);
+    return HX_SUCCESS;
+}
+
+/* Is this text a string of /proc/PID/FILE, or in a line of it? -1: it cannot be read. */
+static int process_has(int pid, const char *file, const char *text, int delimiter)
+{
+    char path[64], *line = NULL;
+    size_t capacity = 0;
+    int found = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return -1;
+    while (!found && getdelim(&line, &capacity, delimiter, in) > 0)
+        found = delimiter ? strstr(line, text) != NULL : strcmp(line, text) == 0;
+    free(line);
+    fclose(in);
+    return found;
+}
+
+/* PMIx takes a child of a rank for the rank itself, and both would wait for ever. So look for the rank among the ancestors: it has the same
+ * name in PMIx and maps a segment of Hierax. Returns the pid of the nearest such process; 0: there is none. */
+static int rank_above(void)
+{
+    char space[600], rank[64];
+
+    snprintf(space, sizeof space, "PMIX_NAMESPACE=%s", hx_env_launcher("PMIX_NAMESPACE"));
+    snprintf(rank, sizeof rank, "PMIX_RANK=%s", hx_env_launcher("PMIX_RANK"));
+    for (int pid = getppid(); pid > 1; pid = hx_process_stat(pid, HX_PROCESS_PARENT)) {
+        if (process_has(pid, "environ", space, '\0') != 1 || process_has(pid, "environ", rank, '\0') != 1)
+            return 0;
+        if (process_has(pid, "maps", "/memfd:hierax", '\n') == 1)
+            return pid;
+    }
+    return 0;
+}
+
+hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+{
+    const int above = rank_above();
+
+    if (above > 0)
+        return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is already rank %s of this PMIx job: a rank's child is not of the "
+                       "job; to give it a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
+    struct pmix *pmix = calloc(1, sizeof *pmix);
+
+    if (!pmix)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
+    pmix->boot = (struct hx_boot){.ops = &pmix_ops, .piece_bytes = PIECE_BYTES, .timeout = env->timeout};
+    pmix->fenced = eventfd(0, EFD_CLOEXEC);
+    hx_status_t status = pmix->fenced < 0 ? hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno)) : HX_SUCCESS;
+    if (!status)
+        status = pmix_load(&pmix->calls);
+    if (!status)
+        status = pmix_start(pmix);
+    if (status) {
+        if (pmix->fenced >= 0)
+            close(pmix->fenced);
+        free(pmix);
+        return status;
+    }
+    *boot = &pmix->boot;
+    return HX_SUCCESS;
+}
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The TCP store's server: one object without threads, driven by whoever owns it (coll_run's loop, or a thread of rank
+ * 0). It stands alone - no other part of the library - so that coll_run need not link the library. */
+#ifndef HX_BOOTSTRAP_STORE_H
+#define HX_BOOTSTRAP_STORE_H
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Protocol: a client sends a frame and waits for the answer, a frame too. LATE, ABORT and BYE have none. A frame is
+ * this header, key_bytes of key, value_bytes of value; numbers in network byte order.
+ *
+ *   HELLO value = rank, size (4 bytes each), nonce; answer: the rank that serves (4 bytes), nonce
+ *   JOIN value = proof that this rank knows the secret
+ *   PUT key, value      GET key      FENCE answered when all ranks have sent it      BYE: this rank ends in order
+ *   LATE value = seconds waited at the fence, as text: the job fails, with the missing ranks in the FENCE's answer
+ *   ABORT value = text: the job fails
+ *
+ * In an answer op is that of the request. status is a hx_status_t (for an error the value is its text) or HX_STORE_ABSENT. The store may
+ * answer HELLO and JOIN by REFUSE, which ends the connection. It may answer anything later by ABORT: the job has failed. From the answer to
+ * JOIN on all frames except REFUSE are sealed (store_channel.h): key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The
+ * header is in clear: an observer sees lengths, requests, and which processes talk. If the secret leaks later, recorded traffic can be
+ * read.
+ */
+#define HX_STORE_MAGIC 0x48580000u /* "HX" */
+#define HX_STORE_VERSION 2u        /* in the low half of the magic */
+#define HX_STORE_ABSENT 0xffffffffu
+#define HX_STORE_KEY_MAX_BYTES 256u
+#define HX_STORE_LAUNCHER 0xffffffffu /* in place of the rank that serves: a launcher serves, and outlives the ranks */
+#define HX_STORE_NONCE_BYTES 32
+#define HX_STORE_PROOF_BYTES 32
+#define HX_STORE_SEAL_BYTES 16
+#define HX_STORE_VALUE_MAX_BYTES ((1u << 30) + 8)
+
+enum hx_store_op {
+    HX_STORE_HELLO = 1,
+    HX_STORE_PUT,
+    HX_STORE_GET,
+    HX_STORE_FENCE,
+    HX_STORE_LATE,
+    HX_STORE_ABORT,
+    HX_STORE_BYE,
+    HX_STORE_JOIN,
+    HX_STORE_REFUSE
+};
+
+struct hx_store_frame {
+    uint32_t magic, op, status, key_bytes, value_bytes;
+};
+
+struct hx_store;
+
+/* Serve size ranks that know secret on listen_fd, a listening socket which the store then owns. Where secret is "", processes of other
+ * machines are refused. server: the rank that serves, or HX_STORE_LAUNCHER. Returns 0, or -1 with errno set and listen_fd still the
+ * caller's. Connections that are not of the job have a few seconds to prove that they are, and there are never many of them. */
+int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, struct hx_store **store);
+int hx_store_fd(const struct hx_store *store);       /* readable (poll) when hx_store_serve has work */
+void hx_store_serve(struct hx_store *store);         /* handle what is ready; never blocks */
+void hx_store_ended(struct hx_store *store, int rank); /* its process has, maybe without a HELLO: nobody needs to wait for it */
+int hx_store_finished(const struct hx_store *store); /* every rank has left, or has been told that the job has failed */
+
+/* Why the job has failed, or NULL; *aborted_rank is the rank that called abort, *dead_rank the one whose connection
+ * closed, or -1. */
+const char *hx_store_failure(const struct hx_store *store, int *aborted_rank, int *dead_rank);
+void hx_store_close(struct hx_store *store);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Traffic: each call of an all-to-all with counts sends and receives other lengths, so what bind has written down of its only slice is
+ * placed anew. Of what a rank sends and receives itself when the call begins; of what it carries for others when it has learnt that.
+ */
+#include "runtime/api/comm.h"
+
+/* With traffic a step of blocks that pass through no other rank moves one, from IN or to OUT: note which. */
+hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)
+{
+    const struct hx_step *plan_step = step->plan_step;
+    uint64_t x;
+
+    if (!hx_coll_has_traffic(bound->kind.coll) || plan_step->nblocks == 0 || bs->stage->share == HX_SHARE_SHORT ||
+        bs->stage->share == HX_SHARE_COUNTS)
+        return HX_SUCCESS;
+    if (plan_step->nblocks > 1 || (plan_step->src && plan_step->src != HX_IN) || (plan_step->dst && plan_step->dst != HX_OUT))
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s moves more than a pair's block at once", bound->plan->name,
+                       hx_coll_name(bound->plan->coll));
+    x = hx_layout_item(bound->plan, bs->stage, plan_step->block, 0);
+    step->from = (uint32_t)(x / (uint64_t)bound->plan->p);
+    step->to = (uint32_t)(x % (uint64_t)bound->plan->p);
+    return HX_SUCCESS;
+}
+
+/* One block of a pair. */
+static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
+{
+    const struct hx_traffic *traffic = &bound->traffic;
+    uint32_t me = (uint32_t)bound->plan->rank;
+    size_t elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
+    size_t scale;
+
+    if (step->instance->stage->stage->share == HX_SHARE_LONG && elements <= bound->sizes.limit)
+        elements = 0;
+    scale = elements ? bound->elem_bytes : 0; /* of nothing there may be no buffer */
+    step->elements = elements;
+    step->bytes = elements * scale;
+    step->contiguous = 1;
+    for (int parity = 0; parity < 2; parity++) {
+        step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * scale : 0;
+        step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * scale : 0;
+    }
+}
+
+/* Blocks of several pairs, wherever they stand. */
+static void pairs_place(const struct hx_node *node, struct hx_bound_step *step)
+{
+    struct hx_instance *instance = step->instance;
+
+    hx_bind_step(node, instance->stage, step->plan_step, 0, step);
+    step->instance = instance;
+}
+
+/* The steps that move short blocks, or the others. */
+static void steps_place(const struct hx_node *node, struct hx_bound *bound, int of_short)
+{
+    for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++) {
+        enum hx_share share = step->instance->stage->stage->share;
+        if (step->plan_step->nblocks == 0 || share == HX_SHARE_COUNTS || (share == HX_SHARE_SHORT) != of_short)
+            continue;
+        if (of_short)
+            pairs_place(node, step);
+        else
+            pair_place(bound, step);
+    }
+}
+
+void hx_bound_set_traffic(struct hx_engine *engine, struct hx_bound *bound, const struct hx_traffic *traffic)
+{
+    bound->traffic = *traffic;
+    for (int s = 0; s < bound->nstages; s++) {
+        if (bound->stages[s].stage->share != HX_SHARE_COUNTS)
+            bound->stages[s].layout.traffic = &bound->traffic;
+        bound->stages[s].layout.heard = NULL;
+    }
+    steps_place(&engine->node, bound, 0);
+    if (bound->plan->nlanes && !bound->heard) /* nothing to learn: alone on its node */
+        steps_place(&engine->node, bound, 1);
+}
+
+hx_status_t hx_bound_learn(struct hx_run *run)
+{
+    struct hx_bound *bound = run->bound;
+    const struct hx_plan *plan = bound->plan;
+    const struct hx_traffic *traffic = &bound->traffic;
+    const struct hx_area *work = &plan->work[0];
+
+    for (uint32_t i = 0; i < work->nrows; i++) {
+        uint32_t from = work->rows[i];
+        size_t sent = bound->heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + (uint64_t)plan->rank)];
+        if (sent != traffic->received[from])
+            return hx_fail(HX_ERR_ARG, "%s: rcounts[%u] is %zu on rank %d, but rank %u sends %zu elements", run->name, from,
+                           traffic->received[from], plan->rank, from, sent);
+    }
+    for (int s = 0; s < bound->nstages; s++)
+        bound->stages[s].layout.heard = bound->heard;
+    steps_place(&run->engine->node, bound, 1);
+    return HX_SUCCESS;
+}

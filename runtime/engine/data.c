@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The data of a plan: its COPY and REDUCE steps. A step's operands are named by space and blocks. Where each is one
+ * span, bind has written down an offset, and the step is one memcpy or one call of a kernel over all sources. Where
+ * blocks are scattered (they wrap around, or are several pieces of the vector), the spans of all operands are walked
+ * side by side. A COPY that bind has made a STREAM goes around the caches.
+ */
+#include "runtime/api/comm.h"
+#include "runtime/api/lock.h"
+#include "runtime/base/memcpy.h"
+#include "runtime/base/stream.h"
+#include <string.h>
+
+#define NUMBER_MIN_BYTES 4
+#define NUMBER_MAX_BYTES 16
+
+/* A number or two, so that the shortest calls need no function for it. */
+static inline void number_copy(unsigned char *dst, const unsigned char *src, size_t bytes)
+{
+#define ENDS_COPY(part_type) /* they may overlap */                      \
+    do {                                                                 \
+        part_type first, last;                                           \
+        memcpy(&first, src, sizeof(first));                              \
+        memcpy(&last, src + bytes - sizeof(last), sizeof(last));         \
+        memcpy(dst, &first, sizeof(first));                              \
+        memcpy(dst + bytes - sizeof(last), &last, sizeof(last));         \
+    } while (0)
+    if (bytes >= sizeof(uint64_t))
+        ENDS_COPY(uint64_t);
+    else
+        ENDS_COPY(uint32_t);
+#undef ENDS_COPY
+}
+
+static inline void piece_copy(const struct hx_run *run, const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
+                              size_t bytes)
+{
+    if (bytes - NUMBER_MIN_BYTES <= NUMBER_MAX_BYTES - NUMBER_MIN_BYTES)
+        number_copy(dst, src, bytes);
+    else if (bytes >= HX_SHARE_LEAST && step->dst.space == HX_SLOT)
+        hx_share(run->engine, dst, src, bytes);
+    else if (bytes && dst != src)
+        hx_memcpy(dst, src, bytes);
+}
+
+static void piece_stream(const struct hx_run *run, const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src, size_t bytes)
+{
+    if (hx_reduces_in_place(run))
+        piece_copy(run, step, dst, src, bytes);
+    else if (bytes && dst != src)
+        run->engine->streamed_bytes += hx_stream(dst, src, bytes);
+}
+
+/* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */
+static const void **sources_collect(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                    const struct hx_bound_step *step, const unsigned char *src, int own)
+{
+    size_t row_bytes = step->plan_step->nblocks * bs->layout.row_bytes;
+    const void **sources = run->engine->sources;
+
+    for (uint32_t i = 0; i < step->n; i++)
+        sources[i] = src + (step->src.space == HX_SLOT ? bs->slot_offsets[i]
+                                                       : (own && i > step->tag ? i - 1 : i) * row_bytes);
+    return sources;
+}
+
+/* Fold by the program's own operation, as many elements at a time as stay in the cache. Its result must not overlap
+ * what it reads, so it goes to one of two places in turn, and at last to dst, unless that is what it reads. */
+static void user_reduce(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+                        unsigned char *dst, const unsigned char *src, const unsigned char *own, size_t elements)
+{
+    const struct hx_bound *bound = run->bound;
+    const void **sources = sources_collect(run, instance->stage, step, src, own != NULL);
+    size_t most = bound->fold_bytes / bound->elem_bytes, count;
+    unsigned char *places = run->base[HX_SCRATCH] + bound->scratch_bytes;
+
+    if (own)
+        sources[step->tag] = own;
+    atomic_store_explicit(&hx_folder, (uintptr_t)pthread_self(), memory_order_relaxed);
+    for (size_t at = 0; elements; at += count * bound->elem_bytes, elements -= count) {
+        const unsigned char *left = (const unsigned char *)sources[0] + at;
+        count = elements < most ? elements : most;
+        for (uint32_t i = 1; i < step->n; i++) {
+            const unsigned char *right = (const unsigned char *)sources[i] + at;
+            int last = i == step->n - 1 && left != dst + at && right != dst + at;
+            unsigned char *result = last ? dst + at : places + i % 2 * bound->fold_bytes;
+            bound->user.fn(left, right, result, count, bound->kind.dtype, bound->user.ctx);
+            left = result;
+        }
+        if (left != dst + at)
+            hx_memcpy(dst + at, left, count * bound->elem_bytes);
+    }
+    atomic_store_explicit(&hx_folder, 0, memory_order_relaxed);
+}
+
+/* A piece that is one span of every operand. */
+static inline void piece_reduce(const struct hx_run *run, const struct hx_instance *instance,
+                                const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
+                                const unsigned char *own, size_t elements)
+{
+    const void **sources = step->sources ? step->sources + run->parity * step->n
+                                         : sources_collect(run, instance->stage, step, src, own != NULL);
+
+    if (own)
+        sources[step->tag] = own;
+    run->bound->kernel(dst, sources, (int)step->n, elements);
+}
+
+struct walk { /* along the spans of an operand */
+    const struct hx_span *spans;
+    int n, i;
+    size_t within;
+};
+
+static size_t walk_at(const struct walk *w)
+{
+    return w->spans[w->i].offset + w->within;
+}
+
+static size_t walk_left(const struct walk *w)
+{
+    return w->spans[w->i].bytes - w->within;
+}
+
+static void walk_advance(struct walk *w, size_t bytes)
+{
+    w->within += bytes;
+    if (w->within == w->spans[w->i].bytes) {
+        w->i++;
+        w->within = 0;
+    }
+}
+
+static struct walk walk_start(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+                              enum hx_space space, uint32_t row, int store)
+{
+    struct hx_engine *engine = run->engine;
+    struct walk w = {.spans = engine->spans[store]};
+
+    w.n = hx_layout_spans(&instance->stage->layout, space, step->plan_step->block, step->plan_step->nblocks, row,
+                          instance->slice, engine->spans[store], engine->span_capacity);
+    return w;
+}
+
+/* COPY, STREAM or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
+ * costs no other call an instruction. */
+static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    unsigned char *dst = hx_operand_at(run, &step->dst);
+    const unsigned char *src = hx_operand_at(run, &step->src);
+    const unsigned char *own = step->own.space ? hx_operand_at(run, &step->own) : NULL;
+    uint32_t dst_row = hx_step_dst_row(step->plan_step), row = step->plan_step->row;
+    struct walk to = walk_start(run, instance, step, step->dst.space, dst_row, 0);
+    struct walk from = walk_start(run, instance, step, step->src.space, row, 1);
+    struct walk with = own ? walk_start(run, instance, step, step->own.space, dst_row, 2) : from;
+
+    while (to.i < to.n) {
+        size_t bytes = walk_left(&to) < walk_left(&from) ? walk_left(&to) : walk_left(&from);
+        if (own && walk_left(&with) < bytes)
+            bytes = walk_left(&with);
+        if (step->op == HX_OP_REDUCE)
+            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to),
+                                                               src + walk_at(&from), own ? own + walk_at(&with) : NULL,
+                                                               bytes / run->bound->elem_bytes);
+        else if (step->op == HX_OP_STREAM)
+            piece_stream(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
+        else
+            piece_copy(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
+        walk_advance(&to, bytes);
+        walk_advance(&from, bytes);
+        if (own)
+            walk_advance(&with, bytes);
+    }
+}
+
+void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->contiguous)
+        piece_copy(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
+    else
+        data_scattered(run, instance, step);
+}
+
+void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->contiguous)
+        piece_stream(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
+    else
+        data_scattered(run, instance, step);
+}
+
+void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    if (step->contiguous && step->elements)
+        piece_reduce(run, instance, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src),
+                     step->own.space ? hx_operand_at(run, &step->own) : NULL, step->elements);
+    else if (!step->contiguous)
+        data_scattered(run, instance, step);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An engine's memory: its context, its ring queues, the plans that are bound. run.c runs them. */
+#include "runtime/api/comm.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void memory_free(struct hx_engine *engine)
+{
+    if (!engine->memory || !engine->world->net || !hx_registry.net->memory_remove(engine->world->net, engine->memory))
+        free(engine->memory);
+}
+
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which)
+{
+    size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
+    hx_status_t status;
+
+    engine->comm = comm;
+    engine->context = hx_comm_context(comm, which);
+    engine->prefix = engine->flow_prefix = hx_comm_prefix(comm, which, 64);
+    if (comm->world->net)
+        engine->prefix = hx_comm_prefix(comm, which, hx_registry.net->match_bits(comm->world->net) - HX_UNUSED_MATCH_BITS);
+    engine->call = engine->first_call = engine->left_by_all = comm->id.first_call;
+    engine->blocks = engine == &comm->engine;
+    status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me,
+                          comm->local_ranks, comm->rows);
+    if (status != HX_SUCCESS)
+        return status;
+    engine->world = comm->world;
+    engine->mine = hx_node_control(&engine->node, engine->node.me);
+    engine->mine->pid = getpid();
+    atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* left by an earlier communicator, like failed */
+    atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it only when all have agreed on this one */
+    engine->passed = &comm->world->shared->passed[comm->world->shared->me].lines[HX_PASSED_STAMP].stamp;
+    engine->queues = calloc(queues, sizeof(*engine->queues));
+    engine->active = malloc(queues * sizeof(int));
+    if (!engine->queues || !engine->active)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
+    if (comm->world->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
+        hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared), HX_MEMORY_SLOTS);
+    return HX_SUCCESS;
+}
+
+uint64_t hx_engine_last_call(const struct hx_engine *engine)
+{
+    uint64_t last = engine->call;
+
+    for (size_t i = 0; engine->queues && i < (size_t)engine->node.n * HX_RING_CHANNELS * 2; i++)
+        if (engine->queues[i].number >> HX_SLICE_BITS > last)
+            last = engine->queues[i].number >> HX_SLICE_BITS;
+    return last;
+}
+
+/* Its pages are all its own: a provider that registers memory may keep them from the children of a fork. */
+hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *memory = NULL;
+
+    bytes = (bytes + page - 1) & ~(page - 1);
+    if (posix_memalign(&memory, page, bytes))
+        return HX_ERR_NOMEM;
+    memory_free(engine);
+    engine->memory = memory;
+    engine->memory_bytes = bytes;
+    if (engine->world->net)
+        hx_registry.net->memory_add(engine->world->net, memory, bytes, HX_MEMORY_WORK);
+    return HX_SUCCESS;
+}
+
+void hx_engine_forget_bound(struct hx_engine *engine)
+{
+    for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
+        hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
+    memset(engine->cache, 0, sizeof(engine->cache));
+}
+
+void hx_engine_close(struct hx_engine *engine)
+{
+    hx_engine_forget_bound(engine);
+    for (int i = 0; i < 3; i++)
+        free(engine->spans[i]);
+    memory_free(engine);
+    free(engine->sources);
+    free(engine->queues);
+    free(engine->active);
+    free(engine->pairs);
+    memset(engine, 0, sizeof(*engine));
+}

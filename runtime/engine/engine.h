@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An engine runs bound plans, one call after the other, in one context. A communicator has one for its blocking calls and several for
+ * non-blocking ones. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline
+ * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
+ * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
+ *
+ * Slots are reused from call to call: call c writes into the bank that call c-2 used, which long slots go through part by part, so that
+ * they are not taken back from the cache of who read them last. Whoever starts c has ended c-1;
+ * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a c-1 that
+ * does not await all (it has a root, or is a scan, or some blocks may be empty) whoever writes a slot first waits until
+ * all ranks of its node have left c-2. Between nodes a rank that only sends could still run ahead of the others for
+ * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
+ * (hx_engine_is_far_ahead).
+ */
+#ifndef HX_ENGINE_H
+#define HX_ENGINE_H
+#include "runtime/plan/layout.h"
+#include "runtime/ports/node.h"
+#include "runtime/base/reduce.h"
+#include "runtime/engine/shm_write.h"
+#include "runtime/engine/signature.h"
+#include "runtime/ports/transport.h"
+#include "runtime/base/user_table.h"
+#include "runtime/engine/wait.h"
+#include <stdint.h>
+
+struct hx_choice;
+struct hx_comm;
+struct hx_request;
+struct hx_world;
+
+/* A message under way. */
+struct hx_transfer {
+    struct hx_net_op net; /* direction, peer, segments and done serve both kinds */
+    struct hx_segment first_segments[2], *more_segments;
+    int more_capacity;
+    int far;                  /* 1 + the rank with which the network connects it; 0: it goes through a ring, or is empty */
+    struct hx_transfer *next; /* in its ring's queue */
+    uint64_t stamp;           /* ring: the call's stamp; without the call number if pairs count their messages (pairs.h) */
+    int segment;              /* ring: the segment reached, and how far */
+    size_t within;
+};
+
+/* Where an operand stands: bytes after the base of its space, in calls of either parity. */
+struct hx_operand {
+    enum hx_space space;
+    size_t offset[2];
+};
+
+/* A step with addresses: of the one slice, or resolved for one slice as it is issued. */
+struct hx_bound_step {
+    enum hx_opcode op;
+    int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
+    int streams;    /* COPY, FETCH: what it writes nobody reads soon; such a COPY is a STREAM */
+    uint32_t peer, n, tag, handle;
+    uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
+    uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
+    size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
+    struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */
+    size_t bytes, elements;
+    const struct hx_step *plan_step;
+    /* of an only slice: */
+    struct hx_instance *instance;
+    const void **sources; /* REDUCE from slots, if these stand still: [2][n] by parity; else NULL */
+    uint32_t from, to;    /* with traffic: its block goes from this rank to that */
+};
+
+struct hx_instance { /* one slice of one stage under way */
+    struct hx_bound_stage *stage;
+    uint64_t slice;
+    uint64_t since;  /* HX_TRACE: when it was started */
+    uint32_t pc;     /* the next step */
+    uint32_t cursor; /* how far an AWAIT or JOIN has come; 0 outside of these */
+    struct hx_transfer *transfers;
+};
+
+#define HX_NO_MATE UINT32_MAX
+
+struct hx_bound_stage {
+    const struct hx_stage *stage;
+    uint32_t me, mate;           /* as the stage has them; HX_NO_MATE: shared->mate is not in it */
+    struct hx_layout layout;
+    struct hx_bound_step *steps;  /* of the only slice; NULL when there are several */
+    uint32_t nsteps;              /* of steps, if there are such: where nothing lags steps that only serve the next window are left out, and
+                                   * a COPY may be two; else of the stage */
+    struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
+    struct hx_doorbell **doorbells; /* likewise */
+    unsigned window;
+    int walks;                   /* the program's own operation: a REDUCE always walks along spans */
+    uint32_t streams_from;       /* the steps from this one on write their part of OUT around the caches; nsteps of the stage: none */
+    int channel;                 /* first ring channel */
+    int tiny_slot;               /* the slot is the payload of the stage's first flag */
+    size_t slot_offset;          /* in a part of a bank */
+    size_t *slot_offsets;        /* [stage->n] from the slots of the segment's first row to those of each member */
+    size_t scratch_offset;
+    struct hx_instance *instances; /* [window] */
+    uint64_t started, finished;    /* slices */
+};
+
+/* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
+struct hx_blocks {
+    const size_t *counts; /* NULL: they do not differ */
+    const size_t *displs; /* in OUT, or of a scatter in IN; NULL: one after the other */
+    int some_empty;
+    uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
+};
+
+/* What calls have in common that can share a bound plan: all but the buffers. */
+struct hx_kind {
+    enum hx_coll coll;
+    hx_dtype_t dtype;
+    hx_op_t op;     /* HX_SUM where nothing is reduced */
+    int root;       /* 0 where there is none */
+    uint64_t count; /* as struct hx_sizes */
+    int windows;    /* its buffers are taken to be memory of hx_alloc */
+    enum hx_purpose purpose;
+    uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
+    struct hx_blocks blocks;
+};
+
+static inline struct hx_kind hx_kind_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
+{
+    return (struct hx_kind){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
+}
+
+static inline struct hx_kind hx_kind_for(enum hx_purpose purpose, uint64_t about, struct hx_kind kind)
+{
+    kind.purpose = purpose;
+    kind.about = about;
+    return kind;
+}
+
+static inline struct hx_kind hx_kind_barrier(enum hx_purpose purpose)
+{
+    return hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
+}
+
+/* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
+static inline int hx_kind_awaits_all(const struct hx_kind *kind)
+{
+    return hx_coll_awaits_all(kind->coll) && !kind->blocks.some_empty;
+}
+
+/* A plan bound to a kind of call. */
+struct hx_bound {
+    struct hx_kind kind; /* without the blocks' arrays, which are the caller's: sizes has them */
+    struct hx_signature signature;
+    uint64_t signature_bits;
+    uint32_t elem_bytes; /* of what the plan counts in: an element, or a part of one where elements may be cut */
+    uint64_t per_element;
+    hx_reduce_kernel_t *kernel; /* NULL: the collective reduces nothing, or by the program's own operation */
+    struct hx_user_op user;
+    size_t fold_bytes; /* of each of two places for its results, after work and scratch */
+    struct hx_plan *plan;
+    uint64_t *starts, *places; /* of sizes; one piece of memory */
+    struct hx_sizes sizes;
+    struct hx_traffic traffic; /* of the call under way */
+    size_t *heard;             /* where it has lengths to learn; else NULL */
+    uint64_t kept; /* a call may write what others of its node read only when they have left the call that is so many calls before it: see
+                    * bind.c. UINT64_MAX: it writes no such thing */
+    size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
+    int walks; /* one slice, stage after stage: run_inline */
+    int quick; /* it does, and that is all there is to a call */
+    const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
+    int awaits_all;
+    size_t work_bytes, scratch_bytes;
+    int nstages;
+    struct hx_bound_stage *stages;
+    struct hx_bound_step *steps, *steps_end; /* of all stages that have only one slice, one after the other */
+    int max_spans, max_sources;
+};
+
+#define HX_BOUND_SETS 16 /* of the cache of bound plans */
+#define HX_BOUND_WAYS 4  /* plans of one set, the last used first */
+
+struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order */
+    struct hx_transfer *head, *tail;
+    uint64_t number; /* chunks moved so far */
+    int peer, channel, sending, active;
+};
+
+struct hx_run { /* a call under way */
+    struct hx_engine *engine;
+    const char *name;
+    struct hx_bound *bound;
+    uint64_t epoch;   /* call << HX_SLICE_BITS */
+    uint64_t stamp;   /* the same, and the signature's bits */
+    unsigned parity;
+    hx_status_t status;
+    const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
+    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the channel, and how far this call's part of a bank is from the first */
+};
+
+struct hx_engine {
+    struct hx_comm *comm;
+    struct hx_world *world;
+    struct hx_node node;     /* its channel */
+    struct hx_control *mine; /* this rank's in it */
+    _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
+    int context;
+    uint64_t prefix;         /* of its match ids: see hx_comm_prefix */
+    uint64_t flow_prefix;    /* of its flows: the same with the whole generation */
+    uint64_t first_call;
+    uint64_t call;           /* number of the last call entered */
+    int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
+    uint64_t left_by_all;    /* the last call that this rank has seen all others of its node leave */
+    struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
+    unsigned char *memory;   /* WORK, then SCRATCH */
+    size_t memory_bytes;
+    struct hx_span *spans[3];
+    int span_capacity;
+    const void **sources;
+    int source_capacity;
+    struct hx_ring_queue *queues; /* [n][HX_RING_CHANNELS][2] */
+    int *active;             /* indices of queues with transfers */
+    int nactive;
+    unsigned net_looks;
+    struct hx_patience patience; /* with the call under way */
+    struct hx_signature sent;    /* of a peer's call, as the peer says: a message of that call may have been dropped here */
+    uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
+    int awaits_finished;     /* if pairs: 1 + the awaited rank that the last look found in hx_finalize, or 0 */
+    int refused;             /* if pairs: 1 + a member that the last look found to have failed in a group with this rank, or 0 */
+    uint64_t told;           /* the last call for which a warning told that it waits long */
+    int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call now and then */
+    uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
+                              * NULL */
+    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
+    const char *traced_as; /* HX_TRACE: of the last plan that ran */
+    unsigned char token;   /* what a barrier sends and receives */
+    /* non-blocking calls: */
+    struct hx_run run;       /* that of the first */
+    enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
+    int awaiting; /* threads that wait until it is idle */
+    enum { HX_PART_CALL, HX_PART_BARRIER, HX_PART_COUNTS } part; /* of the first, under way: itself, or what comes before */
+    struct hx_request *first, *last;
+    struct hx_engine *next_active;
+};
+
+#define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
+
+/* Open the engine of context number which of comm. */
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which);
+/* A number above which no epoch and no ring chunk number was used: calls of a new communicator count from the next one on. */
+uint64_t hx_engine_last_call(const struct hx_engine *engine);
+void hx_engine_close(struct hx_engine *engine);
+/* Memory for at least this many bytes of WORK and SCRATCH, instead of what there was. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes);
+/* Plan the next calls anew: drop what is bound. */
+void hx_engine_forget_bound(struct hx_engine *engine);
+
+static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
+{
+    uint64_t mixed = (kind.count + kind.blocks.hash) * 0x9e3779b97f4a7c15u >> 32;
+    return engine->cache[(mixed + kind.coll + kind.dtype + kind.op + (unsigned)kind.root) % HX_BOUND_SETS];
+}
+
+/* Was it bound for the same blocks, entry by entry? */
+int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *blocks);
+
+static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kind)
+{
+    return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
+                      (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
+                      (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows) |
+                      (bound->kind.purpose ^ kind.purpose) | (kind.purpose ? bound->kind.about ^ kind.about : 0)) &&
+           (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
+}
+
+/* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */
+static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_kind kind)
+{
+    struct hx_bound *first = hx_bound_set(engine, kind)[0];
+    return hx_bound_fits(first, kind) ? first : NULL;
+}
+
+/* Find or bind a plan for a kind of call whose type, operation and count are right. */
+hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **bound);
+
+/* Bind this plan, not from or for the cache. Takes the caller's reference to the plan, also when it fails. */
+hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **bound);
+
+/* Run one collective to its end. Blocking. name: of the public function, for messages. */
+hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+
+/* The same in parts, for a call that does not block: engine->run. Advance returns nonzero when the call is to be ended: it is complete, or
+ * has failed. */
+void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+int hx_run_advance(struct hx_engine *engine);
+hx_status_t hx_run_end(struct hx_run *run);
+
+/* Let all non-blocking calls of this process move that can. */
+void hx_requests_progress(struct hx_world *world);
+
+/* ---- inside the engine */
+
+void hx_bound_release(struct hx_bound *bound);
+/* What the next run of a plan sends and receives: the caller's arrays, until its end. */
+void hx_bound_set_traffic(struct hx_engine *engine, struct hx_bound *bound, const struct hx_traffic *traffic);
+/* The run has heard how long the blocks are that it moves for others. Errors: HX_ERR_ARG, a rank of this node sends this one more or less
+ * than it expects. */
+hx_status_t hx_bound_learn(struct hx_run *run);
+/* Addresses of a step for one slice. */
+void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
+                  uint64_t slice, struct hx_bound_step *out);
+
+/* The steps of stages of an only slice, which stands still: write down where. */
+hx_status_t hx_bind_steps(const struct hx_node *node, struct hx_bound *bound);
+
+/* Find from which step on each stage may write its part of OUT around the caches. */
+void hx_bind_streams(const struct hx_engine *engine, struct hx_bound *bound);
+
+/* A step of the plan's step number i of its stage: does it? */
+static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, struct hx_bound_step *step)
+{
+    step->streams = i >= bs->streams_from && step->dst.space == HX_OUT;
+    if (step->streams && step->op == HX_OP_COPY)
+        step->op = HX_OP_STREAM;
+}
+
+/* Note of a step of a plan with traffic which pair's block it moves. */
+hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
+
+static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
+{
+    return run->base[operand->space] + operand->offset[run->parity];
+}
+
+/* A slice of a reduction in place has just read what it overwrites: that is in the cache. */
+static inline int hx_reduces_in_place(const struct hx_run *run)
+{
+    return hx_coll_reduces(run->bound->kind.coll) && run->base[HX_IN] == run->base[HX_OUT];
+}
+
+/* COPY, STREAM and REDUCE, done at once. */
+void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+/* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
+void hx_fetch_withdraw(struct hx_control *mine);
+/* FETCH, done at once, or run->status says why not. */
+void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+
+void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
+int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
+/* What a message has failed with (net.done < 0). */
+/* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
+typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
+int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);
+hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
+void hx_transfer_cancel_all(struct hx_run *run);
+
+/* ctx: a struct hx_run that has waited for long. */
+void hx_stall_tell(void *ctx);
+/* The run's communicator has failed elsewhere, of this. Returns with what status. */
+hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
+/* Call it when a message of the run has failed because a rank is gone. If the node knows which rank has died, the detail names that rank.
+ * The message's own text says only how the network failed, and may name a peer that has left the job because of that death. */
+void hx_stall_name(const struct hx_run *run);
+/* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
+ * messages. */
+void hx_stall_end(const struct hx_run *run);
+/* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
+int hx_stall_awaited(const struct hx_run *run);
+/* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */
+hx_status_t hx_stall_fail(const struct hx_run *run);
+
+#endif

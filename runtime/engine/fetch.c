@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * FETCH: single copy. What a member of this node has in its own buffers is read where it stands, by the kernel (cross-memory attach,
+ * process_vm_readv), instead of being put into a slot first: one pass over the data instead of two, at the price of a system call.
+ * Memory of hx_alloc is mapped here as well and copied without one (shared_alloc.c).
+ * Whoever is read has told its process and buffers in its control line, which its flag published; and it does not leave the call
+ * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
+ * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
+ */
+#include "runtime/engine/ancestor.h"
+#include "runtime/api/comm.h"
+#include "runtime/engine/failure.h"
+#include "runtime/base/log.h"
+#include "runtime/base/memcpy.h"
+#include "runtime/start/startup.h"
+#include "runtime/base/stream.h"
+#include "runtime/engine/shared_alloc.h"
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PIECES 64                       /* in one system call */
+#define PIECES_BYTES ((size_t)1 << 30)  /* likewise: the kernel reads less than 2 GiB at once */
+
+struct pieces {
+    struct iovec to[PIECES], from[PIECES];
+    unsigned long n;
+    size_t bytes;
+    struct hx_view view; /* what of its memory is mapped here */
+    size_t viewed;       /* bytes copied from there */
+};
+
+void hx_fetch_withdraw(struct hx_control *mine)
+{
+    for (int i = 0; i < 2; i++) /* release pairs with the acquire in given_up: who finds 0 finds the failure noted before */
+        atomic_store_explicit(&mine->buffers[i], 0, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst); /* before what the caller writes there; pairs with the fence in given_up */
+}
+
+/* May what has been read have been written by the caller of a failed call? */
+static int given_up(const struct hx_control *theirs, int buffer)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* after what was read */
+    return atomic_load_explicit(&theirs->buffers[buffer], memory_order_acquire) == 0; /* pairs with the release in hx_fetch_withdraw */
+}
+
+/* It tells why before it withdraws its buffers. */
+static hx_status_t given_up_fail(const struct hx_run *run, int rank)
+{
+    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_SUCCESS);
+
+    if (failure)
+        return hx_stall_elsewhere(run, failure);
+    return hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
+}
+
+/* Who has failed may have ended since, and that is not why. */
+static hx_status_t ended_fail(const struct hx_run *run, int rank, int pid)
+{
+    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_ERR_PEER_DEAD);
+
+    if (failure)
+        return hx_stall_elsewhere(run, failure);
+    return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job, process %d, has ended", run->name, rank, pid);
+}
+
+static void pieces_read(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p)
+{
+    const struct hx_stage *stage = instance->stage->stage;
+    const struct hx_control *theirs = instance->stage->controls[step->peer];
+    int rank = run->engine->comm->ranks[stage->members[step->peer]];
+    int reads = p->n > 0 && run->status == HX_SUCCESS;
+    ssize_t got = reads ? process_vm_readv(theirs->pid, p->to, p->n, p->from, p->n, 0) : 0;
+    int error = errno;
+
+    run->engine->fetches += (uint64_t)reads;
+    run->engine->fetched_bytes += reads ? p->bytes : 0;
+    run->engine->window_bytes += p->viewed;
+    if (run->status != HX_SUCCESS || (!reads && !p->viewed))
+        ;
+    else if (got < 0 && error == ESRCH)
+        run->status = ended_fail(run, rank, theirs->pid);
+    else if (given_up(theirs, step->src.space == HX_OUT))
+        run->status = given_up_fail(run, rank);
+    else if (reads && got != (ssize_t)p->bytes)
+        run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d of the job, process %d: %s", run->name, p->bytes,
+                              rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than this call's");
+    p->n = 0;
+    p->bytes = p->viewed = 0;
+}
+
+static void piece_add(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, struct pieces *p,
+                      unsigned char *to, uintptr_t from, size_t bytes)
+{
+    if (from >= p->view.first && from < p->view.end && bytes <= p->view.end - from) {
+        if (step->streams && !hx_reduces_in_place(run))
+            run->engine->streamed_bytes += hx_stream(to, (const void *)(from + p->view.delta), bytes);
+        else
+            hx_memcpy(to, (const void *)(from + p->view.delta), bytes);
+        p->viewed += bytes;
+        return;
+    }
+    for (size_t most; bytes; to += most, from += most, bytes -= most) {
+        most = bytes < PIECES_BYTES - p->bytes ? bytes : PIECES_BYTES - p->bytes;
+        p->to[p->n] = (struct iovec){to, most};
+        p->from[p->n++] = (struct iovec){(void *)from, most}; /* an address in another process */
+        p->bytes += most;
+        if (p->n == PIECES || p->bytes == PIECES_BYTES)
+            pieces_read(run, instance, step, p);
+    }
+}
+
+void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    struct hx_engine *engine = run->engine;
+    const struct hx_bound_stage *bs = instance->stage;
+    const struct hx_control *theirs = bs->controls[step->peer];
+    unsigned char *to = hx_operand_at(run, &step->dst);
+    uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
+    const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
+    size_t into_done = 0, out_of_done = 0;
+    struct pieces pieces = {.view = hx_window_view(engine->world, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
+
+    if (step->contiguous) {
+        piece_add(run, instance, step, &pieces, to, from, step->bytes);
+        pieces_read(run, instance, step, &pieces);
+        return;
+    }
+    int n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
+                            instance->slice, engine->spans[0], engine->span_capacity);
+    hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], step->src.space, step->plan_step->block, step->plan_step->nblocks,
+                       instance->slice, engine->spans[1], engine->span_capacity);
+    for (int i = 0, j = 0; i < n;) {
+        size_t left = into[i].bytes - into_done, there = out_of[j].bytes - out_of_done, bytes = left < there ? left : there;
+        piece_add(run, instance, step, &pieces, to + into[i].offset + into_done, from + out_of[j].offset + out_of_done, bytes);
+        into_done = bytes == left ? 0 : into_done + bytes;
+        out_of_done = bytes == there ? 0 : out_of_done + bytes;
+        i += bytes == left;
+        j += bytes == there;
+    }
+    pieces_read(run, instance, step, &pieces);
+}
+
+/* ---- does it work here? -------------------------------------------------------------------------------------------- */
+
+static uint64_t number; /* that the others of the node try to read */
+static int offered;
+
+/* Of whom: processes of several namespaces may have the same pid, and the same address. */
+static uint64_t number_of(const struct hx_doorbell *whose, int place)
+{
+    return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
+}
+
+void hx_fetch_offer(struct hx_shared *shared)
+{
+    struct hx_doorbell *mine = &shared->doorbells[shared->me];
+    int ancestor;
+
+    if (shared->n == 1)
+        return;
+    /* Yama lets only ancestors read; without Yama this has no effect. It allows the process named, and all that descend from it: the ranks
+     * and what their launcher starts, not every process of this user. That process must live as long as the ranks. */
+    ancestor = hx_ancestor_of_node(shared);
+    offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
+    mine->number = (uintptr_t)&number;
+    number = number_of(mine, shared->me);
+}
+
+void hx_fetch_end(void)
+{
+    if (offered)
+        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    offered = 0;
+}
+
+void hx_fetch_try(struct hx_shared *shared)
+{
+    for (int i = 0; i < shared->n && shared->n > 1; i++) {
+        const struct hx_doorbell *theirs = &shared->doorbells[i];
+        uint64_t got;
+        struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
+        int refused = process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
+        if (!refused && got == number_of(theirs, i))
+            continue;
+        hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
+                refused ? strerror(errno) : "here that is another process");
+        atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
+        return;
+    }
+}

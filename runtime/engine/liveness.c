@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which ranks have died: see liveness.h.
+ *
+ * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file. A rank that waits asks the kernel whether the lock is
+ * still held (F_GETLK). The kernel releases a process's record locks when the process ends, however it ends. Record locks need only the
+ * segment's descriptor. They need no /proc and no pid that both sides know, so each rank may be in a pid namespace of its own. A child does
+ * not inherit them, whether it comes from fork, vfork, clone or posix_spawn. They also end when the process executes another program,
+ * because exec closes the segment's descriptor.
+ *
+ * Record locks also end when the process closes any descriptor of this file. So Hierax keeps one descriptor for as long as it runs and
+ * opens no second one; a program that closes Hierax's descriptors counts as dead. One death is not seen: that of a rank that shares its
+ * descriptor table (clone with CLONE_FILES) with a process that outlives it.
+ */
+#include "runtime/engine/liveness.h"
+#include "runtime/base/clock.h"
+#include "runtime/api/comm.h"
+#include "runtime/base/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define LOOK_NS 50000000
+#define LOOK_RANKS 16 /* ranks checked in one look; each takes a system call */
+
+static struct flock lock_of(int row)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = row, .l_len = 1};
+}
+
+void hx_watch_enter(struct hx_shared *shared)
+{
+    struct flock lock = lock_of(shared->me);
+
+    if (fcntl(shared->memory, F_SETLK, &lock) == 0) /* the release pairs with the acquire in life_of */
+        atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_HERE, memory_order_release);
+    else
+        hx_warn("the death of this rank will not be seen on its node: cannot lock a byte of the shared segment: %s", strerror(errno));
+    shared->watched = shared->me;
+}
+
+static uint32_t life_of(const struct hx_shared *shared, int row)
+{
+    return atomic_load_explicit(&shared->doorbells[row].life, memory_order_acquire);
+}
+
+static void life_set(struct hx_shared *shared, enum hx_life life)
+{
+    struct hx_doorbell *mine = &shared->doorbells[shared->me];
+
+    if (atomic_load_explicit(&mine->life, memory_order_relaxed) != HX_LIFE_UNKNOWN)
+        atomic_store_explicit(&mine->life, life, memory_order_release); /* pairs with the acquire in life_of */
+}
+
+void hx_watch_finish(struct hx_shared *shared)
+{
+    life_set(shared, HX_LIFE_LEAVING);
+}
+
+void hx_watch_go_on(struct hx_shared *shared)
+{
+    life_set(shared, HX_LIFE_HERE);
+}
+
+void hx_watch_leave(struct hx_shared *shared)
+{
+    life_set(shared, HX_LIFE_LEFT);
+}
+
+int hx_watch_has_finished(const struct hx_shared *shared, int row)
+{
+    return life_of(shared, row) >= HX_LIFE_LEAVING;
+}
+
+static int is_watched(const struct hx_shared *shared, int row)
+{
+    return life_of(shared, row) == HX_LIFE_HERE || life_of(shared, row) == HX_LIFE_LEAVING;
+}
+
+static int has_ended(const struct hx_shared *shared, int row)
+{
+    struct flock lock = lock_of(row);
+
+    if (!is_watched(shared, row) || fcntl(shared->memory, F_GETLK, &lock) < 0 || lock.l_type != F_UNLCK)
+        return 0;
+    return is_watched(shared, row); /* checked again: a rank that leaves in order says so before its lock ends */
+}
+
+static void row_look(struct hx_shared *shared, int row)
+{
+    int known = atomic_load_explicit(&shared->table[shared->ranks[row]].dead, memory_order_relaxed);
+
+    if (row != shared->me && !known && has_ended(shared, row))
+        hx_watch_tell(shared, shared->ranks[row]);
+}
+
+void hx_watch_look_at(struct hx_shared *shared, int rank)
+{
+    for (int row = 0; row < shared->n; row++)
+        if (shared->ranks[row] == rank)
+            row_look(shared, row);
+}
+
+void hx_watch_look(struct hx_shared *shared)
+{
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+
+    if (now - shared->watched_at < LOOK_NS)
+        return;
+    shared->watched_at = now;
+    for (int i = 0; i < LOOK_RANKS && i < shared->n; i++)
+        row_look(shared, shared->watched = (shared->watched + 1) % shared->n);
+}
+
+void hx_watch_tell(struct hx_shared *shared, int rank)
+{
+    uint32_t before = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
+    uint16_t unknown = 0;
+
+    atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
+                                            memory_order_relaxed, memory_order_relaxed);
+    /* pairs with the acquire in hx_watch_dead */
+    atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
+}
+
+int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n)
+{
+    int first = -1, earliest = UINT16_MAX + 1;
+
+    if (atomic_load_explicit(&shared->header->deaths, memory_order_acquire) == 0)
+        return -1;
+    for (int i = 0; i < n; i++) {
+        int dead = atomic_load_explicit(&shared->table[ranks[i]].dead, memory_order_relaxed);
+        if (dead && dead < earliest) {
+            earliest = dead;
+            first = i;
+        }
+    }
+    return first;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which ranks have died. If a process of this node ends without leaving the job in order, a rank that waits long or calls hx_test finds
+ * that within tenths of a second. The death of a rank on another node is found when messages to it fail, or when it is asked (transport.h,
+ * ask). A rank that finds a death tells its node through the segment. Every call of a communicator with the dead rank then fails; calls of
+ * other communicators go on. Other nodes learn of a death as of every failure: see failure.h.
+ */
+#ifndef HX_WATCH_H
+#define HX_WATCH_H
+#include "runtime/ports/node.h"
+
+/* As soon as it has the segment: from now on the end of this process is a death. */
+void hx_watch_enter(struct hx_shared *shared);
+/* This rank is in hx_finalize: it will enter no other call. */
+void hx_watch_finish(struct hx_shared *shared);
+/* hx_finalize was refused: the rank may enter calls again. */
+void hx_watch_go_on(struct hx_shared *shared);
+/* This rank leaves the job: from now on its end is no death. */
+void hx_watch_leave(struct hx_shared *shared);
+/* Has the rank in this row called hx_finalize? If so, this rank also sees all calls that it has entered before. */
+int hx_watch_has_finished(const struct hx_shared *shared, int row);
+
+/* Check whether processes of this node have ended: at most twenty times a second, a few of them each time. Only one thread at a time may
+ * call it. */
+void hx_watch_look(struct hx_shared *shared);
+/* Check whether this rank of the job has died, if it is on this node. */
+void hx_watch_look_at(struct hx_shared *shared, int rank);
+/* Tell the node that this rank of the job has died. */
+void hx_watch_tell(struct hx_shared *shared, int rank);
+/* The index in ranks of the rank that was found dead first; -1: none. Others may have ended since because of that death. */
+int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying into shared memory, see shm_write.h. */
+#include "runtime/engine/shm_write.h"
+#include "runtime/api/comm.h"
+#include "runtime/base/memcpy.h"
+#include "runtime/api/stats.h"
+#include "runtime/base/stream.h"
+#include <stdlib.h>
+
+#define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
+#define WEIGHT (1.0 / 8)          /* of a measurement */
+#define MOST_NS 300               /* an interrupt counts for no more */
+#define CLOCK_NS 100              /* a clock that takes longer tells nothing, nor does a look at it that was interrupted */
+
+static int can_tell(void)
+{
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd");
+#else
+    return 0;
+#endif
+}
+
+/* Read what another rank has written at the end of a call; by turns of which no two ranks read the same at once, since a line comes sooner
+ * from a neighbour that has just got it. The clock's own time is measured too. */
+static void measure(const struct hx_node *node, struct hx_distance *distance)
+{
+    unsigned turn = distance->measured++, others = (unsigned)node->n - 1;
+    int row = node->rows[(node->me + 1 + (int)(turn % others)) % node->n];
+    const struct hx_passed *theirs = &node->shared->passed[row];
+
+    /* the time to find the page does not count; each time by another line, or the processor learns which one comes next, and by none that
+     * is beside it */
+    (void)atomic_load_explicit(&theirs->lines[turn / others % (HX_PASSED_STAMP - 1)].stamp, memory_order_relaxed);
+    uint64_t start = hx_stats_now(), begin = hx_stats_now();
+    /* begin's highest bit is 0, which the processor does not know: else it would begin to load before it has read the clock */
+    uint64_t passed = atomic_load_explicit(&theirs->lines[HX_PASSED_STAMP + (begin >> 63)].stamp, memory_order_relaxed);
+    int64_t clock = (int64_t)(begin - start), ns = (int64_t)(hx_stats_now() - begin) - clock;
+
+    if (clock <= CLOCK_NS && passed != distance->seen[row]) /* else it is still in this process's cache */
+        distance->ns += WEIGHT * ((double)(ns < MOST_NS ? ns : MOST_NS) - distance->ns);
+    distance->shared_bytes = 0;
+    distance->seen[row] = passed;
+}
+
+void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes)
+{
+    const struct hx_node *node = &engine->node;
+    struct hx_distance *distance = &engine->world->distance;
+    const int64_t far_ns = engine->world->env->far_ns;
+
+    distance->shared_bytes += bytes;
+    if (distance->shared_bytes >= MEASURE_EVERY && node->n > 1 && far_ns > 0 && far_ns <= MOST_NS && can_tell() &&
+        (distance->seen || (distance->seen = calloc((size_t)node->shared->n, sizeof(*distance->seen)))))
+        measure(node, distance);
+    if (distance->ns >= (double)far_ns)
+        distance->far_bytes += hx_stream(dst, src, bytes);
+    else
+        hx_memcpy(dst, src, bytes);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all ranks must say alike of a call: see signature.h. */
+#include "runtime/engine/signature.h"
+#include "runtime/api/comm.h"
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct hx_signature) == HX_SIGNATURE_WORDS * sizeof(uint64_t), "it is kept in as many words, and has no padding");
+
+#define BITS_MASK ((1u << HX_SLICE_BITS) - 1)
+
+enum { NO_OP = -1, OWN_OP = -2, OWN_ORDERED_OP = -3 }; /* operations that are not commutative have other plans */
+
+static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static int32_t dtype_code(hx_dtype_t dtype)
+{
+    return hx_dtype_name(dtype) ? (int32_t)dtype : -(int32_t)hx_dtype_bytes(dtype);
+}
+
+uint64_t hx_about_rooted(hx_dtype_t dtype, int root)
+{
+    return (uint64_t)(uint32_t)dtype_code(dtype) << 32 | (uint32_t)root;
+}
+
+#define GROUP_HASH_BITS 40
+
+uint64_t hx_about_group(int parent_context, const int *members, int n)
+{
+    uint64_t all = hash(members, (size_t)n * sizeof(*members)) ^ hash(&parent_context, sizeof(parent_context));
+
+    return (uint64_t)n << GROUP_HASH_BITS | ((all >> GROUP_HASH_BITS ^ all) & ((UINT64_C(1) << GROUP_HASH_BITS) - 1));
+}
+
+struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own)
+{
+    const size_t *counts = of_its_own ? NULL : kind->blocks.counts;
+
+    return (struct hx_signature){
+        .coll = (int16_t)kind->coll,
+        .purpose = (int16_t)kind->purpose,
+        .dtype = dtype_code(kind->dtype),
+        .op = !hx_coll_reduces(kind->coll)       ? NO_OP
+              : hx_op_name(kind->op)             ? (int32_t)kind->op
+              : hx_user_op(kind->op).commutative ? OWN_OP
+                                                 : OWN_ORDERED_OP,
+        .root = kind->root,
+        .count = of_its_own ? 0 : kind->count,
+        .about = kind->purpose != HX_FOR_CALL ? kind->about : counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
+    };
+}
+
+uint32_t hx_signature_bits(const struct hx_signature *signature)
+{
+    uint64_t all = hash(signature, sizeof(*signature));
+
+    uint32_t bits = (uint32_t)(all ^ all >> HX_SLICE_BITS ^ all >> 2 * HX_SLICE_BITS) & BITS_MASK;
+
+    return bits ? bits : 1;
+}
+
+static const char *dtype_tell(int32_t code, char text[32])
+{
+    if (code < 0)
+        snprintf(text, 32, "elements of %d bytes", -code);
+    else
+        snprintf(text, 32, "%s", hx_dtype_name((hx_dtype_t)code));
+    return text;
+}
+
+/* The public function of which the call is a part. */
+static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
+{
+    static const char *const functions[] = {
+#define HX_PURPOSE(name, function) function,
+#include "runtime/engine/purpose.def"
+#undef HX_PURPOSE
+    };
+    const char *function = functions[s->purpose];
+    char dtype[32];
+
+    if (s->purpose == HX_FOR_GATHERV || s->purpose == HX_FOR_SCATTERV)
+        snprintf(text, capacity, "%s of %s, root %d", function, dtype_tell((int32_t)(s->about >> 32), dtype), (int)(int32_t)s->about);
+    else if (s->purpose == HX_FOR_GROUP)
+        snprintf(text, capacity, "%s of %d ranks, list %08x", function, (int)(s->about >> GROUP_HASH_BITS), (unsigned)s->about);
+    else
+        snprintf(text, capacity, "%s", function);
+}
+
+void hx_signature_tell(const struct hx_signature *s, const char *name, char *text, size_t capacity)
+{
+    enum hx_coll coll = (enum hx_coll)s->coll;
+    char dtype[32], root[24] = "", counts[40] = "";
+    const char *op = s->op == NO_OP            ? ""
+                     : s->op == OWN_OP         ? ", an operation of its own"
+                     : s->op == OWN_ORDERED_OP ? ", an operation of its own that is not commutative"
+                                               : hx_op_name((hx_op_t)s->op);
+
+    if (s->purpose != HX_FOR_CALL) {
+        part_tell(s, text, capacity);
+        return;
+    }
+    dtype_tell(s->dtype, dtype);
+    if (s->about)
+        snprintf(counts, sizeof(counts), ", counts %08x", (unsigned)(s->about >> 32));
+    if (hx_coll_is_rooted(coll))
+        snprintf(root, sizeof(root), ", root %d", s->root);
+    if (coll == HX_COLL_BARRIER)
+        snprintf(text, capacity, "%s", name);
+    else if (hx_coll_has_traffic(coll))
+        snprintf(text, capacity, "%s of %s", name, dtype);
+    else
+        snprintf(text, capacity, "%s of %llu %s%s%s%s%s", name, (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
+                 root, counts);
+}
+
+void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signature)
+{
+    _Atomic uint64_t *words = mine->signatures[hx_signature_bits(signature) % HX_SIGNATURES];
+    uint64_t values[HX_SIGNATURE_WORDS];
+
+    memcpy(values, signature, sizeof(values));
+    for (int i = 0; i < HX_SIGNATURE_WORDS; i++) /* a flag publishes them */
+        atomic_store_explicit(&words[i], values[i], memory_order_relaxed);
+}
+
+struct hx_signature hx_signature_kept(struct hx_control *control, unsigned i)
+{
+    uint64_t values[HX_SIGNATURE_WORDS];
+    struct hx_signature signature;
+
+    for (int k = 0; k < HX_SIGNATURE_WORDS; k++)
+        values[k] = atomic_load_explicit(&control->signatures[i][k], memory_order_relaxed);
+    memcpy(&signature, values, sizeof(signature));
+    return signature;
+}
+
+void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity)
+{
+    uint32_t bits = (uint32_t)stamp & BITS_MASK;
+    struct hx_signature signature = hx_signature_kept(control, bits % HX_SIGNATURES);
+
+    if (hx_signature_bits(&signature) == bits) /* not overwritten since */
+        hx_signature_tell(&signature, hx_coll_name((enum hx_coll)signature.coll), text, capacity);
+    else
+        snprintf(text, capacity, "another one");
+}
+
+int hx_stamps_are_unlike(const struct hx_engine *engine, uint64_t mine, uint64_t theirs)
+{
+    uint64_t call = mine >> HX_SLICE_BITS;
+
+    /* of other communicators; where pairs count, ranks count each for itself */
+    return theirs >> HX_SLICE_BITS == call && theirs != mine && call > engine->first_call && !engine->pairs;
+}
+
+static unsigned long long number_of(const struct hx_engine *engine, uint64_t stamp)
+{
+    return (stamp >> HX_SLICE_BITS) - engine->first_call;
+}
+
+void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity)
+{
+    char here[HX_CALL_TEXT_BYTES];
+
+    hx_stamp_tell(engine->mine, mine, here, sizeof(here));
+    if (engine->pairs) /* their calls have no numbers in common */
+        snprintf(text, capacity, "ranks make different calls: rank %d of the job makes %s; rank %d, %s", engine->comm->rank, here, rank,
+                 there);
+    else
+        snprintf(text, capacity, "ranks make different calls: call %llu of rank %d is %s; of rank %d, %s", number_of(engine, mine),
+                 engine->comm->rank, here, rank, there);
+}
+
+void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity)
+{
+    char there[HX_CALL_TEXT_BYTES];
+
+    if (theirs >> HX_SLICE_BITS != mine >> HX_SLICE_BITS) {
+        snprintf(text, capacity, "ranks make different calls: rank %d is in call %llu, and gets what rank %d made in call %llu",
+                 engine->comm->rank, number_of(engine, mine), rank, number_of(engine, theirs));
+        return;
+    }
+    hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
+    hx_unlike_tell(engine, mine, rank, there, text, capacity);
+}
+
+static void run_refuse(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
+{
+    char text[3 * HX_CALL_TEXT_BYTES];
+
+    hx_stamps_tell(run->engine, mine, rank, theirs, text, sizeof(text));
+    run->status = hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
+    hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+}
+
+int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
+{
+    if (!hx_stamps_are_unlike(run->engine, mine, theirs))
+        return 0;
+    run_refuse(run, mine, rank, theirs);
+    return 1;
+}
+
+int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs)
+{
+    uint64_t call = run->stamp >> HX_SLICE_BITS, kept;
+
+    if (theirs >> HX_SLICE_BITS > call) {
+        /* pairs with the fence in leave_ahead. The flag's epoch was read with acquire, and may still be that of this call. The place of the
+         * kept stamp is not used again before this rank leaves the call (run.c) */
+        atomic_thread_fence(memory_order_acquire);
+        kept = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
+        theirs = kept >> HX_SLICE_BITS == call ? kept : theirs; /* else that rank has raised no flag in this call */
+    }
+    if (theirs == run->stamp)
+        return 0;
+    run_refuse(run, run->stamp, rank, theirs);
+    return 1;
+}

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stalls: which ranks a long wait is for. A rank that waits looks for dead ranks, and tells its node for which rank of another node it
+ * waits. On a time-out it names the ranks of its node that have not entered the call, and the ranks of other nodes for which the others
+ * wait. */
+#include "runtime/api/comm.h"
+#include "runtime/engine/failure.h"
+#include "runtime/base/log.h"
+#include "runtime/engine/pairs.h"
+#include "runtime/engine/liveness.h"
+#include "runtime/engine/whereabouts.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ABSENT_BYTES 720
+#define ABSENT_TOLD 3     /* of how many missing ranks a text tells where they are */
+#define PATIENCE_NS 5e9   /* ns after which one warning tells that a call waits, */
+#define PATIENCE_PART 4   /* or after this part of HX_TIMEOUT, if that is less: one fourth */
+#define MATE_NS UINT64_C(2000000000) /* after so long a rank also asks another rank of the late rank's node. Such waits are rare */
+
+struct text {
+    char *at, *end;
+    int items;
+};
+
+static void text_rank(struct text *t, int rank)
+{
+    int n = snprintf(t->at, (size_t)(t->end - t->at), "%s%d", t->items++ ? ", " : "", rank);
+    t->at += n < t->end - t->at ? n : t->end - t->at;
+}
+
+/* The rank on another node for which the first unfinished transfer of this rank waits, or -1. */
+static int remote_awaited(const struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++) {
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->far && t->net.done == 0 && t->net.direction == HX_NET_RECV)
+                    return t->far - 1;
+            }
+        }
+    }
+    return -1;
+}
+
+/* The rank of the job, on another node, whose message is late; if no message is, the rank to which a message cannot leave; or -1. */
+static int far_awaited(const struct hx_run *run)
+{
+    int waits_for_us = -1;
+
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (!t->far || t->net.done)
+                    continue;
+                if (t->net.direction == HX_NET_RECV)
+                    return t->net.peer;
+                waits_for_us = t->net.peer;
+            }
+    }
+    return waits_for_us;
+}
+
+/* A message that has failed ends the call, whatever else the call waits for. Other messages may never come, because their senders may wait
+ * for the failed one. */
+static hx_status_t failure(const struct hx_run *run)
+{
+    for (int s = 0; s < run->bound->nstages; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                if (bs->instances[w].transfers[i].net.done < 0)
+                    return hx_transfer_failure(run, &bs->instances[w].transfers[i]);
+    }
+    return HX_SUCCESS;
+}
+
+struct dropped {
+    const struct hx_run *run;
+    struct hx_net_op *op;
+};
+
+/* A chunk for this message was dropped because its proof was wrong. Is the proof that of a call with this signature? */
+static int explains(const struct hx_signature *signature, void *arg)
+{
+    const struct dropped *d = arg;
+    const struct hx_world *world = d->run->engine->world;
+    uint32_t theirs = d->op->signature ^ (uint32_t)d->run->bound->signature_bits ^ hx_signature_bits(signature);
+
+    if (hx_registry.net->proof(world->net, d->op->peer, world->rank, d->op->match, d->op->doubt_chunk, theirs) != d->op->doubt)
+        return 0;
+    d->op->theirs = theirs;
+    return 1;
+}
+
+/* A chunk was dropped: ask the peer whether it has sent it. The peer knows its own calls, and learns of this one. If the peer has not sent
+ * it, the chunk was forged, and the doubt is forgotten. If the chunk is of a call that this rank makes too, no answer is needed. */
+static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
+{
+    const struct hx_engine *engine = run->engine;
+    struct hx_word question = hx_failed_question(run, t->net.peer);
+    struct dropped dropped = {run, &t->net};
+    struct hx_signature found;
+    int known;
+
+    if (!t->net.doubt_is_asked) {
+        question.doubt.match = t->net.match;
+        question.doubt.chunk = t->net.doubt_chunk;
+        question.doubt.proof = t->net.doubt;
+        question.doubt.mix = t->net.signature ^ (uint32_t)run->bound->signature_bits;
+        hx_registry.net->tell(engine->world->net, t->net.peer, &question);
+        t->net.doubt_is_asked = 1;
+    }
+    known = explains(&engine->sent, &dropped) || hx_signature_find(engine, explains, &dropped, &found);
+    return known ? hx_transfer_failure(run, t) : HX_SUCCESS;
+}
+
+static hx_status_t doubts(const struct hx_run *run)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers && status == HX_SUCCESS; i++) {
+                struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->far && !t->net.done && t->net.doubt)
+                    status = doubt(run, t);
+            }
+    return status;
+}
+
+/* The rank of the job for which the step waits, or -1. */
+static int step_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_step *step)
+{
+    if (step->op == HX_OP_JOIN && instance->cursor < step->n)
+        return instance->transfers[step->handle + instance->cursor].net.peer;
+    if (step->op == HX_OP_AWAIT && instance->cursor < step->n)
+        return run->engine->comm->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
+    return -1;
+}
+
+int hx_stall_awaited(const struct hx_run *run)
+{
+    if (run->waits)
+        return step_awaited(run, run->waits->instance, run->waits->plan_step);
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
+        const struct hx_instance *oldest = &bs->instances[bs->finished % bs->window];
+        if (bs->finished < bs->started && oldest->pc < bs->nsteps)
+            return step_awaited(run, oldest,
+                                bs->steps ? bs->steps[oldest->pc].plan_step : &bs->stage->steps[oldest->pc]);
+    }
+    return -1;
+}
+
+/* Of the ranks that take part in the call, the one that was found dead first, as a rank of the communicator; or -1. In the creation of a
+ * group only its members take part. */
+static int dead_member(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_shared *shared = engine->world->shared;
+    const struct hx_stage *stage = run->bound->stages[0].stage;
+    int member;
+
+    if (!engine->pairs)
+        return hx_watch_dead(shared, engine->comm->ranks, engine->comm->size);
+    member = hx_watch_dead(shared, stage->members, stage->n); /* here members are also ranks of the job */
+    return member < 0 ? -1 : stage->members[member];
+}
+
+/* Fail because a rank that dead_member or finished_member has found enters no more calls. */
+static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_finished)
+{
+    const struct hx_engine *engine = run->engine;
+    const char *why = has_finished ? HX_HAS_FINISHED : "has died";
+
+    if (engine->pairs)
+        return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job %s", run->name, rank, why);
+    return hx_fail(HX_ERR_PEER_DEAD, "%s, call %llu: rank %d %s", run->name, (unsigned long long)(engine->call - engine->first_call), rank, why);
+}
+
+/* Likewise for a rank that dead_member has found: it may have called hx_finalize before its process ended. */
+static hx_status_t death_fail(const struct hx_run *run, int rank)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_job_entry *entry = &engine->world->shared->table[engine->pairs ? rank : engine->comm->ranks[rank]];
+
+    return absence_fail(run, rank, atomic_load_explicit(&entry->finished, memory_order_relaxed));
+}
+
+/* The next living rank on the node of rank. It sees whether rank lives. -1: there is none. */
+static int mate_of(const struct hx_world *world, int rank)
+{
+    const struct hx_job_entry *table = world->shared->table;
+
+    for (int i = 1; i < world->size; i++) {
+        int other = (rank + i) % world->size;
+        if (table[other].node == table[rank].node && !atomic_load_explicit(&table[other].dead, memory_order_relaxed))
+            return other;
+    }
+    return -1;
+}
+
+static void late_ask(const struct hx_world *world, int rank, const struct hx_word *question)
+{
+    if (hx_registry.net->ask(world->net, rank, question))
+        hx_watch_tell(world->shared, rank);
+}
+
+/* Fail if a rank of the call has died. No rank can finish such a call: even a rank that does not wait for the dead one may wait for a rank
+ * that does. Otherwise ask after the rank for which this one waits. */
+static hx_status_t death(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_world *world = engine->world;
+    int far = world->net ? far_awaited(run) : -1, mate, dead;
+
+    hx_watch_look(world->shared);
+    if (far >= 0) {
+        struct hx_word question = hx_failed_question(run, far);
+        late_ask(world, far, &question);
+        hx_stand_late(run->engine->world, far);
+        if (engine->patience.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
+            question = hx_failed_question_of(far);
+            late_ask(world, mate, &question);
+        }
+    }
+    dead = dead_member(run);
+    return dead < 0 ? HX_SUCCESS : death_fail(run, dead);
+}
+
+static int has_not_entered(const struct hx_run *run, int i)
+{
+    const struct hx_control *control = hx_node_control(&run->engine->node, i);
+
+    return atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call;
+}
+
+/* A rank of this node that has called hx_finalize and has not entered this call, as a rank of the communicator; or -1. It never will, so
+ * the call cannot end. In the creation of a group entered calls are not counted. There the rank must be the one that this rank waits for in
+ * two looks running, because its last message may come between two looks. */
+static int finished_member(const struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+    const struct hx_node *node = &engine->node;
+    const int before = engine->awaits_finished, awaited = engine->pairs ? hx_stall_awaited(run) : -1;
+
+    engine->awaits_finished = 0;
+    if (hx_watch_has_finished(node->shared, node->shared->me)) /* this call is a part of hx_finalize: the others will enter it */
+        return -1;
+    for (int i = 0; i < node->n; i++) {
+        if (!hx_watch_has_finished(node->shared, node->rows[i]))
+            continue;
+        if (engine->pairs && node->ranks[i] == awaited)
+            engine->awaits_finished = 1 + awaited;
+        else if (!engine->pairs && has_not_entered(run, i))
+            return node->ranks[i];
+    }
+    return engine->awaits_finished == before ? before - 1 : -1;
+}
+
+/* The rank of the job for which the call waits; -1: not known. *is_sure: this rank cannot go on before that rank has entered the call. It
+ * can, if it only waits to send to another node: the message may be accepted there before. */
+static int awaited(const struct hx_run *run, int *is_sure)
+{
+    const struct hx_engine *engine = run->engine;
+    int far;
+
+    *is_sure = 1;
+    for (int i = 0; i < engine->node.n && run->bound->awaits_all && !engine->pairs; i++)
+        if (has_not_entered(run, i))
+            return engine->comm->ranks[engine->node.ranks[i]];
+    if ((far = engine->world->net ? far_awaited(run) : -1) < 0)
+        return hx_stall_awaited(run);
+    *is_sure = remote_awaited(run) >= 0;
+    return far;
+}
+
+/* Append to text where this rank of the communicator is. */
+static void where_tell(const struct hx_run *run, int rank, char *text, size_t capacity)
+{
+    char where[HX_STAND_BYTES];
+    size_t used = strlen(text);
+
+    hx_stand_tell(run->engine->comm, rank, where, sizeof(where));
+    if (where[0])
+        snprintf(text + used, capacity - used, "; rank %d %s", rank, where);
+}
+
+/* The ranks of this node that have not entered the call, and those elsewhere for whose messages it waits. */
+static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
+{
+    const struct hx_node *node = &run->engine->node;
+    char missing[256] = "", far[128] = "";
+    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
+    int told[ABSENT_TOLD], ntold = 0, far_told = -1;
+
+    for (int i = 0; i < node->n; i++) {
+        struct hx_control *control = hx_node_control(node, i);
+        int remote = i == node->me ? remote_awaited(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
+        if (has_not_entered(run, i)) {
+            text_rank(&t, node->ranks[i]);
+            if (ntold < ABSENT_TOLD)
+                told[ntold++] = node->ranks[i];
+        } else if (remote >= 0) {
+            text_rank(&u, remote);
+            far_told = remote;
+        }
+    }
+    snprintf(text, bytes, "%s%s%s%s", t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived", missing,
+             u.items ? "; no message came from rank on another node: " : "", far);
+    for (int i = 0; i < ntold; i++)
+        where_tell(run, told[i], text, bytes);
+    if (far_told >= 0)
+        where_tell(run, far_told, text, bytes);
+}
+
+/* The first waiting rank of a node warns, once for each call, that the call waits long. */
+static void patience_tell(const struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+    double limit = engine->world->env->timeout * 1e9 / PATIENCE_PART;
+    char absent[ABSENT_BYTES];
+
+    if (engine->told == engine->call || engine->pairs ||
+        (double)engine->patience.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
+        return;
+    engine->told = engine->call;
+    for (int i = 0; i < engine->node.me; i++)
+        if (!has_not_entered(run, i))
+            return;
+    absent_tell(run, absent, sizeof(absent));
+    hx_warn("%s, call %llu, waits for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
+            (double)engine->patience.waited / 1e9, absent);
+}
+
+/* Fail because the communicator has failed on another rank. After a time-out the other rank's text names only the ranks that its own node
+ * waits for; the missing rank may be on this node, so name those too. */
+hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
+{
+    char here[ABSENT_BYTES] = "";
+
+    if (failure->rank == run->engine->comm->rank) /* this rank has found the failure itself when another rank asked */
+        return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
+    if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
+        absent_tell(run, here, sizeof(here));
+    return hx_fail((hx_status_t)failure->status, "%s, call %llu: %s%srank %d has failed in this communicator: %s", run->name,
+                   (unsigned long long)(run->engine->call - run->engine->first_call), here, here[0] ? "; " : "", failure->rank,
+                   failure->text);
+}
+
+/* Has a member of this group failed in this group, or in another group with this rank? Two looks running must find it: the other group may
+ * come after this one, and then the member's last message for this group may arrive between two looks. */
+static hx_status_t refusal(const struct hx_run *run)
+{
+    const struct hx_stage *stage = run->bound->stages[0].stage; /* its members are the same as ranks of the job */
+    struct hx_engine *engine = run->engine;
+    const int before = engine->refused;
+    hx_status_t status;
+
+    engine->refused = 0;
+    for (int i = 0; i < stage->n; i++) {
+        if (i == stage->me || (status = hx_pair_lost(engine, stage->members[i])) == HX_SUCCESS)
+            continue;
+        engine->refused = 1 + stage->members[i];
+        if (engine->refused != before)
+            return HX_SUCCESS;
+        return hx_fail(status, "%s: rank %d of the job has failed in a group with this one: %s", run->name, stage->members[i],
+                       hx_strerror(status));
+    }
+    return HX_SUCCESS;
+}
+
+/* Fail if the call is known to be unable to end. The order matters. If a rank has failed for another reason than a death, report that
+ * reason: the rank may have ended since. If it has failed because of a death, report the death itself, which names the dead rank. */
+static hx_status_t reason(const struct hx_run *run)
+{
+    struct hx_comm *comm = run->engine->comm;
+    const struct hx_failure *failure = hx_failed_look(comm, HX_ERR_PEER_DEAD);
+    hx_status_t status = failure ? HX_SUCCESS : death(run);
+    int finished;
+
+    if (run->engine->pairs && status == HX_SUCCESS)
+        status = refusal(run);
+    if (!failure && status == HX_SUCCESS)
+        status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, 1);
+    if (!failure && status == HX_SUCCESS)
+        failure = hx_failed_look(comm, HX_SUCCESS);
+    return failure ? hx_stall_elsewhere(run, failure) : status;
+}
+
+/* Has member i of this node freed the communicator without entering this call? Then it never will. (hx_finalize frees all communicators in
+ * the end; finished_member reports that case.) */
+static int is_freed_by(const struct hx_run *run, int i)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_comm_id *id = &engine->comm->id;
+    /* acquire pairs with the release in hx_number_leave: `entered` is then the last call of that rank */
+    uint64_t closed =
+        atomic_load_explicit(hx_shared_closed(engine->world->shared, engine->node.rows[i], id->number), memory_order_acquire);
+
+    return !engine->pairs && closed > id->first_call && has_not_entered(run, i) &&
+           !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
+}
+
+/* Fail if a rank of this node has freed the communicator without a failure: it makes fewer calls than this rank. (If it had failed before
+ * it freed the communicator, its failure is visible now, and the next look reports that.) */
+static hx_status_t freed(const struct hx_run *run)
+{
+    for (int i = 0; i < run->engine->node.n; i++)
+        if (is_freed_by(run, i) && !hx_failed_look(run->engine->comm, HX_SUCCESS))
+            return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: rank %d has freed this communicator before this call", run->name,
+                           (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->node.ranks[i]);
+    return HX_SUCCESS;
+}
+
+/* Does the call wait because a rank of this node makes a different call, now or in the call before? Then run->status is HX_ERR_MISMATCH. */
+static void compare(struct hx_run *run)
+{
+    const struct hx_node *node = &run->engine->node;
+    uint64_t before = atomic_load_explicit(&run->engine->mine->left, memory_order_relaxed);
+
+    for (int i = 0; i < node->n; i++) {
+        struct hx_control *control = hx_node_control(node, i);
+        uint64_t entered = atomic_load_explicit(&control->entered, memory_order_relaxed);
+        uint64_t left = atomic_load_explicit(&control->left, memory_order_relaxed);
+        int rank = node->ranks[i];
+        if (hx_stamp_differs(run, run->stamp, rank, entered) || hx_stamp_differs(run, run->stamp, rank, left) ||
+            hx_stamp_differs(run, before, rank, entered) || hx_stamp_differs(run, before, rank, left))
+            return;
+    }
+}
+
+/* Tell the ranks of other nodes with which this call has messages why it has failed: they may wait for these. */
+static void pass_on(const struct hx_run *run)
+{
+    const struct hx_comm *comm = run->engine->comm;
+    int last = -1; /* told: a stage's messages often go to one rank */
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (uint32_t i = 0; i < bs->stage->nsteps; i++) {
+            const struct hx_step *step = &bs->stage->steps[i];
+            int rank;
+            if ((step->op != HX_OP_SEND && step->op != HX_OP_RECV) || bs->controls[step->peer])
+                continue;
+            rank = comm->ranks[bs->stage->members[step->peer]];
+            if (rank != last)
+                hx_failed_pass(comm, rank);
+            last = rank;
+        }
+}
+
+static int message_met_death(const struct hx_run *run)
+{
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                if (bs->instances[w].transfers[i].far && bs->instances[w].transfers[i].net.done == -HX_ERR_PEER_DEAD)
+                    return 1;
+    return 0;
+}
+
+void hx_stall_name(const struct hx_run *run)
+{
+    int dead = message_met_death(run) ? dead_member(run) : -1; /* else the detail names it already */
+
+    if (dead >= 0)
+        death_fail(run, dead);
+}
+
+void hx_stall_end(const struct hx_run *run)
+{
+    int known = dead_member(run) >= 0; /* if so, a peer whose connection breaks may only have left the job because of that death */
+
+    for (int s = 0; s < run->bound->nstages && !known; s++) {
+        const struct hx_bound_stage *bs = &run->bound->stages[s];
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
+                const struct hx_transfer *t = &bs->instances[w].transfers[i];
+                if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
+                    hx_watch_tell(run->engine->world->shared, t->net.peer);
+            }
+    }
+    if (run->engine->world->net)
+        pass_on(run);
+}
+
+/* Bytes moved in messages of the call. They show progress within long messages. */
+static uint64_t bytes_moved(const struct hx_run *run)
+{
+    uint64_t bytes = 0;
+
+    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
+        for (unsigned w = 0; w < bs->window; w++)
+            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
+                bytes += bs->instances[w].transfers[i].net.completed_bytes;
+    return bytes;
+}
+
+void hx_stall_tell(void *ctx)
+{
+    struct hx_run *run = ctx;
+    const struct hx_node *node = &run->engine->node;
+    uint64_t bytes = bytes_moved(run);
+
+    if (bytes != run->engine->bytes_moved)
+        hx_patience_renew(&run->engine->patience);
+    run->engine->bytes_moved = bytes;
+
+    if (run->status == HX_SUCCESS && (run->status = run->engine->comm->failed) != HX_SUCCESS)
+        hx_recall(run->engine->comm->detail); /* another thread's call has failed: ranks that know this do not enter this call */
+    if (run->status == HX_SUCCESS)
+        run->status = failure(run);
+    if (run->status == HX_SUCCESS && run->engine->world->net)
+        run->status = doubts(run);
+    if (run->status == HX_SUCCESS) /* before the search for deaths: a rank may have ended because of this error */
+        compare(run);
+    if (run->status == HX_SUCCESS) {
+        int is_sure, rank = awaited(run, &is_sure);
+        hx_stand_write(run, rank, is_sure);
+        run->status = reason(run);
+        if (run->status == HX_SUCCESS)
+            run->status = freed(run);
+        if (run->status == HX_SUCCESS)
+            run->status = hx_stand_cross(run);
+        if (run->status != HX_SUCCESS)
+            hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+        else
+            patience_tell(run);
+    }
+    atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
+}
+
+hx_status_t hx_stall_fail(const struct hx_run *run)
+{
+    const struct hx_engine *engine = run->engine;
+    const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
+    char absent[ABSENT_BYTES];
+
+    if (engine->pairs) /* the creation of a group: calls are not counted there, so only the rank that this one waits for can be named */
+        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->world->env->timeout,
+                       hx_stall_awaited(run));
+    absent_tell(run, absent, sizeof(absent));
+    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s", run->name,
+                   (unsigned long long)(engine->call - engine->first_call), stage, engine->world->env->timeout, absent);
+}

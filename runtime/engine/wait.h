@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting: the one place that decides how. Look with pause for a budget, then give the core away, then block.
+ *
+ *   producer                         sleeper
+ *   store data, epoch (release)      read bell -> b
+ *   full fence            F1         store sleeping
+ *   read sleeping                    full fence            F2
+ *   if set: bell += 1, wake          look again; if there: awake
+ *                                    sleep while bell == b (futex), or until the eventfd is written (poll)
+ *
+ * F1 and F2 make it impossible that the producer misses `sleeping` and the sleeper misses the epoch
+ * (tests/model/doorbell.pml).
+ * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
+ */
+#ifndef HX_WAIT_H
+#define HX_WAIT_H
+#include "runtime/ports/node.h"
+#include "runtime/ports/transport.h"
+#include <pthread.h>
+
+/* What the last look was in vain for. A rank with a mate should let it have their processing unit at once while that one has something to
+ * do, and else not before what both wait for has had time to come. */
+enum hx_awaited { HX_AWAITED_ANY, HX_AWAITED_MATE, HX_AWAITED_ELSEWHERE };
+
+/* How long something has been waited for without a sign of it, however often other things ended a wait or came between. */
+struct hx_patience {
+    uint64_t last;       /* ns: when it was looked at; 0: never */
+    uint64_t waited;     /* ns until then. Of a time in which nobody looked only a part counts: the program was doing something else */
+    uint64_t told;       /* of these, when slow was called last */
+    int naps;            /* nobody rings for it: look soon again */
+};
+
+struct hx_waiter {
+    struct hx_shared *shared;
+    const struct hx_net_ops *net_ops;
+    struct hx_net *net; /* NULL: no endpoint */
+    int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
+    enum hx_awaited awaited;      /* told by the last look, of ranks on one node that have a mate */
+    uint64_t long_ns;             /* a yield that took longer met somebody who keeps the core as long as he may */
+    uint64_t since, lost, got;    /* since then (0: the next yield): ns in such yields, waits that ended by a yield */
+    int blocks, blocks_next;      /* so many waits more block at once; so many it were the last time */
+    uint64_t yields, sleeps;
+    uint64_t spun, yielded, blocked; /* waits, by how they ended */
+    /* threads: see lock.h */
+    pthread_mutex_t mutex;
+    _Atomic int wanted; /* threads that wait for the mutex */
+    int locked;         /* it is held; written by its holder alone */
+    int sleepers;       /* threads asleep on this process's doorbell */
+    int polling;        /* one of them polls */
+    int news;           /* something has moved that they may wait for */
+};
+
+/* looks: HX_SPIN, -1 for adaptive. The waiter must not move afterwards. */
+void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks);
+
+/* One thread at a time. Letting go wakes the other threads' sleepers when there are news. */
+void hx_waiter_lock(struct hx_waiter *w);
+void hx_waiter_unlock(struct hx_waiter *w);
+
+/* What is waited for, and how. */
+struct hx_wait {
+    int (*look)(void *ctx);  /* nonzero: the wait ends */
+    void (*slow)(void *ctx); /* called about ten times a second when it lasts long; or NULL */
+    void *ctx;
+    double timeout_s;        /* 0: for ever */
+    struct hx_patience *patience;
+};
+
+/* Call look until it returns nonzero. HX_ERR_TIMEOUT is returned without recording a detail. */
+hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait);
+/* The same without looking for long before it sleeps: for whoever must not take time from a thread that works. */
+hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait);
+/* The look that ended the wait, or the one in between, was in vain: has it lasted too long? HX_SUCCESS or HX_ERR_TIMEOUT. */
+hx_status_t hx_wait_check(const struct hx_wait *wait);
+/* There was a sign of it. */
+static inline void hx_patience_renew(struct hx_patience *patience)
+{
+    patience->waited = patience->told = 0;
+}
+
+/* The slow part of hx_wake. */
+void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell);
+
+static inline void hx_wake_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* F1, pairs with F2 in sleep_once */
+}
+
+static inline int hx_sleeps(const struct hx_doorbell *bell)
+{
+    return atomic_load_explicit(&bell->sleeping, memory_order_relaxed) != HX_AWAKE;
+}
+
+/* Wake the owner of bell if it sleeps. The caller has issued hx_wake_fence() after its last store. */
+static inline void hx_wake(const struct hx_shared *shared, struct hx_doorbell *bell)
+{
+    if (hx_sleeps(bell))
+        hx_wake_sleeper(shared, bell);
+}
+
+static inline void hx_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where each rank is. A rank that waits long wants to know what the ranks that it waits for do instead.
+ *
+ *   on a node   A rank that waits long writes ten times a second into its line of the segment (struct hx_stand) which call it is in, and
+ *               which rank it waits for. The others read the line. If the line is not renewed, the rank is outside Hierax. The reader
+ *               measures for how long, by the time in which it sees nothing move.
+ *   elsewhere   A late rank answers the question of a rank that waits (failure.h) with where it is. A rank outside Hierax cannot answer.
+ *               So a rank of its node is asked too, and reads the segment.
+ *
+ * A call that does not wait long writes nothing.
+ *
+ * Suppose that two ranks wait for each other, each in a call that the other has not entered and cannot enter before its own call ends. Then
+ * neither call can end: the calls are a mismatch, and fail with HX_ERR_MISMATCH. This is certain only if each process has one thread, and
+ * that thread is in a blocking call. In all other cases HX_TIMEOUT ends the wait, and the text says where each rank is.
+ */
+#ifndef HX_WHEREABOUTS_H
+#define HX_WHEREABOUTS_H
+#include "runtime/engine/engine.h"
+
+/* Threads of this process; 0: not known. */
+int hx_threads_count(void);
+
+struct hx_whereabouts; /* what this process has seen and heard of others */
+
+#define HX_STAND_BYTES sizeof(((struct hx_word *)0)->stands.text) /* of a text */
+
+/* Publish that the run waits long for this rank of the job (-1: for no particular rank). is_sure: the run cannot end before that rank has
+ * entered the same call. */
+void hx_stand_write(const struct hx_run *run, int awaited, int is_sure);
+/* Publish that this process no longer waits. */
+void hx_stand_clear(struct hx_world *world);
+
+/* Write where a rank of comm is, as in "has been outside Hierax for at least 4.2 s". */
+void hx_stand_tell(struct hx_comm *comm, int rank, char *text, size_t capacity);
+
+/* HX_ERR_MISMATCH if the run and the rank that it waits for certainly wait for each other in different calls. */
+hx_status_t hx_stand_cross(const struct hx_run *run);
+
+/* This process waits for a rank of another node, and has asked it. */
+void hx_stand_late(struct hx_world *world, int rank);
+/* Handle a question of peer (asked), and an answer of peer (heard). */
+void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word);
+void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word);
+
+void hx_whereabouts_forget(struct hx_world *world); /* at the end */
+
+#endif

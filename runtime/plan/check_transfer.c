@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The checker's transfers: matched as the engine does, between nodes by its id, within one by the order in a ring,
+ * whichever side comes first. */
+#include "runtime/plan/check_run.h"
+#include <stdlib.h>
+#include <string.h>
+
+static int same_match(const struct hx_check_transfer *x, const struct hx_check_transfer *y)
+{
+    if (x->sender != y->sender || x->receiver != y->receiver || x->match != y->match)
+        return 0;
+    return x->network || (x->call == y->call && x->stage == y->stage && x->slice == y->slice);
+}
+
+static uint32_t *bucket_of(struct hx_check_run *run, const struct hx_check_transfer *t)
+{
+    const uint64_t parts[] = {(uint64_t)t->sender, (uint64_t)t->receiver, t->match,
+                              t->network ? 0 : (uint64_t)t->call << 32 | (uint64_t)t->stage, t->network ? 0 : t->slice};
+    uint64_t h = 1;
+
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        h = (h ^ parts[i]) * 0x9e3779b97f4a7c15u;
+    return &run->buckets[(h >> 32) % HX_CHECK_BUCKETS];
+}
+
+static void where_fault(struct hx_check_step *s, const char *what, uint32_t where)
+{
+    char place[320];
+
+    hx_check_place(s->run, hx_check_where_at(&s->run->store, where), place, sizeof place);
+    hx_check_step_fault(s, "%s %s", what, place);
+}
+
+/* Both sides are there: the data moves. Nobody may touch either side before its JOIN, so now is as good as any time. */
+static void deliver(struct hx_check_step *s, uint32_t send_id, uint32_t recv_id)
+{
+    struct hx_check_store *store = &s->run->store;
+    struct hx_check_transfer *send = hx_check_transfer_at(store, send_id), *recv = hx_check_transfer_at(store, recv_id);
+    uint32_t mine = s->step->op == HX_OP_SEND ? send_id : recv_id, theirs = mine == send_id ? recv_id : send_id;
+
+    send->partner = recv_id;
+    recv->partner = send_id;
+    if (send->tag != recv->tag) { /* in a ring, or ids would differ */
+        hx_check_step_fault(s, "its partner in the ring is of round %u", (mine == send_id ? recv : send)->tag);
+        return;
+    }
+    if (send->ordinal != recv->ordinal) { /* the transport may hold a long one up by those before it: see hx_flow_number */
+        hx_check_step_fault(s, "message %u of its slice between these ranks is received as number %u", send->ordinal, recv->ordinal);
+        return;
+    }
+    if (send->n != recv->n) {
+        hx_check_step_fault(s, "%u elements, but its partner has %u", hx_check_transfer_at(store, mine)->n,
+                            hx_check_transfer_at(store, theirs)->n);
+        return;
+    }
+    for (uint32_t i = 0; i < send->n; i++) {
+        if (send->elements[i] != recv->elements[i]) {
+            char place[320];
+            hx_check_place(s->run, hx_check_where_at(store, hx_check_transfer_at(store, theirs)->where), place,
+                           sizeof place);
+            hx_check_step_fault(s, "element %u is sent where element %u is received; the partner is %s",
+                                send->elements[i], recv->elements[i], place);
+            return;
+        }
+        hx_check_cell_at(store, recv->cells[i])->value = hx_check_cell_at(store, send->cells[i])->value;
+    }
+    free(send->cells);
+    free(send->elements);
+    free(recv->cells);
+    free(recv->elements);
+    send->cells = send->elements = recv->cells = recv->elements = NULL;
+}
+
+static void transfer_post(struct hx_check_step *s, const struct hx_check_transfer *init)
+{
+    struct hx_check_store *store = &s->run->store;
+    uint32_t *bucket = bucket_of(s->run, init), id, partner = HX_CHECK_NONE;
+
+    for (uint32_t i = *bucket; i; i = hx_check_transfer_at(store, i)->next) {
+        struct hx_check_transfer *t = hx_check_transfer_at(store, i);
+        int pending = t->partner == HX_CHECK_NONE;
+        if (!same_match(t, init))
+            continue;
+        if (t->sends != init->sends) {
+            partner = pending ? i : partner;
+        } else if (pending || (t->call == init->call && t->slice == init->slice)) { /* later ones may have it again */
+            where_fault(s, "the same match id as", t->where);
+            return;
+        }
+    }
+    id = hx_check_transfer_new(store, init);
+    if (id == HX_CHECK_NONE)
+        return;
+    hx_check_transfer_at(store, id)->next = *bucket;
+    *bucket = id;
+    s->instance->transfers[s->step->handle] = id;
+    s->access.transfer = id;
+    for (uint32_t i = 0; i < init->n; i++)
+        if (hx_check_step_access(s, init->cells[i], !init->sends, init->sends ? "its source" : "its destination") ||
+            (init->sends && hx_check_step_value(s, init->cells[i], init->elements[i], "its source")))
+            return;
+    if (init->sends)
+        hx_check_transfer_at(store, id)->released = hx_check_release(store, s->access.thread);
+    if (partner != HX_CHECK_NONE)
+        deliver(s, init->sends ? id : partner, init->sends ? partner : id);
+}
+
+static uint32_t *keep(struct hx_check_step *s, const uint32_t *items, uint32_t n)
+{
+    uint32_t *kept = malloc(n * sizeof(*kept));
+
+    if (kept)
+        memcpy(kept, items, n * sizeof(*kept));
+    else
+        s->run->store.status = HX_ERR_NOMEM;
+    return kept;
+}
+
+/* What the engine finds the partner by. */
+static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
+{
+    uint32_t shared, peer = s->step->peer, n = (uint32_t)s->stage->stage->n;
+
+    t->network = s->run->shape->node_of[t->sender] != s->run->shape->node_of[t->receiver];
+    t->ordinal = s->instance->ordinals[t->sends ? peer : n + peer]++;
+    if (!t->network) {
+        t->match = t->ordinal;
+        return;
+    }
+    shared = hx_plan_shared(s->r->plan, s->stage_idx, peer);
+    if (shared >= HX_MATCH_STAGES)
+        hx_check_step_fault(s, "more than %d stages are shared with rank %d: a match id tells no more apart",
+                            HX_MATCH_STAGES, s->stage->stage->members[peer]);
+    if (t->tag >= 2 * HX_MATCH_ROUNDS) /* in a ring of all-reduce half of them may be under way */
+        hx_check_step_fault(s, "round %u: a match id tells only %d apart", t->tag, HX_MATCH_ROUNDS);
+    t->match = hx_match_id(0, (uint64_t)t->call, shared, t->slice, t->tag);
+}
+
+/* A handle is free again once its transfer has been joined. */
+static int under_way(const struct hx_check_step *s, uint32_t id)
+{
+    return id && id != HX_CHECK_NONE && !hx_check_transfer_at(&s->run->store, id)->join_clock;
+}
+
+void hx_check_transfer_run(struct hx_check_step *s)
+{
+    const struct hx_stage *stage = s->stage->stage;
+    const struct hx_step *step = s->step;
+    struct hx_check_run *run = s->run;
+    int sends = step->op == HX_OP_SEND, n, got;
+
+    if (step->handle >= stage->ntransfers || under_way(s, s->instance->transfers[step->handle])) {
+        hx_check_step_fault(s, "handle %u is used twice, or beyond the stage's %u", step->handle, stage->ntransfers);
+        return;
+    }
+    if (step->peer >= (uint32_t)stage->n || step->peer == (uint32_t)stage->me) {
+        hx_check_step_fault(s, "there is no such peer");
+        return;
+    }
+    n = hx_check_elements(s, run->elements);
+    got = hx_check_operand(s, (enum hx_space)(sends ? step->src : step->dst), stage->me, step->row, run->cells[0]);
+    if (run->faulty)
+        return;
+    if (got != n)
+        hx_check_step_fault(s, "%d elements for %d", got, n);
+    if (n == 0)
+        s->instance->transfers[step->handle] = HX_CHECK_NONE; /* skipped, on both sides alike */
+    if (got != n || n == 0)
+        return;
+    struct hx_check_transfer init = {.call = s->call,
+                                     .sender = sends ? s->rank : stage->members[step->peer],
+                                     .receiver = sends ? stage->members[step->peer] : s->rank,
+                                     .stage = sends ? s->stage_idx : s->stage->peers[step->peer],
+                                     .slice = s->instance->slice,
+                                     .tag = step->tag,
+                                     .sends = sends,
+                                     .thread = s->access.thread,
+                                     .partner = HX_CHECK_NONE,
+                                     .where = s->access.where,
+                                     .n = (uint32_t)n};
+    match_set(s, &init);
+    if (run->faulty)
+        return;
+    init.cells = keep(s, run->cells[0], (uint32_t)n);
+    init.elements = keep(s, run->elements, (uint32_t)n);
+    if (run->store.status == HX_SUCCESS)
+        transfer_post(s, &init);
+    if (s->instance->transfers[step->handle] == 0) { /* not taken over */
+        free(init.cells);
+        free(init.elements);
+    }
+}
+
+/* A send may be done only once its receive is posted; a receive brings what its sender knew. */
+int hx_check_join_run(struct hx_check_step *s)
+{
+    struct hx_check_store *store = &s->run->store;
+    const struct hx_step *step = s->step;
+
+    if (step->handle > s->stage->stage->ntransfers || step->n > s->stage->stage->ntransfers - step->handle) {
+        hx_check_step_fault(s, "there are only %u transfers", s->stage->stage->ntransfers);
+        return 0;
+    }
+    for (uint32_t h = step->handle; h < step->handle + step->n; h++) {
+        uint32_t id = s->instance->transfers[h];
+        if (id == 0) {
+            hx_check_step_fault(s, "transfer %u was not started", h);
+            return 0;
+        }
+        if (id != HX_CHECK_NONE && hx_check_transfer_at(store, id)->partner == HX_CHECK_NONE)
+            return 0;
+    }
+    for (uint32_t h = step->handle; h < step->handle + step->n; h++) {
+        uint32_t id = s->instance->transfers[h];
+        if (id == HX_CHECK_NONE || hx_check_transfer_at(store, id)->join_clock)
+            continue;
+        struct hx_check_transfer *t = hx_check_transfer_at(store, id),
+                                 *partner = hx_check_transfer_at(store, t->partner);
+        if (!t->sends && partner->released)
+            hx_check_acquire(store, s->access.thread, partner->released);
+        if (!t->sends && partner->released) {
+            hx_check_drop(store, partner->released);
+            partner->released = NULL;
+        }
+        t->join_clock = store->threads[s->access.thread].clock[s->access.thread];
+        store->threads[s->access.thread].dirty = 1;
+    }
+    return 1;
+}

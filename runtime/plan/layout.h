@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Layout: where the blocks of a plan stand in memory, once the count is known. The engine turns spans into addresses, the checker into
+ * symbolic cells; both by the functions here, so what is checked is what runs.
+ *
+ *   plan block x      elements [start(x), start(x) + length(x)) of the vector
+ *   coarse piece K    the K-th of coarse_slices nearly equal parts of a plan block
+ *   stage block b     LIST: the coarse pieces of its plan blocks, one after the other; SPLIT: the coarse piece of one plan block
+ *   slice k           of m = fine_slices / coarse_slices in each coarse one: the (k mod m)-th part of that, of coarse piece k / m; a
+ *                     SPLIT stage then cuts it into its blocks
+ *
+ * So m fine slices together are one coarse slice, whatever the lists are, and a slice can be smaller than one element per plan block.
+ *
+ * IN and OUT hold whole plan blocks at their place in the vector; WORK holds its plan blocks one after the other; SCRATCH holds rows of
+ * one block each, so that part of a range can be sent on; a SLOT holds all blocks of one slice, or those of one row.
+ *
+ * Ranks' blocks of different length: SCRATCH and SLOT have room for blocks as long as the longest; WORK then holds its blocks at their
+ * place in the vector too, from the first one on; and whichever of IN and OUT has them all may hold them wherever the
+ * caller wants them.
+ */
+#ifndef HX_LAYOUT_H
+#define HX_LAYOUT_H
+#include "runtime/plan/plan.h"
+
+/* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
+struct hx_traffic {
+    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; NULL: as without traffic, to number them */
+    const size_t *received, *received_at; /* likewise in OUT */
+};
+
+struct hx_sizes {
+    uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block, the longest if they differ (PER_RANK) */
+    uint32_t elem_bytes;
+    uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
+    const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
+    const struct hx_traffic *traffic; /* of this rank, which knows no more; where it is checked, count is at least the longest */
+    const size_t *heard;     /* with traffic: how long the blocks are that WORK holds, in its order; NULL: nothing known */
+    uint64_t limit;          /* elements of a short block at most, see enum hx_share */
+    const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
+    int for_smaller;         /* slots as long as those of nodes with fewer ranks may be, whose longer parts are rounded otherwise; to plan
+                                with, not to run */
+};
+
+struct hx_extent { /* elements */
+    uint64_t start, length;
+};
+
+struct hx_layout { /* of one stage in one call */
+    const struct hx_plan *plan;
+    const struct hx_stage *stage;
+    uint64_t count, nslices;
+    uint64_t room;        /* elements of the longest plan block it moves, and from one to the next in WORK */
+    const size_t *heard;
+    uint64_t limit;
+    const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
+    const struct hx_traffic *traffic;
+    uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
+    uint32_t elem_bytes;
+    size_t row_bytes;     /* room of one block of one slice */
+    size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
+    int slot_lines;       /* blocks in SLOT start on lines of their own */
+    uint32_t columns;     /* blocks of a row */
+    size_t slot_stride;   /* SPLIT: from one block in SLOT to the next */
+    size_t scratch_bytes; /* scratch_rows * row_bytes */
+};
+
+struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice's own slot or scratch */
+    size_t offset, bytes;
+};
+
+void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
+                    const struct hx_sizes *sizes);
+
+/* A plan block in the vector; where number i of IN's or OUT's blocks begins there; and the length of the vector. */
+struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x);
+uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
+uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
+uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes);
+
+/* Does the plan await all ranks, with these sizes? Nobody waits for an empty block, nor does who has one. */
+int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes);
+
+/* Bytes of IN, OUT, WORK, COUNTS and HEARD. */
+size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space);
+
+/* The spans of the range [block, block + nblocks) of slice, in order, neighbours merged, empty ones left out. Returns how many there
+ * are; writes at most capacity. */
+int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_t block, uint32_t nblocks, uint32_t row,
+                    uint64_t slice, struct hx_span *spans, int capacity);
+/* The same of IN or OUT as another rank has it. OUT: of all ranks alike, if none has places. */
+int hx_layout_spans_of(const struct hx_layout *layout, int rank, enum hx_space space, uint32_t block, uint32_t nblocks, uint64_t slice,
+                       struct hx_span *spans, int capacity);
+
+/* Bytes of that range. */
+size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice);
+
+/* The span of a whole slot, 0 bytes if it is more than one: alike on all members. */
+struct hx_span hx_layout_slot_span(const struct hx_layout *layout);
+
+/* The plan blocks of a stage block, by their place in it. */
+uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block);
+uint64_t hx_layout_item(const struct hx_plan *plan, const struct hx_stage *stage, uint32_t block, uint64_t i);
+/* The block that is number i of the range from `first` on. */
+uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t i);
+/* How many plan blocks WORK holds, and which place among them one has; -1: none. */
+uint64_t hx_layout_work_blocks(const struct hx_plan *plan);
+int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x);
+
+/* The most spans any range of the stage can have. */
+int hx_layout_max_spans(const struct hx_stage *stage);
+
+#endif

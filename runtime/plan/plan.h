@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The plan: what one rank does in one collective, for any buffer and any size.
+ *
+ * A plan is a chain of stages. A stage is the program of one slice for a group of members: a short list of steps that are issued in
+ * order. SEND and RECV only start a transfer; JOIN waits for it; AWAIT waits for members' flags; all else completes at once. Slice k of a
+ * stage is the k-th piece of each of its blocks; a slice enters a stage when the stages of the level before have finished the slices
+ * it is made of, on this rank. Several slices are under way at once; a step of slice k+1 is never issued before the same step of
+ * slice k.
+ *
+ *   vector of the collective:   |  plan block 0  |  plan block 1  | ...      lanes of an all-reduce, or one block per rank
+ *   blocks of a stage:          lists of plan blocks (LIST), or equal parts of one plan block's slice (SPLIT)
+ *
+ * Blocks are named by index; a range of blocks wraps around at the stage's number of blocks. Nothing here knows pointers or sizes.
+ *
+ * An all-to-all has a block for each pair of ranks. They form a matrix that nobody writes down: plan block s*p + d goes from rank s to
+ * rank d, IN of rank r is row r, OUT is column r. A stage's blocks are a matrix too, (i, j) being number i*columns + j: every plan block
+ * from a rank of row i's list to one of column j's, destination by destination. So a stage lists p ranks twice, not p*p pairs; ranges run
+ * along a row and wrap around at its end, and a slot holds one row.
+ *
+ *   4 ranks on 2 nodes, a stage between the nodes, rows {0 1} {2 3}, columns {0} {2}:  block (0, 1) is 0->2 1->2, plan blocks 2 and 6
+ */
+#ifndef HX_PLAN_H
+#define HX_PLAN_H
+#include "runtime/hierax.h"
+#include "topo/shape.h"
+#include <stdint.h>
+
+enum hx_coll {
+    HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
+    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_ALLTOALL, HX_COLL_ALLTOALLV,
+    HX_COLL_COUNT
+};
+
+/* One rank gives or gets all: nobody else has to wait for everybody. */
+static inline int hx_coll_is_rooted(enum hx_coll coll)
+{
+    return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
+}
+
+/* A rank's result holds what the ranks up to it gave, in their order: nobody waits for a higher one. */
+static inline int hx_coll_is_scan(enum hx_coll coll)
+{
+    return coll == HX_COLL_SCAN || coll == HX_COLL_EXSCAN;
+}
+
+/* When it ends on one rank, every rank has entered it. */
+static inline int hx_coll_awaits_all(enum hx_coll coll)
+{
+    return !hx_coll_is_rooted(coll) && !hx_coll_is_scan(coll) && coll != HX_COLL_ALLTOALLV;
+}
+
+static inline int hx_coll_reduces(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE || hx_coll_is_scan(coll);
+}
+
+/* How many ranks of p, from the lowest on, contribute to each element of rank's result. */
+static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
+{
+    return coll == HX_COLL_SCAN ? rank + 1 : coll == HX_COLL_EXSCAN ? rank : hx_coll_reduces(coll) ? p : 1;
+}
+
+/* It has a block for each pair of ranks. */
+static inline int hx_coll_has_pairs(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLTOALL || coll == HX_COLL_ALLTOALLV;
+}
+
+/* Each rank knows only what it sends and receives itself, which is another thing in each call. */
+static inline int hx_coll_has_traffic(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLTOALLV;
+}
+
+/* The first block in rank's IN, where IN does not begin with the first of all. */
+static inline uint64_t hx_coll_in_block(enum hx_coll coll, int p, int rank)
+{
+    return hx_coll_has_pairs(coll) ? (uint64_t)rank * (uint64_t)p
+                                   : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? (uint64_t)rank : 0;
+}
+
+/* A rank's vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
+static inline int hx_coll_has_blocks(enum hx_coll coll)
+{
+    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER ||
+           hx_coll_has_pairs(coll);
+}
+
+enum hx_opcode {
+#define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
+#include "runtime/plan/op.def"
+#undef HX_OPCODE
+    HX_OPCODE_COUNT,
+    HX_OP_STREAM = HX_OPCODE_COUNT /* bind's own: a COPY around the caches, see stream.h */
+};
+
+/* Where data lives. */
+enum hx_space {
+    HX_NOWHERE,
+    HX_IN,      /* the caller's input */
+    HX_OUT,     /* the caller's output */
+    HX_WORK,    /* private, from stage to stage of one call: the blocks of plan->work, whole */
+    HX_SCRATCH, /* private, of one slice of one stage: rows of one block each */
+    HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage, or of one row */
+    HX_COUNTS,  /* of an all-to-all with counts: how long each block is that this rank sends */
+    HX_HEARD,   /* likewise: how long the blocks are that WORK has room for */
+    HX_SPACE_COUNT
+};
+
+/* Which blocks of an all-to-all with counts a stage moves. Those of at most hx_sizes.limit elements go through the ranks' nodes, so that
+ * slots and WORK have room for any; longer ones from rank to rank. Both ends of a block know how long it is. */
+enum hx_share {
+    HX_SHARE_ALL,
+    HX_SHARE_SHORT,
+    HX_SHARE_LONG,
+    HX_SHARE_COUNTS /* none, but how long they are: 8 bytes for each */
+};
+
+/* One step. A range of blocks [block, block + nblocks) names the data; row says where in SCRATCH it stands. From block stage->nblocks on
+ * a range is of picks: any blocks, each with a row of its own. */
+struct hx_step {
+    uint8_t op;       /* enum hx_opcode */
+    uint8_t dst, src; /* enum hx_space */
+    uint8_t own;      /* REDUCE: space of this rank's own contribution, or HX_NOWHERE. AWAIT: 1 = lag. PUBLISH: 1 = awaited only with lag */
+    uint32_t peer;    /* member: SEND, RECV, FETCH, COPY from SLOT; whose SLOT it is: REDUCE to SLOT; first member: AWAIT, ELECT, PUBLISH
+                       * (who may wait for it) */
+    uint32_t n;       /* members, sources or handles */
+    uint32_t block, nblocks;
+    uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
+    uint32_t tag;     /* SEND, RECV: round. PUBLISH, ELECT, AWAIT: flag of the stage. REDUCE: position of own among the sources */
+    union {
+        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, given anew after a join. JOIN: the first to wait for.
+                           * PUBLISH: the member whose flag it is. ELECT: how many steps only the elected one issues */
+        uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
+    };
+};
+_Static_assert(sizeof(struct hx_step) == 32, "a step fills half a cache line");
+
+/* SCRATCH row of a step's dst, and of a REDUCE's own. */
+static inline uint32_t hx_step_dst_row(const struct hx_step *step)
+{
+    return step->op == HX_OP_REDUCE ? step->dst_row : step->row;
+}
+
+struct hx_pick {
+    uint32_t block, row;
+};
+
+/* Members of a matrix stage: its blocks are numbered in 31 bits. */
+#define HX_MATRIX_MEMBERS 46340
+
+enum hx_scope { HX_SCOPE_INTRA = 1, HX_SCOPE_INTER = 2, HX_SCOPE_FLAT = 4 };
+
+#define HX_MAX_FLAGS 4 /* flags of one stage */
+
+struct hx_stage {
+    const char *algorithm;  /* its name in the registry, or of a fixed part ("gather", "scatter") */
+    enum hx_scope scope;
+    int level;              /* stages of one level run side by side */
+    int after;              /* it starts a slice when this level has finished it: the next lower one that this rank has; -1: none */
+    int coarse;             /* 1: its slices each gather several slices of the fine stages */
+    enum hx_share share;
+    int n, me, root;        /* members of the group; which one this rank is, and which the root, 0 where there is none */
+    int *members;           /* [n] ranks of the communicator */
+    enum hx_space in, out;  /* where its input stands and its output goes */
+    uint32_t nblocks;
+    int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] ..
+                             * list_start[b+1]) */
+    uint32_t *list_start;   /* [nblocks + 1], NULL: block b is plan block b. In a matrix [columns + 1], of ranks */
+    uint32_t *list;
+    uint32_t nrows;         /* of the matrix; 0: none */
+    uint32_t *row_start;    /* [nrows + 1], NULL: row i is rank i's */
+    uint32_t *rows;         /* NULL: the ranks one after the other */
+    uint32_t npicks;
+    struct hx_pick *picks;
+    int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
+    /* "nary_levels", of several levels in a node: members stand domain by domain, and have charge of runs of blocks. Else both NULL. */
+    int ndomains;
+    int *domain_start;      /* [ndomains + 1] first member of each; NULL: each member is one */
+    int *charge_start;      /* [n + 1] first block of each member's */
+    uint32_t nsteps, ntransfers, scratch_rows, nflags;
+    int uses_slot, offers, elects; /* members use slots, fetch from each other, elect one of them */
+    uint32_t first_flag;    /* of the plan's flags */
+    struct hx_step *steps;
+};
+
+static inline uint32_t hx_stage_columns(const struct hx_stage *stage)
+{
+    return stage->nrows ? stage->nblocks / stage->nrows : stage->nblocks;
+}
+
+enum hx_partition { HX_PARTITION_EVEN, HX_PARTITION_PER_RANK };
+
+/* Some plan blocks: those in these columns, ascending, of these rows likewise; without rows those that the columns name. */
+struct hx_area {
+    uint32_t nrows, ncolumns;
+    uint32_t *rows, *columns;
+};
+
+/* Immutable once built; shared by reference count. */
+struct hx_plan {
+    enum hx_coll coll;
+    char name[64];              /* of the composition: "hier(nary,ring,nary)", "flat(ring)" */
+    int p, rank, root;           /* root: a rank, 0 where there is none */
+    enum hx_partition partition; /* EVEN: the vector's count elements split over nblocks. PER_RANK: each block has count elements, or as
+                                  * many as hx_sizes says */
+    uint64_t nblocks;
+    uint64_t in_block, out_block;      /* IN and OUT hold plan blocks from these on (all, or this rank's own, or its row, or column) */
+    uint32_t in_nblocks, out_nblocks;
+    uint32_t out_stride;               /* from one to the next in OUT: p for a column, else 1 */
+    struct hx_area work[2];            /* WORK holds these plan blocks, column by column */
+    int nlanes;
+    int nstages, nlevels;
+    struct hx_stage *stages;
+    uint32_t nflags;
+    int awaits_all; /* when it ends on one rank, every rank has entered the call: proved by the checker; not if rooted or a scan, see
+                     * hx_layout_awaits_all */
+    int references;
+};
+
+/* ---- match ids ------------------------------------------------------------------------------------------------- */
+
+/* How many calls of a context, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
+ * but for stages, whose number is limited. All slices of a call may be: short messages wait for no credit, and the head of
+ * a chain for nobody. Rounds of two ranks follow one another. */
+enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
+
+/* The match id of a message between ranks of two nodes. It is the same on both sides, and no other message has it while this one is under
+ * way. shared: hx_plan_shared. prefix: of the context, see hx_comm_prefix. */
+static inline uint64_t hx_match_id(uint64_t prefix, uint64_t call, uint32_t shared, uint64_t slice, uint32_t round)
+{
+    uint64_t id = prefix * HX_MATCH_CALLS + call % HX_MATCH_CALLS;
+
+    id = id * HX_MATCH_STAGES + shared % HX_MATCH_STAGES;
+    id = id * HX_MATCH_SLICES + slice % HX_MATCH_SLICES;
+    return id * HX_MATCH_ROUNDS + round % HX_MATCH_ROUNDS;
+}
+
+/* Which long messages may hold each other up, of a context: those of a stage and a slice, which both ranks pass in the order of its rounds.
+ * Slices and stages run side by side, and each rank is where it is: if one that is ahead on this side held up one that the other side waits
+ * for first, both could wait for ever. A slice of the same number begins when the earlier one has ended here. */
+#define HX_FLOW_SLICES 4 /* at least as many as are under way at once */
+#define HX_CONTEXT_FLOWS ((uint64_t)HX_MATCH_STAGES * HX_FLOW_SLICES)
+static inline uint64_t hx_flow_number(uint64_t prefix, uint32_t shared, uint64_t slice)
+{
+    return (prefix * HX_MATCH_STAGES + shared % HX_MATCH_STAGES) * HX_FLOW_SLICES + slice % HX_FLOW_SLICES;
+}
+
+/* The number of an INTER or FLAT stage among those that this rank shares with a member: alike on both sides, whatever other lanes each
+ * carries. (Member i of a lane is its carrier on node i; of a FLAT stage all ranks are members.) */
+uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
+
+/* ---- building ------------------------------------------------------------------------------------------------- */
+
+/* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
+ * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
+ * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
+ * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
+ * Of a gather the root's out has all blocks, the others none; of a scatter the root's in.
+ * A scan, after hx_split, leaves in out what members 0 .. me contribute, an exclusive one 0 .. me-1: member 0 has no out then.
+ * Of an all-to-all block (i, j), hx_pair, goes from member i to j; in has row me, out gets column me.
+ * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
+struct hx_builder {
+    int p, me, root;
+    enum hx_space in, out;
+    struct hx_stage *stage; /* under construction */
+    uint32_t capacity, picks_capacity;
+    uint32_t started, joined; /* transfers; those below this number have been joined */
+    uint32_t limit;         /* of transfers under way, even; 0: none */
+    uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
+    hx_status_t status;     /* sticky: the first error; checked once at the end */
+};
+
+struct hx_ref { /* operand: a range of blocks in a space */
+    enum hx_space space;
+    uint32_t block, nblocks, row;
+};
+
+static inline struct hx_ref hx_at(enum hx_space space, int block, int nblocks)
+{
+    return (struct hx_ref){space, (uint32_t)block, (uint32_t)nblocks, 0};
+}
+
+/* The same range, standing in SCRATCH from this row on. */
+static inline struct hx_ref hx_row(int row, int block, int nblocks)
+{
+    return (struct hx_ref){HX_SCRATCH, (uint32_t)block, (uint32_t)nblocks, (uint32_t)row};
+}
+
+/* The range of row i from column j on; both may be arithmetic on ranks. */
+struct hx_ref hx_pair(const struct hx_builder *b, enum hx_space space, int i, int j, int nblocks);
+/* Note one more block, which stands in this row of SCRATCH. Those noted one after the other make a range: n from `first` on, which is what
+ * the first hx_pick returned. */
+int hx_pick(struct hx_builder *b, int i, int j, int row);
+struct hx_ref hx_picked(const struct hx_builder *b, enum hx_space space, int first, int n);
+
+void hx_split(struct hx_builder *b, int nblocks);             /* cut the slice into equal blocks */
+int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold nothing, whatever the sizes */
+
+void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
+void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
+/* dst = the same range of member's own in or out (src), after a flag by which it was offered. That member waits to hear that it has
+ * been read, before it writes there or ends. */
+void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member);
+/* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
+void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
+/* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
+void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
+/* dst = the slots of members 0 .. n-1 folded in order; own, unless it is HX_NOWHERE, stands for the slot of number own_position */
+void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position);
+/* dst = n sources in order: scratch rows from first_row on, each nblocks rows long, with own as number own_position */
+void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position);
+int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
+int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
+void hx_join(struct hx_builder *b, int handle);
+void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
+/* For long lists, before any transfer: these come in pairs, of which at most n are under way at once. Before one more is started, the
+ * oldest is joined. */
+void hx_limit(struct hx_builder *b, int n);
+void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
+void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch what stands in in and out */
+void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
+/* Raise the flag, as hx_publish; nobody awaits it. The steps from here to hx_elected_end are issued by one member only, who has found the
+ * flags of all raised: the last to come, or one of the last. */
+void hx_elect(struct hx_builder *b, int flag);
+void hx_elected_end(struct hx_builder *b);
+/* For the elected one: the slots of all members folded in order into the range of member's slot; and what hx_publish does, for a member. */
+void hx_reduce_slots_into(struct hx_builder *b, int member, int block, int nblocks);
+void hx_publish_for(struct hx_builder *b, int flag, int member);
+void hx_await(struct hx_builder *b, int flag, int member);
+void hx_await_all(struct hx_builder *b, int flag);
+void hx_await_first(struct hx_builder *b, int flag, int n); /* members 0 .. n-1 */
+void hx_await_run(struct hx_builder *b, int flag, int member, int n); /* members member .. member+n-1 */
+void hx_await_lag(struct hx_builder *b, int flag, int member, int n); /* the same flag, one window of slices before */
+void hx_learn(struct hx_builder *b); /* out has the lengths of all blocks in WORK: from here on they are known */
+
+enum hx_needs {
+    HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */
+    HX_NEEDS_POWER_OF_TWO = 2,
+    HX_NEEDS_COMMUTATIVE = 4,
+    HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
+    HX_PASSES_RING = 16, /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
+    HX_NEEDS_SINGLE_COPY = 32, /* members read each other's memory: FETCH */
+    HX_NEEDS_LEVELS = 64 /* inside the nodes: it is a stage for each, see hier/compose/levels.c */
+};
+
+/* How a plan may fold what ranks contribute to a reduction. */
+enum hx_folding {
+    HX_FOLDS_ALIKE,    /* in any order, the same on all ranks: the operation rounds */
+    HX_FOLDS_IN_ORDER, /* in the order of ranks: it is not commutative */
+    HX_FOLDS_EXACTLY   /* in any order: it is exact, as all are on integers */
+};
+
+/* What it folds: how long that takes differs. */
+enum hx_numbers {
+    HX_NUMBERS_FLOAT,   /* of 32 bits and more; also where nothing is folded */
+    HX_NUMBERS_HALF,    /* floats of 16 bits */
+    HX_NUMBERS_INTEGER, /* and bytes, and pairs of value and index */
+    HX_NUMBERS_OWN,     /* whatever the program's own operation takes */
+    HX_NUMBERS_COUNT
+};
+
+/* What the choice of a plan goes by, beside collective, shape and size. */
+struct hx_traits {
+    enum hx_folding folding;
+    enum hx_numbers numbers;
+    int windows; /* buffers are taken to be memory of hx_alloc that others of the node can read */
+};
+
+/* A row of an algorithm table. */
+struct hx_algorithm {
+    const char *name;
+    enum hx_coll coll;
+    void (*build)(struct hx_builder *);
+    unsigned scopes; /* where it may serve: bits of enum hx_scope */
+    unsigned needs;  /* bits of enum hx_needs */
+    const char *about, *source;
+};
+
+/* ---- plans ---------------------------------------------------------------------------------------------------- */
+
+struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages);
+/* Append an empty stage; members is copied. Whoever composes then fills in what a builder is to find: in, out, root, blocks or rows. NULL:
+ * no memory. */
+struct hx_stage *hx_plan_add_stage(struct hx_plan *plan, int level, enum hx_scope scope, const int *members, int n, int me);
+/* Run an algorithm, called name, over it: its steps. */
+hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
+hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels; then it is immutable */
+void hx_plan_retain(struct hx_plan *plan);
+void hx_plan_release(struct hx_plan *plan);
+size_t hx_plan_bytes(const struct hx_plan *plan);
+
+const char *hx_coll_name(enum hx_coll coll); /* "allreduce" ... */
+int hx_coll_parse(const char *text, enum hx_coll *coll);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Dimensions of the node's segment, and its channels. Memory that is never touched costs nothing, so the rings of all
+ * pairs can exist in every channel. */
+#include "runtime/ports/node.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HEADER_BYTES 4096
+_Static_assert(sizeof(struct hx_node_header) <= HEADER_BYTES, "the header fits its page");
+#define RINGS_MAX_BYTES ((size_t)256 << 20)
+#define RING_CHUNK_MAX ((size_t)32 << 10)
+#define RING_CHUNK_MIN ((size_t)512)
+#define BANK_MIN_BYTES ((size_t)64 << 10)
+#define BANK_MAX_BYTES ((size_t)8 << 20)
+
+static size_t page_up(size_t bytes)
+{
+    return (bytes + 4095) & ~(size_t)4095;
+}
+
+/* Channels are mapped one by one: on every kind of machine a whole number of pages. */
+static size_t map_up(size_t bytes)
+{
+    return (bytes + 65535) & ~(size_t)65535;
+}
+
+static size_t ring_bytes(size_t chunk)
+{
+    size_t bytes = sizeof(struct hx_ring) + HX_RING_ENTRIES * (sizeof(struct hx_ring_entry) + chunk);
+    return (bytes + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
+}
+
+static size_t controls_bytes(const struct hx_shared *shared)
+{
+    return page_up((size_t)shared->n * sizeof(struct hx_control));
+}
+
+static size_t failures_bytes(const struct hx_shared *shared)
+{
+    return page_up((size_t)shared->n * sizeof(struct hx_failure));
+}
+
+static size_t rings_bytes(const struct hx_shared *shared)
+{
+    return page_up((size_t)shared->n * (size_t)shared->n * HX_RING_CHANNELS * shared->ring_bytes);
+}
+
+static size_t table_bytes(int job_ranks)
+{
+    return page_up((size_t)job_ranks * sizeof(struct hx_job_entry));
+}
+
+static size_t doorbells_bytes(const struct hx_shared *shared)
+{
+    return page_up((size_t)shared->n * sizeof(struct hx_doorbell));
+}
+
+static size_t closed_bytes(const struct hx_shared *shared)
+{
+    return (size_t)shared->n * HX_COMM_NUMBERS * sizeof(*shared->closed);
+}
+
+void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes)
+{
+    size_t share = page_up(llc_bytes / 4 / (size_t)n);
+
+    shared->n = n;
+    shared->ring_chunk_bytes = 2 * RING_CHUNK_MAX;
+    do {
+        shared->ring_chunk_bytes /= 2;
+        shared->ring_bytes = ring_bytes(shared->ring_chunk_bytes);
+    } while (shared->ring_chunk_bytes > RING_CHUNK_MIN && rings_bytes(shared) > RINGS_MAX_BYTES);
+    /* two banks of every rank together fill half of the last-level cache; what of it the smallest bank uses is up to
+     * the planner */
+    shared->bank_bytes = share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share;
+    shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
+    shared->head_bytes = map_up(HEADER_BYTES + table_bytes(job_ranks) + doorbells_bytes(shared) + (size_t)n * sizeof(struct hx_passed) +
+                                closed_bytes(shared));
+    shared->channel_bytes =
+        map_up(controls_bytes(shared) + failures_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
+    shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->channel_bytes;
+}
+
+void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status)
+{
+    if (failure->status != HX_SUCCESS || status == HX_SUCCESS)
+        return;
+    failure->status = (int32_t)status;
+    failure->rank = rank;
+    snprintf(failure->text, sizeof(failure->text), "%s", hx_last_detail());
+}
+
+void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure)
+{
+    uint32_t none = 0;
+
+    /* relaxed: arrived and table_state publish what is written here */
+    if (atomic_compare_exchange_strong_explicit(&shared->header->failing, &none, 1, memory_order_relaxed,
+                                                memory_order_relaxed))
+        shared->header->failure = *failure;
+}
+
+void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks)
+{
+    unsigned char *at = (unsigned char *)base + HEADER_BYTES;
+
+    shared->base = base;
+    shared->header = base;
+    shared->table = (struct hx_job_entry *)at;
+    at += table_bytes(job_ranks);
+    shared->doorbells = (struct hx_doorbell *)(void *)at;
+    at += doorbells_bytes(shared);
+    shared->passed = (struct hx_passed *)(void *)at;
+    at += (size_t)shared->n * sizeof(struct hx_passed);
+    shared->closed = (_Atomic uint64_t *)(void *)at;
+}
+
+hx_status_t hx_shared_channel(struct hx_shared *shared, int context)
+{
+    off_t offset = (off_t)(shared->head_bytes + (size_t)context * shared->channel_bytes);
+    void *base;
+
+    if (shared->channels[context])
+        return HX_SUCCESS;
+    base = mmap(NULL, shared->channel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, offset);
+    if (base == MAP_FAILED)
+        return hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment for context %d: %s",
+                       shared->channel_bytes, context, strerror(errno));
+    shared->channels[context] = base;
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
+                         const int *rows)
+{
+    hx_status_t status = hx_shared_channel(shared, context);
+
+    if (status != HX_SUCCESS)
+        return status;
+    *node = (struct hx_node){.shared = shared,
+                             .n = n,
+                             .me = me,
+                             .ranks = ranks,
+                             .rows = rows,
+                             .base = shared->channels[context]};
+    node->controls = node->base;
+    node->failures = (struct hx_failure *)(void *)((unsigned char *)node->base + controls_bytes(shared));
+    node->rings = (unsigned char *)node->failures + failures_bytes(shared);
+    node->slots = node->rings + rings_bytes(shared);
+    return HX_SUCCESS;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
+ *
+ *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | channels [HX_CONTEXTS]
+ *   channel   controls [n] | failures [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *
+ * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
+ * the other. A channel belongs to a context, whose number is the same on all nodes; communicators without common ranks
+ * may have the same contexts, since every rank has rows of its own in each channel. What no call touches costs no
+ * memory.
+ *
+ * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
+ * grow, so calls need no exit barrier.
+ *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
+ *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
+ *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
+ *   buffers   and windows: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
+ *             all that fetch have told it that they have finished. If the owner's call fails, it clears the buffers before it returns; a
+ *             rank that has fetched checks them again (fetch.c)
+ *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
+ *             them (run.c, signature.c)
+ *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
+ *   refused   relaxed: no other data depends on it
+ *   passed    relaxed: only the time that it takes to read matters
+ *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
+ *   left      stored with release when a call has ended here; a rank that writes the slots again acquires it (run.c)
+ *   bell      see wait.h
+ */
+#ifndef HX_NODE_H
+#define HX_NODE_H
+#include "runtime/base/error.h"
+#include "topo/shape.h"
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
+/* Flags of one plan. 16 are enough; but then two ranks' controls are a line more than 4 KiB apart, and the processor takes looking at one's
+ * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
+#define HX_NODE_FLAGS 18
+#define HX_INLINE_BYTES 48
+#define HX_STAMPS 4     /* these fill a control's first line */
+#define HX_SIGNATURES 7 /* of the plans bound last */
+#define HX_SIGNATURE_WORDS 4
+#define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
+#define HX_RING_ENTRIES 4
+#define HX_COMM_NUMBERS 8192 /* communicators that a rank can have open at once */
+#define HX_COMM_CONTEXTS 4   /* contexts of one communicator */
+#define HX_CONTEXT_BITS 15
+#define HX_CONTEXTS (1 << HX_CONTEXT_BITS)
+_Static_assert(HX_CONTEXTS == HX_COMM_NUMBERS * HX_COMM_CONTEXTS, "a communicator's contexts follow from its number");
+#define HX_ADDRESS_BYTES 256
+
+struct hx_flag {
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
+    _Atomic uint64_t stamp;                         /* of the call, by whoever raises the flag */
+    unsigned char payload[HX_INLINE_BYTES];         /* a tiny slot, in the line that is read anyway */
+    _Atomic uint64_t elected;                       /* of a stage's first member: the epoch for which one has been, by ELECT */
+};
+_Static_assert(sizeof(struct hx_flag) == HX_LINE_BYTES, "a flag fills its line");
+
+static inline struct hx_flag *hx_flag_of(_Atomic uint64_t *epoch)
+{
+    return (struct hx_flag *)(void *)epoch; /* its first member */
+}
+#define HX_SLICE_BITS 24
+
+enum hx_sleep { HX_AWAKE, HX_IN_FUTEX, HX_IN_POLL };
+
+enum hx_life {
+    HX_LIFE_UNKNOWN, /* the rank has not started yet, or its death cannot be seen */
+    HX_LIFE_HERE,    /* the end of its process counts as a death */
+    HX_LIFE_LEAVING, /* likewise; the rank is in hx_finalize and enters no other call */
+    HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is no death */
+};
+
+struct hx_stand { /* where a process waits, if it waits long. Only this process writes it: see whereabouts.h */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t beat; /* ns of CLOCK_MONOTONIC_COARSE: when this was last renewed; 0: the process does not
+                                                    * wait. Stored last, with release */
+    _Atomic uint64_t since, stamp;                 /* ns: since when it waits in this call for this rank; the call's stamp */
+    _Atomic int32_t context, awaits;               /* the call's context; 1 + the rank of the job that it waits for, or 0 */
+    _Atomic uint32_t flags;
+    _Atomic uint64_t signature[HX_SIGNATURE_WORDS];
+};
+
+#define HX_HEARD_WORDS 46
+struct hx_heard { /* the last answer that a process got about where a rank of another node is. Only this process writes it */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t at; /* ns, as beat: when it came; 0: it is being written, or there is none */
+    _Atomic int32_t rank;                        /* of the job */
+    _Atomic uint64_t text[HX_HEARD_WORDS];
+};
+
+struct hx_doorbell { /* of one process; written by it alone, but for bell */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
+    _Atomic uint32_t life;                             /* enum hx_life */
+    int32_t pid;                                       /* in its own pid namespace; the node's host writes it and pid_space */
+    uint64_t pid_space;                                /* inode of that namespace; 0: not known */
+    int32_t cpu;                                       /* the one processing unit that it was bound to at start-up, or -1 */
+    uintptr_t number;                                  /* the address there of a number that others may read: see hx_fetch_try */
+    struct hx_stand stand;
+    struct hx_stand crossed;                           /* its stand when it last found that it and another rank wait for each other */
+    struct hx_heard heard;
+};
+
+struct hx_control { /* of one rank in one channel; written by it alone */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
+                                                       * signature */
+    _Atomic uint64_t left;                            /* and left */
+    _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
+    int32_t pid;                                      /* its process */
+    _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or this rank has been told so:
+                                                       * runtime/engine/failure.h */
+    _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
+    struct {
+        _Atomic uint64_t number, inode; /* number 0: it stands in none */
+        _Atomic uintptr_t base;         /* its address there */
+    } windows[2];                       /* of hx_alloc, in which these stand */
+    _Atomic uint64_t stamps[HX_STAMPS];               /* of the last calls in which it raised flags; index: call number % HX_STAMPS */
+    struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
+    _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
+};
+_Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");
+
+#define HX_PASSED_LINES 32
+#define HX_PASSED_STAMP (HX_PASSED_LINES / 2)
+
+/* The stamp of the last call that a process has left. Only who measures for how long its line is under way reads it (runtime/engine/shm_write.h), so it stands
+ * alone in a page: processors fetch lines near those in use before anybody asks for them. */
+struct hx_passed {
+    _Alignas(HX_PASSED_LINES * HX_LINE_BYTES) struct {
+        _Alignas(HX_LINE_BYTES) _Atomic uint64_t stamp; /* of line HX_PASSED_STAMP only: of the others 0 */
+    } lines[HX_PASSED_LINES];
+};
+_Static_assert(sizeof(struct hx_passed) == 4096, "one page each, as node.c places them");
+
+struct hx_ring_entry {
+    _Alignas(64) _Atomic uint64_t full; /* number of the chunk that stands here, counted from 1 */
+    uint64_t stamp;                     /* of the sender's call */
+    uint64_t left;                      /* bytes of the message, from this chunk on */
+    _Alignas(32) unsigned char data[];  /* node->ring_chunk_bytes */
+};
+
+struct hx_ring { /* chunks from one rank to another */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken; /* chunks that the receiver has read; only the receiver writes it, and refused */
+    _Atomic uint32_t refused;                       /* an hx_status_t: the receiver takes no more since a group has failed so (pairs.h) */
+    _Alignas(HX_LINE_BYTES) unsigned char entries[];
+};
+
+/* Why a rank cannot start, or a communicator cannot go on, as all the others are told. */
+struct hx_failure {
+    int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
+    char text[HX_DETAIL_BYTES];
+};
+
+/* Keep status, of which this thread's last detail tells more, as rank's failure, unless there is one before it. */
+void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
+
+/* Start-up state, at the beginning of the segment. */
+struct hx_node_header {
+    uint64_t magic;
+    _Atomic uint64_t cpus[16];   /* processing units on which any rank of the node may run, a bit each */
+    _Atomic uint64_t helpers[16]; /* those to which progress threads of the node are pinned */
+    _Atomic uint32_t placed;     /* ranks that have written their cpus and place */
+    _Atomic uint32_t arrived;    /* ranks that have written their address, or their failure */
+    _Atomic uint32_t no_fetch;   /* 1: some rank of the node cannot read another's memory */
+    int32_t single_copy;         /* ranks of a node read each other's memory, on all nodes; like failure, read after table_state is set */
+    int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
+    _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
+    _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
+    struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
+    _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
+};
+
+struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead and finished */
+    int32_t node;
+    int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
+    _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
+    _Atomic uint16_t finished;      /* 1: it has told a rank of this node that it leaves, in hx_finalize */
+    uint32_t address_bytes;
+    unsigned char address[HX_ADDRESS_BYTES];
+};
+
+struct hx_shared { /* the segment, as this process sees it */
+    int n, me;          /* ranks on the node; my place among them */
+    int mate;           /* the one that is bound to the same processing unit, where all are bound and no three to one; -1: none */
+    int *ranks;         /* [n] their ranks in the job, ascending */
+    int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
+    int memory;         /* descriptor of the segment, -1: none */
+    int watched;        /* the row that hx_watch_look checked last */
+    uint64_t watched_at; /* when it did */
+    void *base;         /* what comes before the channels */
+    struct hx_node_header *header;
+    struct hx_job_entry *table;    /* [ranks of the job] */
+    struct hx_doorbell *doorbells; /* [n] */
+    struct hx_passed *passed;      /* [n] */
+    _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] that rank has ended all calls below this one in communicators of that number */
+    void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
+    size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
+    size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
+    size_t bank_bytes;                   /* one rank's slots of one call parity */
+    /* of a bank: what all ranks can use and stay within half of the last-level cache */
+    size_t live_bytes;
+};
+
+struct hx_node { /* a channel, as a communicator's calls see it */
+    struct hx_shared *shared;
+    int n, me;        /* the communicator's ranks on this node; my place among them */
+    const int *ranks; /* [n] their ranks in the communicator, ascending */
+    const int *rows;  /* [n] their places in the segment */
+    void *base;
+    struct hx_control *controls; /* by row, like failures, rings and slots */
+    struct hx_failure *failures;
+    unsigned char *rings, *slots;
+};
+
+static inline struct hx_control *hx_node_control(const struct hx_node *node, int member)
+{
+    return &node->controls[node->rows[member]];
+}
+
+static inline struct hx_doorbell *hx_node_doorbell(const struct hx_node *node, int member)
+{
+    return &node->shared->doorbells[node->rows[member]];
+}
+
+static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int channel)
+{
+    size_t pair = (size_t)node->rows[from] * (size_t)node->shared->n + (size_t)node->rows[to];
+    return (struct hx_ring *)(node->rings + (pair * HX_RING_CHANNELS + (size_t)channel) * node->shared->ring_bytes);
+}
+
+static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, struct hx_ring *ring, uint64_t number)
+{
+    size_t stride = sizeof(struct hx_ring_entry) + node->shared->ring_chunk_bytes;
+    return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
+}
+
+/* All slots of a channel. */
+static inline size_t hx_slots_bytes(const struct hx_shared *shared)
+{
+    return 2 * (size_t)shared->n * shared->bank_bytes;
+}
+
+static inline _Atomic uint64_t *hx_shared_closed(const struct hx_shared *shared, int row, uint32_t number)
+{
+    return &shared->closed[(size_t)row * HX_COMM_NUMBERS + number];
+}
+
+/* The slots of the rank in this row, for calls of this parity. */
+static inline unsigned char *hx_node_bank(const struct hx_node *node, int row, unsigned parity)
+{
+    return node->slots + (2 * (size_t)row + parity) * node->shared->bank_bytes;
+}
+
+/* Sizes of the parts for n ranks; bank_bytes and ring_chunk_bytes chosen from the cache share of a rank. */
+void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes);
+/* Point the view's members into base, which holds shared->head_bytes. */
+void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks);
+/* Tell the node that a rank of it cannot start, unless another has told so before. */
+void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
+/* Map the channel of a context, unless it is. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_shared_channel(struct hx_shared *shared, int context);
+/* The channel of a context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
+                         const int *rows);
+
+#endif

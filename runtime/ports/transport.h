@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the engine needs of a network: matched messages between ranks. inter/ implements it; runtime/start/registry.c binds it.
+ *
+ * A message is (peer, match id, segments). Both sides know its exact length beforehand. The match id is unique among the messages
+ * in flight between two ranks, so nothing depends on order. Long messages travel as chunks; the transport cuts them, keeps several in
+ * flight, and holds them back by the credits of the edge. All calls are made by one thread; none blocks.
+ */
+#ifndef HX_TRANSPORT_H
+#define HX_TRANSPORT_H
+#include "runtime/base/env.h"
+#include "runtime/hierax.h"
+#include "runtime/engine/signature.h"
+
+struct hx_segment {
+    void *base;
+    size_t bytes;
+};
+
+enum hx_net_direction { HX_NET_SEND, HX_NET_RECV };
+
+/* One message under way. Owned by the caller; the transport uses it from post until done != 0. */
+struct hx_net_op {
+    /* set by the caller before post; unchanged by the transport */
+    enum hx_net_direction direction;
+    int peer;            /* rank in the job */
+    uint64_t match;      /* as many bits as match_bits of struct hx_net_ops says */
+    uint64_t flow;       /* hx_flow_number. Both sides post the long messages of a flow in the same order, so the first may hold up the
+                          * next. A message never holds up messages of another flow */
+    const struct hx_segment *segments; /* caller keeps the array until done */
+    int nsegments;       /* total bytes > 0 */
+    uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
+    uint32_t signature;  /* of its call (hx_signature_mix). The message's proof covers it, so the receiver checks it. 0: none */
+    char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
+    /* set by the transport */
+    volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
+    /* the transport's own state */
+    size_t total_bytes, posted_bytes, completed_bytes, chunk_bytes;
+    size_t in_order; /* chunks received, or written, up to the first that is missing */
+    uint64_t ahead;  /* bit i: chunk in_order + i has come too */
+    int written;     /* goes by remote writes */
+    uint32_t theirs; /* the peer's signature, if it differed: then the message has failed with HX_ERR_MISMATCH */
+    uint32_t doubt;  /* the proof of the last chunk that was dropped because its proof was wrong: it was forged, or of a different call. The
+                      * caller finds out which. 0: none was dropped */
+    uint64_t doubt_chunk; /* which chunk that was */
+    int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
+    struct hx_net_op *next;
+    void *state;
+};
+
+#define HX_MATCH_BITS_LEAST 42 /* of a match id. The transport adds 6 bits of chunk number: 48 in all, which every provider has */
+#define HX_MATCH_BITS_MOST 58  /* the same where a provider has tags of 64 bits */
+#define HX_UNUSED_MATCH_BITS 32 /* lowest bits of a match id that are never all set: those are the transport's own */
+
+struct hx_net_counters {
+    uint64_t messages_sent, messages_received; /* hx_net_op completed */
+    uint64_t bytes_sent, bytes_received;
+    uint64_t chunks_sent, chunks_received, credits_sent;
+    uint64_t chunks_written;   /* of those sent: by remote writes */
+    uint64_t again;            /* -FI_EAGAIN seen */
+    uint64_t bounced_bytes;    /* copied through registered buffers */
+    uint64_t forged;           /* dropped because they had no proof of the job or of the call */
+};
+
+#define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
+
+/* What the planner takes for granted of a provider until somebody measures. The same on all ranks, which agree on the provider. */
+struct hx_net_profile {
+    const char *provider; /* its name; lives as long as the endpoint */
+    double alpha_us;   /* one hop, waking the receiver included */
+    double gb_s;       /* one node's links together */
+    double stream_gb_s; /* what one rank can drive of it */
+    double core_gb_s;  /* what a core sends and receives by itself, both together */
+    double message_us; /* CPU time of a further message in the same round */
+};
+
+/* This rank among those of its node that run where it runs, and so find the same interfaces near; and among all of its node. */
+struct hx_net_seat {
+    int index, sharers;
+    int of_node, on_node;
+};
+
+/* Words: control messages that ranks send each other beside the messages of calls. They are few. A word may arrive twice, and may be lost
+ * if its sender ends. */
+enum hx_word_kind {
+    HX_WORD_ASKS,     /* the sender waits for the receiver in this call, and asks for all that the receiver knows */
+    HX_WORD_DEAD,     /* these ranks of the job have died */
+    HX_WORD_FAILED,   /* a communicator has failed */
+    HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
+    HX_WORD_STANDS,   /* an answer to ASKS: where a rank is */
+    HX_WORD_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
+};
+#define HX_WORD_RANKS 96
+
+struct hx_word {
+    int32_t kind;    /* enum hx_word_kind */
+    int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
+                      * the rank of the job that the answer is about */
+    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with */
+    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED: of the communicator's blocking calls */
+    uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
+    struct hx_signature signature; /* ASKS, SENT */
+    uint32_t generation; /* of the context: see struct hx_comm_id */
+    int32_t ndead;   /* DEAD: how many; else 0 */
+    union {
+        struct {
+            uint64_t match, chunk;
+            uint32_t proof, mix; /* mix: the signature expected of the message, XOR the signature bits of the call */
+        } doubt; /* ASKS: the message from the receiver of this word that was dropped in that call. Proof 0: none was dropped */
+        int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
+        char text[4 * HX_WORD_RANKS];    /* FAILED: why */
+        struct {
+            uint64_t call;                   /* STANDS: the call in which the sender itself waits, and its context */
+            int32_t context, crossed;        /* crossed: nonzero if the sender waits there for the rank that asked, and so cannot enter that
+                                              * rank's call */
+            char text[4 * HX_WORD_RANKS - 16];
+        } stands;
+    };
+};
+
+typedef void hx_net_heard_t(void *arg, int peer, const struct hx_word *word);
+
+/* Memory that messages go from and into without a copy. What is shared a child of a fork has too, and its writes go to the same pages. */
+enum hx_net_memory {
+    HX_MEMORY_WORK,   /* of one communicator's calls: when one fails there are no more, so that messages may end when they like */
+    HX_MEMORY_SLOTS,  /* the same, shared */
+    HX_MEMORY_PROGRAM /* shared; the program's once its call has returned, however */
+};
+
+#define HX_NET_KEY_BYTES 32
+
+struct hx_net; /* an open endpoint */
+struct hx_nic; /* topo/nic.h */
+
+struct hx_net_ops {
+    const char *name;
+
+    /* Open endpoints on this process's nearest interfaces, or on its share of them. nranks: of the job; key: of its messages, the same on
+     * all ranks. Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
+    hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                        const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **net);
+
+    /* This endpoint's address: *bytes in: capacity, out: length. Includes what a peer must agree on (version, provider name). */
+    hx_status_t (*address)(struct hx_net *net, void *blob, size_t *bytes);
+
+    /* Make peer reachable. Blob as its address() gave it; a foreign version or provider is an error naming both. */
+    hx_status_t (*connect)(struct hx_net *net, int peer, const void *blob, size_t bytes);
+
+    /* Could the ranks a and b, whose addresses these are, talk? Every rank that asks gets the same answer. */
+    hx_status_t (*agree)(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
+
+    /* Start a message; never blocks. A refusal (queue full, no credit) is kept pending inside, per peer. An error is told by op->done. */
+    void (*post)(struct hx_net *net, struct hx_net_op *op);
+
+    /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an
+     * error of the endpoint as a whole. */
+    int (*progress)(struct hx_net *net);
+    /* That error's text, whichever thread has met it first. */
+    const char *(*why)(const struct hx_net *net);
+
+    /* Descriptor to poll for readability when idle, or -1. arm() must be called just before poll: 0 means it may block, else there is
+     * something to progress at once. */
+    int (*wait_fd)(struct hx_net *net);
+    int (*arm)(struct hx_net *net);
+
+    /* How many bits of a match id tell messages apart: HX_MATCH_BITS_LEAST to HX_MATCH_BITS_MOST, the same on all ranks. */
+    unsigned (*match_bits)(const struct hx_net *net);
+
+    /* A communicator is freed, and all of its messages with this peer are done. Forget its flows: `flows` numbers from flow on. Also forget
+     * messages that have arrived and were never received, and invitations to messages that were never sent, under its match ids: `matches`
+     * numbers from match on. */
+    void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
+
+    /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
+    void (*cancel)(struct hx_net *net, struct hx_net_op *op);
+
+    /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
+     * peer is looked after, and asked by this word. Returns 1 once it is certain that its endpoint has gone, with its
+     * process or host or, if that has lost its network, alone. */
+    int (*ask)(struct hx_net *net, int peer, const struct hx_word *word);
+    /* Tell peer. Never blocks; where it cannot be sent at once, it is later heard (as below) as if the peer had asked. */
+    void (*tell)(struct hx_net *net, int peer, const struct hx_word *word);
+    /* Have messages passed between this peer and us? */
+    int (*has_met)(const struct hx_net *net, int peer);
+    /* Have what others tell and ask handled, from within progress. */
+    void (*listen)(struct hx_net *net, hx_net_heard_t *heard, void *arg);
+
+    /* This memory is the runtime's own and stays mapped until it is removed. A provider that wants memory registered has what long
+     * messages use of it registered once, and neither side copies; elsewhere nothing happens. Adding twice adds once. */
+    void (*memory_add)(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
+    /* No call uses it any more. Returns 1 if something that a failed one has left to end by itself does: then it stays as it is, for
+     * ever. */
+    int (*memory_remove)(struct hx_net *net, const void *base);
+
+    void (*counters)(const struct hx_net *net, struct hx_net_counters *out);
+
+    /* By rank 0's address, so that all ranks find the same. */
+    void (*profile)(const struct hx_net *net, const void *rank0, size_t bytes, struct hx_net_profile *out);
+
+    /* One line for the log: provider, version, interface, chunk, credits, wait object. */
+    const char *(*describe)(const struct hx_net *net);
+
+    /* Name and place of its interface, the first choice if there are several. */
+    void (*nic)(const struct hx_net *net, struct hx_nic *nic);
+
+    /* The proof that a chunk of a message with this match id carries from one rank to the other, for this signature. */
+    uint32_t (*proof)(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
+
+    /* Largest message chunk, for the planner. */
+    size_t (*chunk_bytes)(const struct hx_net *net);
+
+    /* Called in a child made by fork, which has inherited this process's descriptors: close those that would hide the death of this process
+     * from its peers. Calls only functions that are safe there. */
+    void (*leave_child)(const struct hx_net *net);
+
+    /* orderly != 0: drain what was sent first (bounded time). Returns 1 if the end of what is under way is not to be
+     * had, since a peer that lives takes nothing: then the memory that was added stays, as memory_remove tells. */
+    int (*close)(struct hx_net *net, int orderly);
+};
+
+extern const struct hx_net_ops hx_net_fabric; /* inter/fabric/endpoint.c */
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fence 3 of start-up: who is where. Leaders read the nodes' values one after the other: the lowest rank that no node read so far holds is
+ * the leader of the next. */
+#include "runtime/bootstrap/launcher.h"
+#include "runtime/engine/failure.h"
+#include "runtime/start/startup.h"
+#include "runtime/base/trace.h"
+#include "runtime/engine/liveness.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* A moment for others of this node, of which rank `from` or, if that is -1, any may have died. HX_ERR_TIMEOUT, without a text, past the
+ * deadline. */
+static hx_status_t nap(const struct hx_world *world, double deadline, int from)
+{
+    struct hx_shared *shared = world->shared;
+    int dead;
+
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    hx_watch_look(shared);
+    dead = from >= 0 ? hx_watch_dead(shared, &from, 1) : hx_watch_dead(shared, shared->ranks, shared->n);
+    if (dead >= 0)
+        return hx_fail(HX_ERR_PEER_DEAD, "start-up: rank %d has died", from >= 0 ? from : shared->ranks[dead]);
+    return hx_deadline_passed(deadline) ? HX_ERR_TIMEOUT : HX_SUCCESS;
+}
+
+/* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
+static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
+{
+    const uint32_t all = (uint32_t)world->shared->n;
+    double deadline = hx_deadline(world->env->timeout);
+    hx_status_t status = HX_SUCCESS;
+    uint32_t arrived;
+
+    /* release pairs with the acquire below */
+    atomic_fetch_add_explicit(counter, 1, memory_order_release);
+    while ((arrived = atomic_load_explicit(counter, memory_order_acquire)) < all && status == HX_SUCCESS)
+        status = nap(world, deadline, -1);
+    if (arrived >= all) /* a rank that arrives during the nap may fail and leave during it too */
+        return HX_SUCCESS;
+    if (status == HX_ERR_TIMEOUT)
+        return hx_fail(status, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)", arrived,
+                       world->shared->n, world->env->timeout);
+    return status;
+}
+
+/* The one processing unit that it is bound to, or -1. */
+static int bound_to(const struct hx_place *place)
+{
+    for (int i = 0; place->bound_cpus == 1 && i < HX_PLACE_MASK_WORDS; i++)
+        if (place->bound_mask[i])
+            return 64 * i + __builtin_ctzll(place->bound_mask[i]);
+    return -1;
+}
+
+static void place_tell(struct hx_world *world, const struct hx_place *place)
+{
+    struct hx_node_header *header = world->shared->header;
+
+    world->shared->doorbells[world->shared->me].cpu = bound_to(place);
+    for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
+        atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
+    const int ids[HX_SHAPE_LEVELS] = {place->socket, place->numa, place->l3};
+    for (int k = 0; k < HX_SHAPE_LEVELS; k++)
+        world->shared->table[world->rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
+}
+
+struct hx_net_seat hx_world_seat(const struct hx_world *world)
+{
+    const struct hx_shared *shared = world->shared;
+    const struct hx_job_entry *mine = &shared->table[world->rank];
+    struct hx_net_seat seat = {.of_node = shared->me, .on_node = shared->n};
+
+    for (int i = 0; i < shared->n; i++) {
+        const struct hx_job_entry *other = &shared->table[shared->ranks[i]];
+        if (other->place[0] != mine->place[0] || other->place[1] != mine->place[1])
+            continue;
+        seat.index += i < shared->me;
+        seat.sharers++;
+    }
+    return seat;
+}
+
+/* Emulated nodes do not tell each other their masks: there the cpuset's cores count. */
+double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
+{
+    double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;
+
+    for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
+        cpus += __builtin_popcountll(atomic_load_explicit(&world->shared->header->cpus[i], memory_order_relaxed));
+    if (cpus < 1)
+        cpus = place->usable_cpus;
+    if (place->quota_cpus > 0 && place->quota_cpus < cpus)
+        cpus = place->quota_cpus;
+    return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
+}
+
+/* One node's value: its facts, then for each rank its head and address. */
+static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
+{
+    const struct hx_shared *node = world->shared;
+    size_t bytes = sizeof(struct hx_node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
+    unsigned char *value = malloc(bytes), *at = value;
+    char key[32];
+    struct hx_node_facts facts = {.ranks = node->n,
+                               .single_copy = !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed),
+                               .milli_per_cpu = (int32_t)(1e3 * hx_world_ranks_per_cpu(world, place))};
+
+    if (!value)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
+    memcpy(at, &facts, sizeof(facts));
+    at += sizeof(facts);
+    for (int i = 0; i < node->n; i++) {
+        const struct hx_job_entry *entry = &node->table[node->ranks[i]];
+        struct hx_rank_head head = {.rank = node->ranks[i], .address_bytes = (int32_t)entry->address_bytes};
+        memcpy(head.place, entry->place, sizeof(head.place));
+        memcpy(at, &head, sizeof(head));
+        memcpy(at + sizeof(head), entry->address, entry->address_bytes);
+        at += sizeof(head) + entry->address_bytes;
+    }
+    snprintf(key, sizeof(key), "node.%d", world->rank);
+    hx_status_t status = hx_boot_put(world->boot, key, value, (size_t)(at - value));
+    free(value);
+    return status;
+}
+
+/* The value of a node of which a rank has failed: count 0, and the failure. */
+static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure)
+{
+    unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
+    char key[32];
+
+    memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
+    snprintf(key, sizeof(key), "node.%d", world->rank);
+    return hx_boot_put(world->boot, key, value, sizeof(value));
+}
+
+/* Enter one node's value into the table as node `id`. */
+static int node_enter(struct hx_world *world, const unsigned char *value, size_t bytes, int id, int leader)
+{
+    const unsigned char *at = value, *end = value + bytes;
+    struct hx_rank_head head;
+    struct hx_node_header *header = world->shared->header;
+    struct hx_node_facts facts;
+
+    if (bytes < sizeof(facts))
+        return -1;
+    memcpy(&facts, at, sizeof(facts));
+    at += sizeof(facts);
+    header->single_copy &= facts.single_copy;
+    if (facts.milli_per_cpu > header->milli_per_cpu)
+        header->milli_per_cpu = facts.milli_per_cpu;
+    for (int32_t i = 0; i < facts.ranks; i++) {
+        if ((size_t)(end - at) < sizeof(head))
+            return -1;
+        memcpy(&head, at, sizeof(head));
+        at += sizeof(head);
+        if (head.rank < leader || head.rank >= world->size || head.address_bytes < 0 || head.address_bytes > HX_ADDRESS_BYTES ||
+            end - at < head.address_bytes || world->shared->table[head.rank].node)
+            return -1;
+        struct hx_job_entry *entry = &world->shared->table[head.rank];
+        entry->node = id + 1; /* 0: nobody has named this rank yet */
+        memcpy(entry->place, head.place, sizeof(entry->place));
+        entry->address_bytes = (uint32_t)head.address_bytes;
+        memcpy(entry->address, at, (size_t)head.address_bytes);
+        at += head.address_bytes;
+    }
+    return world->shared->table[leader].node ? 0 : -1;
+}
+
+static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
+{
+    int nodes = 0;
+
+    world->shared->header->single_copy = (int32_t)world->env->single_copy;
+    for (int rank = 0; rank < world->size; rank++) {
+        void *value = NULL;
+        size_t bytes;
+        char key[32];
+        hx_status_t status;
+        if (world->shared->table[rank].node)
+            continue;
+        snprintf(key, sizeof(key), "node.%d", rank);
+        if ((status = hx_boot_get(world->boot, key, &value, &bytes)) != HX_SUCCESS)
+            return status;
+        if (bytes == sizeof(int32_t) + sizeof(*failure) && !memcmp(value, &(int32_t){0}, sizeof(int32_t))) {
+            memcpy(failure, (char *)value + sizeof(int32_t), sizeof(*failure));
+            status = (hx_status_t)failure->status;
+        } else if (node_enter(world, value, bytes, nodes++, rank) < 0) {
+            status = hx_fail(HX_ERR_BOOTSTRAP, "the node of rank %d sent an address table that is not valid", rank);
+        }
+        free(value);
+        if (status != HX_SUCCESS)
+            return status;
+    }
+    return HX_SUCCESS;
+}
+
+/* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
+static hx_status_t networks_agree(const struct hx_world *world)
+{
+    const struct hx_job_entry *table = world->shared->table;
+    hx_status_t status = HX_SUCCESS;
+
+    for (int rank = 1; status == HX_SUCCESS && world->net && rank < world->size; rank++)
+        status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
+                                        table[0].address_bytes);
+    return status;
+}
+
+/* The leader enters every node's value into this node's table, and tells the other ranks of the node whether that succeeded. It tells them
+ * also if it has failed before. If a rank of any node has failed, *failure becomes the first such failure of the job. */
+static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
+{
+    struct hx_node_header *header = world->shared->header;
+    double deadline = hx_deadline(world->env->timeout);
+    hx_status_t status = HX_SUCCESS;
+    int leader = world->shared->ranks[0], state;
+
+    if (world->shared->me == 0) {
+        struct hx_failure first = {0}; /* the first failure of the job, so that all ranks name the same one */
+        status = fenced == HX_SUCCESS ? nodes_get(world, &first) : fenced;
+        if (first.status != HX_SUCCESS)
+            *failure = first;
+        hx_failure_keep(failure, world->rank, status);
+        if (failure->status == HX_SUCCESS)
+            hx_failure_keep(failure, world->rank, networks_agree(world));
+        if (failure->status != HX_SUCCESS && fenced == HX_SUCCESS)
+            header->failure = *failure; /* replaces the node's own failure, which all have read before the fence */
+        else if (failure->status != HX_SUCCESS)
+            hx_node_fail(world->shared, failure);
+        /* release pairs with the acquire below */
+        atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
+        return;
+    }
+    if (fenced != HX_SUCCESS)
+        return;
+    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0 && status == HX_SUCCESS)
+        status = nap(world, deadline, leader);
+    if (state == 0 && status == HX_ERR_TIMEOUT)
+        hx_fail(status, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)", leader, world->env->timeout);
+    if (state == 0)
+        hx_failure_keep(failure, world->rank, status);
+    if (state < 0)
+        *failure = header->failure;
+}
+
+/* What this rank opens on its own, before the others hear of it. */
+static hx_status_t own_open(struct hx_world *world)
+{
+    struct hx_job_entry *mine = &world->shared->table[world->rank];
+    size_t bytes = HX_ADDRESS_BYTES;
+    hx_status_t status = hx_shared_channel(world->shared, 0); /* that of the world communicator's blocking calls */
+
+    if (status == HX_SUCCESS)
+        status = hx_trace_prepare(world);
+    if (status != HX_SUCCESS || world->shared->n == world->size)
+        return status;
+    struct hx_net_seat seat = hx_world_seat(world);
+    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, world->net_key, &world->net);
+    if (status == HX_SUCCESS) {
+        hx_registry.net->listen(world->net, hx_failed_heard, world);
+        status = hx_registry.net->address(world->net, mine->address, &bytes);
+    }
+    mine->address_bytes = (uint32_t)bytes;
+    return status;
+}
+
+hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure)
+{
+    hx_status_t placed, fenced;
+
+    if (world->shared) {
+        place_tell(world, place);
+        if (world->env->single_copy)
+            hx_fetch_offer(world->shared);
+        placed = node_arrive(world, &world->shared->header->placed);
+        hx_failure_keep(failure, world->rank, placed);
+        if (failure->status == HX_SUCCESS && world->env->single_copy)
+            hx_fetch_try(world->shared);
+        if (failure->status == HX_SUCCESS)
+            hx_failure_keep(failure, world->rank, own_open(world));
+        if (failure->status != HX_SUCCESS) {
+            hx_node_fail(world->shared, failure);
+            hx_watch_leave(world->shared); /* whoever has told why it ends does not die */
+        }
+        if (placed == HX_SUCCESS)
+            hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
+        else /* release pairs with the acquire in node_arrive */
+            atomic_fetch_add_explicit(&world->shared->header->arrived, 1, memory_order_release);
+        if (failure->status == HX_SUCCESS)
+            *failure = world->shared->header->failure;
+    }
+    if (failure->status == HX_SUCCESS && world->shared->me == 0)
+        hx_failure_keep(failure, world->rank, node_put(world, place));
+    if (failure->status != HX_SUCCESS && (!world->shared || world->shared->me == 0))
+        failure_put(world, failure);
+    fenced = hx_boot_fence(world->boot);
+    if (world->shared)
+        table_complete(world, fenced, failure);
+    return fenced;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Start-up, in three fences of the bootstrap:
+ *   1  rank 0 tells its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
+ *   2  inside the node's join: all ranks of a node have met
+ *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses (exchange.c)
+ *
+ * A rank that cannot start goes through all fences nevertheless: its failure takes the place of its address, so that every rank fails at
+ * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
+ */
+#include "runtime/start/startup.h"
+#include "runtime/engine/failure.h"
+#include "runtime/base/log.h"
+#include "runtime/api/number.h"
+#include "runtime/base/streams.h"
+#include "runtime/base/trace.h"
+#include "runtime/engine/liveness.h"
+#include "runtime/engine/whereabouts.h"
+#include "runtime/engine/shared_alloc.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define TELL_NS 200000000 /* time in which rank 0 can write a line */
+
+static hx_status_t peers_connect(struct hx_world *world)
+{
+    for (int rank = 0; rank < world->size; rank++) {
+        const struct hx_job_entry *entry = &world->shared->table[rank];
+        hx_status_t status;
+        if (world->shared->table[rank].node == world->shared->table[world->rank].node)
+            continue;
+        if ((status = hx_registry.net->connect(world->net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
+            return status;
+    }
+    return HX_SUCCESS;
+}
+
+static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_topo *topo;
+    hx_status_t status;
+
+    *place = (struct hx_place){0};
+    if (hx_topo_open(NULL, NULL, &topo, error) < 0)
+        return hx_fail(HX_ERR_NOMEM, "%s", error);
+    hx_topo_place(topo, place);
+    status = hx_progress_core_check(env, topo);
+    hx_topo_close(topo);
+    return status;
+}
+
+static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
+{
+    const struct hx_shared *shared = world->shared;
+    char shape[256];
+
+    if (world->rank != 0)
+        return;
+    hx_shape_format(comm->shape, shape, sizeof(shape));
+    hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
+            comm->shape->nnodes, shape, comm->shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
+    hx_info("shared segment of %d ranks: %.1f MiB for each context, touched as used: 2 banks of %zu KiB of slots per rank, "
+            "rings of %d x %zu bytes", shared->n, (double)shared->channel_bytes / 1048576, shared->bank_bytes / 1024,
+            HX_RING_ENTRIES, shared->ring_chunk_bytes);
+    if (world->net)
+        hx_info("network: %s", hx_registry.net->describe(world->net));
+}
+
+/* In this node, counted from 0; -1: there is no such level. */
+static int emulated_domain(const struct hx_shape *shape, int level, int rank)
+{
+    int lowest = hx_shape_member(shape, shape->node_of[rank], 0);
+    return level < shape->nlevels ? hx_shape_domain(shape, level, rank) - hx_shape_domain(shape, level, lowest) : -1;
+}
+
+/* Which of the nodes that HX_NODES emulates this rank is on; 0 without. If it tells domains, the rank's place is there too. */
+static int emulated_node(const struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape;
+    int node = 0;
+
+    if (!world->env->nodes)
+        return 0;
+    if ((shape = hx_shape_emulate(world->env->nodes, world->size, error)))
+        node = shape->node_of[world->rank];
+    else
+        hx_failure_keep(failure, world->rank, hx_fail(HX_ERR_ENV, "HX_NODES=%s: %s", world->env->nodes, error));
+    if (shape && shape->nlevels) {
+        place->socket = emulated_domain(shape, 0, world->rank);
+        place->numa = emulated_domain(shape, 1, world->rank);
+        place->l3 = emulated_domain(shape, 2, world->rank);
+    }
+    hx_shape_free(shape);
+    return node;
+}
+
+/* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
+static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
+{
+    unsigned char secret[HX_SECRET_BYTES];
+    struct hx_failure unjoined = {0};
+    hx_status_t status = HX_SUCCESS, fenced;
+
+    hx_failure_keep(failure, world->rank, place_find(world->env, place));
+    if (world->rank == 0)
+        status = hx_job_put(world->boot, world->env, place);
+    if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
+        return fenced;
+    if (status == HX_SUCCESS)
+        status = hx_job_get(world->boot, world->env, &world->job, secret);
+    if (status != HX_SUCCESS) {
+        hx_boot_abort(world->boot, hx_last_detail());
+        return status;
+    }
+    hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
+    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret, &unjoined);
+    if (!world->shared && failure->status == HX_SUCCESS)
+        *failure = unjoined;
+    return hx_world_exchange(world, place, failure);
+}
+
+/* A failure that this rank has logged already, or another's. */
+static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure *failure)
+{
+    failure->text[sizeof(failure->text) - 1] = 0;
+    if (failure->rank != world->rank)
+        return hx_fail((hx_status_t)failure->status, "rank %d cannot start: %s", failure->rank, failure->text);
+    hx_recall(failure->text);
+    return (hx_status_t)failure->status;
+}
+
+static int largest_node(const struct hx_world *world)
+{
+    const struct hx_job_entry *table = world->shared->table;
+    int *ranks = calloc((size_t)world->size + 2, sizeof(int)), most = 0; /* by node, from 1 on */
+
+    for (int rank = 0; ranks && rank < world->size; rank++)
+        most = ++ranks[table[rank].node] > most ? ranks[table[rank].node] : most;
+    free(ranks);
+    return most;
+}
+
+/* All that follows from what the ranks have told. */
+static hx_status_t world_build(struct hx_world *world, const struct hx_place *place)
+{
+    static const struct hx_comm_id id = {.number = HX_NUMBER_WORLD};
+    double per_cpu = hx_world_ranks_per_cpu(world, place);
+    struct hx_comm *comm;
+    hx_status_t status;
+
+    if ((world->job.max_local = largest_node(world)) == 0)
+        return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
+    world->job.nranks = world->size;
+    world->job.single_copy = world->shared->header->single_copy;
+    world->job.ranks_per_cpu = world->shared->header->milli_per_cpu / 1e3;
+    if (!world->job.single_copy)
+        hx_fetch_end();
+    if (world->net && (status = peers_connect(world)) != HX_SUCCESS)
+        return status;
+    hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);
+    world->waiter.net = world->net;
+    world->waiter.net_ops = hx_registry.net;
+    if ((status = hx_comm_numbers_open(world)) != HX_SUCCESS || (status = hx_comm_make(world, NULL, world->size, &id, &comm)) != HX_SUCCESS)
+        return status;
+    world_log(world, comm, per_cpu);
+    return HX_SUCCESS;
+}
+
+/* *met: whether all ranks have come to the last fence, so that they can part in order. */
+static hx_status_t world_start(struct hx_world *world, const hx_config_t *config, struct hx_failure *failure, int *met)
+{
+    struct hx_place place;
+    hx_status_t status = hx_boot_open(world->env, config ? config->bootstrap : NULL, &world->boot);
+
+    if (status != HX_SUCCESS)
+        return status;
+    world->rank = failure->rank = hx_boot_rank(world->boot);
+    world->size = hx_boot_size(world->boot);
+    hx_log_configure((enum hx_log_level)world->env->log, world->rank);
+    status = world_meet(world, &place, failure);
+    *met = status == HX_SUCCESS;
+    if (status == HX_ERR_PEER_DEAD && failure->status == HX_ERR_BOOTSTRAP) /* a connection that broke within the node, by that death */
+        return status;
+    if (failure->status != HX_SUCCESS)
+        return failure_tell(world, failure);
+    return status == HX_SUCCESS ? world_build(world, &place) : status;
+}
+
+void hx_alike_tell(const struct hx_world *world)
+{
+    hx_fail_release(world->rank == 0);
+    if (world->rank != 0)
+        nanosleep(&(struct timespec){.tv_nsec = TELL_NS}, NULL);
+}
+
+/* If many ranks fail, only the rank that failed first reports why; all ranks know which it is. Launchers end a job when one of its ranks
+ * ends, so it reports before any rank ends. met: all ranks have met. */
+static void failure_log(const struct hx_world *world, const struct hx_failure *failure, int met, hx_status_t status)
+{
+    char text[HX_DETAIL_BYTES];
+
+    if (failure->status == HX_SUCCESS && met && status == HX_ERR_ENV) { /* the job's settings leave no plan */
+        hx_alike_tell(world);
+        return;
+    }
+    hx_fail_release(failure->status == HX_SUCCESS || failure->rank == world->rank);
+    if (failure->status == HX_SUCCESS || !met)
+        return;
+    snprintf(text, sizeof(text), "%s", hx_last_detail());
+    hx_fail_hold();
+    hx_boot_fence(world->boot);
+    hx_fail_release(0);
+    hx_recall(text);
+}
+
+hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
+{
+    struct hx_world *world = calloc(1, sizeof(*world));
+    struct hx_failure failure = {0};
+    hx_status_t status;
+    int met = 0;
+
+    if (!world || !(world->env = calloc(1, sizeof(*world->env)))) {
+        free(world);
+        return hx_fail(HX_ERR_NOMEM, "no memory to start");
+    }
+    world->rank = -1;
+    hx_fail_hold();
+    world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
+    hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
+    hx_log_configure((enum hx_log_level)world->env->log, -1);
+    if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
+        failure_log(world, &failure, met, status);
+        if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
+            hx_watch_tell(world->shared, world->rank);
+        hx_world_close(world, met);
+        return status;
+    }
+    hx_fail_release(0);
+    *out = world;
+    return HX_SUCCESS;
+}
+
+void hx_world_close(struct hx_world *world, int orderly)
+{
+    struct hx_comm *comm;
+    int stays;
+
+    const int finishes = world->shared && hx_watch_has_finished(world->shared, world->shared->me);
+
+    if (finishes && !orderly)
+        hx_failed_finish(world);
+    if (finishes || (world->shared && orderly))
+        hx_watch_leave(world->shared);
+    /* where one communicator has failed others go on */
+    stays = world->net && hx_registry.net->close(world->net, world->comms != NULL);
+    if (!stays)
+        world->net = NULL;
+    while ((comm = world->comms))
+        hx_comm_release(comm);
+    hx_failed_forget(world);
+    hx_whereabouts_forget(world);
+    hx_comm_numbers_close(world);
+    hx_windows_close(world);
+    hx_window_views_close(world);
+    if (!stays)
+        hx_registry.node->leave(world->shared);
+    hx_fetch_end();
+    free(world->tuning);
+    free(world->links);
+    free(world->distance.seen);
+    hx_trace_release(world);
+    if (world->boot)
+        hx_boot_close(world->boot, orderly);
+    hx_streams_release(world->held_streams);
+    hx_env_release(world->env);
+    free(world->env);
+    free(world);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start-up: from a launcher's environment to a connected world communicator, and back. */
+#ifndef HX_STARTUP_H
+#define HX_STARTUP_H
+#include "runtime/api/comm.h"
+
+hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
+/* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
+hx_status_t hx_tuning_share(struct hx_world *world);
+/* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before.
+ * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
+hx_status_t hx_ring_order_share(struct hx_world *world);
+void hx_world_close(struct hx_world *world, int orderly);
+const char *hx_world_ended(void); /* "Hierax ...": why there is no world any more; else NULL */
+struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
+
+struct hx_node_facts { /* what a node's leader tells at fence 3 begins with them */
+    int32_t ranks;         /* 0: a failure follows instead */
+    int32_t single_copy;   /* they can read each other's memory */
+    int32_t milli_per_cpu; /* ranks per 1000 usable cores */
+};
+
+struct hx_rank_head { /* then of each of its ranks; its address follows */
+    int32_t rank, address_bytes;
+    int16_t place[HX_SHAPE_LEVELS], unused;
+};
+
+/* Likewise: ranks that share this machine's cores, per usable core. */
+double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place);
+
+/* exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
+hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
+
+/* job_facts.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them.
+ * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
+hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place);
+hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
+                       unsigned char secret[HX_SECRET_BYTES]);
+
+/* fetch.c: let the ranks of the node read this one's memory; then, once all have done so, see whether this one can read theirs. What
+ * it finds is in the node's header when all have arrived. */
+void hx_fetch_offer(struct hx_shared *shared);
+void hx_fetch_try(struct hx_shared *shared);
+void hx_fetch_end(void); /* not any more */
+
+/* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
+hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);
+
+/* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
+ * return, because launchers end a job when one of its ranks ends. */
+void hx_alike_tell(const struct hx_world *world);
+
+#endif

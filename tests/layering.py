@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who may include whom, and what library code never does.
+
+Reads the tables below. A folder may include itself, `runtime` (the public header) and the folders of its row; these stand above it, so that
+no circle can be. A row of EXCEPTIONS is an include that still points the wrong way: it must be there, else the row goes. Includes are written
+from the top. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
+Usage: layering.py [ROOT]"""
+import os
+import re
+import sys
+import tempfile
+
+ARROWS = """
+topo:
+runtime/base:
+runtime/bootstrap:  runtime/base
+runtime/plan:       runtime/base topo
+runtime/ports:      runtime/base topo
+runtime/engine:     runtime/base runtime/plan runtime/ports
+runtime/api:        runtime/base runtime/plan runtime/ports runtime/engine runtime/bootstrap topo
+runtime/start:      runtime/base runtime/plan runtime/ports runtime/engine runtime/bootstrap runtime/api topo
+intra/algorithms:   runtime/plan
+inter/algorithms:   runtime/plan
+intra/segment:      runtime/base runtime/bootstrap runtime/ports
+inter/fabric:       runtime/base runtime/ports topo
+hier/compose:       runtime/base runtime/plan intra/algorithms inter/algorithms
+hier/cost:          runtime/base runtime/ports hier/compose inter/algorithms
+hier/table:         runtime/base hier/cost topo
+hier:               runtime/base runtime/plan hier/compose hier/cost hier/table intra/algorithms inter/algorithms
+tools/common:       runtime/base topo
+tools/report:       tools/common runtime/base
+tools/run:          tools/common runtime/base runtime/bootstrap topo
+tools/trace:        tools/common runtime/base
+tools/bench:        tools/common runtime/base
+tools/plan:         tools/common runtime/base runtime/plan hier topo
+tools/info:         tools/common runtime/base runtime/bootstrap runtime/plan runtime/api runtime/start inter/fabric hier topo
+tools/tune:         tools/common runtime/base hier hier/cost
+"""
+
+# file: headers
+EXCEPTIONS = """
+hier/compose/candidate.c: hier/planner.h
+hier/planner.h: runtime/api/comm.h
+intra/segment/join.c: runtime/api/comm.h runtime/engine/liveness.h
+runtime/api/comm.c: runtime/start/startup.h
+runtime/api/request.c: runtime/start/startup.h
+runtime/base/env_value.c: topo/shape.h
+runtime/base/reduce.h: runtime/plan/plan.h
+runtime/base/trace.c: runtime/api/call.h
+runtime/base/trace.h: runtime/ports/transport.h
+runtime/engine/bind.c: runtime/api/comm.h
+runtime/engine/bind_pair_counts.c: runtime/api/comm.h
+runtime/engine/bind_step.c: runtime/api/comm.h
+runtime/engine/bind_stream.c: runtime/api/comm.h
+runtime/engine/data.c: runtime/api/comm.h runtime/api/lock.h
+runtime/engine/engine.c: runtime/api/comm.h
+runtime/engine/fetch.c: runtime/api/comm.h runtime/start/startup.h
+runtime/engine/flags.h: runtime/api/comm.h
+runtime/engine/liveness.c: runtime/api/comm.h
+runtime/engine/pairs.c: runtime/api/comm.h
+runtime/engine/run.c: runtime/api/comm.h runtime/api/lock.h
+runtime/engine/shared_alloc.c: runtime/api/call.h runtime/api/lock.h
+runtime/engine/shared_alloc.h: runtime/api/comm.h
+runtime/engine/shm_write.c: runtime/api/comm.h runtime/api/stats.h
+runtime/engine/signature.c: runtime/api/comm.h
+runtime/engine/stall.c: runtime/api/comm.h
+runtime/engine/transfer.c: runtime/api/comm.h
+runtime/engine/whereabouts.c: runtime/api/comm.h
+runtime/plan/check_setup.c: runtime/ports/node.h
+runtime/ports/transport.h: runtime/engine/signature.h
+tools/bench/bench_report.c: tools/report/report_bench.h
+tools/common/bench.h: tools/report/report.h
+tools/plan/plan_compare.c: tools/report/svg_plot.h
+tools/plan/plan_draw.c: tools/report/svg_plot.h
+"""
+
+ENVIRONMENT = "runtime/base/env.c"
+FOLDERS = ("topo", "runtime", "intra", "inter", "hier", "tools")
+
+
+def rows(text):
+    for line in text.strip().splitlines():
+        name, _, words = line.partition(":")
+        yield name.strip(), words.split()
+
+
+def arrows_of(text):
+    """The table; a row that names a folder below itself would allow a circle."""
+    table = {}
+    for folder, below in rows(text):
+        for other in below:
+            if other not in table:
+                raise SystemExit(f"layering.py: the row of {folder} names {other}, which stands below it or nowhere")
+        table[folder] = {folder, "runtime", *below}
+    return table
+
+
+def without_comments(code, strings=True):
+    """The code with comments, and strings if asked, made empty."""
+    pattern = r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    return re.sub(pattern, lambda m: m[0] if m[0][0] in "\"'" and not strings else " ", code, flags=re.S)
+
+
+def complaints(root, arrows, exceptions):
+    unused = {(file, header) for file, headers in exceptions for header in headers}
+    for folder in FOLDERS:
+        for path, _, names in sorted(os.walk(os.path.join(root, folder))):
+            for name in sorted(names):
+                if name.endswith((".c", ".h", ".def")):
+                    file = os.path.relpath(os.path.join(path, name), root)
+                    yield from of_file(root, file, arrows, unused)
+    for file, header in sorted(unused):
+        yield f'{file}: includes "{header}" no more: take the row out of EXCEPTIONS'
+
+
+def of_file(root, file, arrows, unused):
+    folder = os.path.dirname(file)
+    with open(os.path.join(root, file), encoding="utf-8") as opened:
+        code = opened.read()
+    if folder not in arrows and file != "runtime/hierax.h":
+        yield f"{file}: its folder is not in the table"
+        return
+    for header in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*)"', without_comments(code, strings=False), re.M):
+        if (file, header) in unused:
+            unused.discard((file, header))
+        elif not os.path.exists(os.path.join(root, header)) or ".." in header:
+            yield f'{file}: includes "{header}", which is nowhere: write it from the top'
+        elif os.path.dirname(header) not in arrows.get(folder, ()):
+            yield f'{file}: includes "{header}", but may include only: {" ".join(sorted(arrows.get(folder, ())))}'
+    if file.startswith("tools/"):
+        return
+    called = set(re.findall(r"(?<![\w.>])(\w+)\s*\(", without_comments(code)))
+    for name in sorted(called & {"abort", "exit", "_exit", "_Exit", "quick_exit", "assert"}):
+        yield f"{file}: calls {name}(): library code never ends the process"
+    for name in sorted(called & {"getenv", "secure_getenv", "setenv", "putenv"}):
+        if file != ENVIRONMENT and not (name == "setenv" and file.startswith("inter/")):  # libfabric's own, before it starts
+            yield f"{file}: calls {name}(): only {ENVIRONMENT} knows the environment"
+
+
+def check_itself(arrows):
+    """A tree in which every file named bad_* has one fault, and the others none."""
+    tree = {
+        "runtime/hierax.h": "",
+        "topo/shape.h": "",
+        "runtime/base/error.h": '#include "runtime/hierax.h"\n',
+        "runtime/base/env.c": 'char *g(void) { return getenv("HX_LOG"); }',
+        "runtime/plan/plan.h": "",
+        "runtime/engine/engine.h": '#include "runtime/plan/plan.h"\n',
+        "runtime/engine/good.c": '#include "runtime/base/error.h" /* calls abort() */\n'
+        'static const char *s = "exit(1) getenv(\\"A\\")"; _Static_assert(1, ""); // assert(0)\n'
+        "void f(struct b *b) { hx_boot_abort(b); b->abort(b); b->ops.exit(0); }",
+        "runtime/engine/excepted.c": '#include "runtime/api/comm.h"\n',
+        "runtime/api/comm.h": "",
+        "inter/fabric/good.c": 'void f(void) { setenv("FI_X", "1", 0); }',
+        "runtime/base/bad_a.c": '#include "runtime/plan/plan.h"\n',
+        "runtime/plan/bad_b.h": '  #  include  "runtime/engine/engine.h"\n',
+        "intra/algorithms/bad_c.c": '#include "runtime/base/error.h"\n',
+        "inter/fabric/bad_d.c": '#include "../../runtime/base/error.h"\n',
+        "runtime/engine/bad_e.c": '#include "engine.h"\n',
+        "runtime/engine/bad_f.c": "void f(void) { abort (); }",
+        "topo/bad_g.h": "static inline void f(int a) { assert(a); }",
+        "runtime/api/bad_h.c": 'char *f(void) { return getenv("HOME"); }',
+        "hier/bad_i.c": 'void f(void) { setenv("A", "B", 1); }',
+        "tools/run/bad_j.c": '#include "runtime/engine/engine.h"\n',
+        "runtime/other/bad_k.c": "",
+    }
+    exceptions = [("runtime/engine/excepted.c", ["runtime/api/comm.h"]), ("topo/bad_gone.c", ["runtime/hierax.h"])]
+    with tempfile.TemporaryDirectory() as root:
+        for file, code in tree.items():
+            os.makedirs(os.path.join(root, os.path.dirname(file)), exist_ok=True)
+            with open(os.path.join(root, file), "w", encoding="utf-8") as out:
+                out.write(code)
+        found = [line.split(":")[0] for line in complaints(root, arrows, exceptions)]
+    wanted = sorted([file for file in tree if "/bad_" in file] + ["topo/bad_gone.c"])
+    if sorted(found) != wanted:
+        raise SystemExit(f"layering.py finds {sorted(found)}, not {wanted}")
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("top_srcdir", os.path.join(os.path.dirname(__file__), ".."))
+    arrows = arrows_of(ARROWS)
+    check_itself(arrows)
+    found = list(complaints(root, arrows, list(rows(EXCEPTIONS))))
+    for line in found:
+        print(line)
+    sys.exit(1 if found else 0)
+
+
+main()

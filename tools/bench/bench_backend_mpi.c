@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench_mpi's calls: the same benchmark over any MPI, for comparison. */
+#include "tools/common/bench_backend.h"
+#include <ctype.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *bench_backend_tool = "coll_bench_mpi";
+const int bench_backend_tells_plans = 0;
+static MPI_Datatype dtypes[HX_INT64_INDEX + 1];
+static MPI_Op ops[HX_MAXLOC + 1];
+
+static int told(const char *call, int status)
+{
+    if (status == MPI_SUCCESS)
+        return 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    MPI_Error_string(status, text, &length);
+    fprintf(stderr, "coll_bench_mpi: %s: %s\n", call, text);
+    return -1;
+}
+
+static int count_fits(size_t count)
+{
+    if (count <= INT_MAX)
+        return 1;
+    fprintf(stderr, "coll_bench_mpi: %zu elements are more than an MPI count holds (%d)\n", count, INT_MAX);
+    return 0;
+}
+
+/* MPI has no 16-bit floats and no average. */
+static void map_types(void)
+{
+    const MPI_Datatype types[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
+                                  MPI_UINT32_T, MPI_UINT64_T, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_FLOAT,
+                                  MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE,
+                                  MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_2INT,
+                                  sizeof(long) == 8 ? MPI_LONG_INT : MPI_DATATYPE_NULL};
+    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_OP_NULL, MPI_BAND, MPI_BOR, MPI_BXOR,
+                                 MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
+    memcpy(dtypes, types, sizeof(dtypes));
+    memcpy(ops, operations, sizeof(ops));
+}
+
+int bench_backend_init(int *argc, char ***argv, int *rank, int *size)
+{
+    if (told("MPI_Init", MPI_Init(argc, argv)))
+        return 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    map_types();
+    return 0;
+}
+
+void bench_backend_progress(void)
+{
+    int there;
+
+    told("MPI_Iprobe", MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &there, MPI_STATUS_IGNORE));
+}
+
+int bench_backend_finalize(void)
+{
+    return told("MPI_Finalize", MPI_Finalize());
+}
+
+void bench_backend_abort(int status)
+{
+    MPI_Abort(MPI_COMM_WORLD, status);
+    exit(status);
+}
+
+const char *bench_backend_name(void)
+{
+    static char name[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(name, &length);
+    name[strcspn(name, ",\n")] = 0; /* Open MPI and MPICH put the version first */
+    for (char *c = name; *c; c++)
+        *c = isspace((unsigned char)*c) ? ' ' : *c;
+    return name;
+}
+
+int bench_backend_node(int rank, int size)
+{
+    (void)rank;
+    (void)size;
+    return 0;
+}
+
+void *bench_backend_alloc(size_t bytes)
+{
+    void *memory;
+
+    return told("MPI_Alloc_mem", MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &memory)) ? NULL : memory;
+}
+
+void bench_backend_free(void *memory)
+{
+    told("MPI_Free_mem", MPI_Free_mem(memory));
+}
+
+int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
+{
+    return bench_op_defined(dtype, op) && dtypes[dtype] != MPI_DATATYPE_NULL && ops[op] != MPI_OP_NULL;
+}
+
+int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                       hx_plan_info_t *info)
+{
+    (void)collective, (void)count, (void)dtype, (void)op, (void)root, (void)info;
+    return -1;
+}
+
+int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Allreduce", MPI_Allreduce(in, out, (int)count, dtypes[dtype], ops[op],
+                                                                   MPI_COMM_WORLD)) : -1;
+}
+
+int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(recvcount) ? told("MPI_Reduce_scatter_block",
+                                        MPI_Reduce_scatter_block(in, out, (int)recvcount, dtypes[dtype], ops[op],
+                                                                 MPI_COMM_WORLD)) : -1;
+}
+
+int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Allgather", MPI_Allgather(in, (int)count, dtypes[dtype], out, (int)count,
+                                                                   dtypes[dtype], MPI_COMM_WORLD)) : -1;
+}
+
+int bench_barrier(void)
+{
+    return told("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
+}
+
+int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
+{
+    return count_fits(count) ? told("MPI_Bcast", MPI_Bcast(buf, (int)count, dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}
+
+int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Reduce", MPI_Reduce(in, out, (int)count, dtypes[dtype], ops[op], root,
+                                                             MPI_COMM_WORLD)) : -1;
+}
+
+int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Gather", MPI_Gather(in, (int)count, dtypes[dtype], out, (int)count,
+                                                             dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}
+
+int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
+    return count_fits(count) ? told("MPI_Scatter", MPI_Scatter(in, (int)count, dtypes[dtype], out, (int)count,
+                                                               dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
+}
+
+int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Scan", MPI_Scan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
+                             : -1;
+}
+
+int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count)
+        ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
+        : -1;
+}
+
+int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return count_fits(count) ? told("MPI_Alltoall", MPI_Alltoall(in, (int)count, dtypes[dtype], out, (int)count,
+                                                                 dtypes[dtype], MPI_COMM_WORLD)) : -1;
+}
+
+/* As MPI wants them: int, with displacements. 0, or -1 when there is no memory or they do not fit. */
+static int counts_convert(const size_t *counts, int **converted, int **displs)
+{
+    static int *memory;
+    size_t at = 0;
+    int n;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    if (!memory && !(memory = malloc(2 * (size_t)n * sizeof(int))))
+        return -1;
+    *converted = memory;
+    *displs = memory + n;
+    for (int r = 0; r < n; r++) {
+        if (!count_fits(at + counts[r]))
+            return -1;
+        memory[r] = (int)counts[r];
+        memory[n + r] = (int)at;
+        at += counts[r];
+    }
+    return 0;
+}
+
+int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Reduce_scatter",
+                      MPI_Reduce_scatter(in, out, converted, dtypes[dtype], ops[op], MPI_COMM_WORLD));
+}
+
+int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+               ? -1
+               : told("MPI_Allgatherv", MPI_Allgatherv(in, (int)count, dtypes[dtype], out, converted, displs,
+                                                       dtypes[dtype], MPI_COMM_WORLD));
+}
+
+int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root)
+{
+    int *converted, *displs;
+
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &converted, &displs)
+        ? -1
+        : told("MPI_Gatherv",
+               MPI_Gatherv(in, (int)count, dtypes[dtype], out, converted, displs, dtypes[dtype], root, MPI_COMM_WORLD));
+}
+
+int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
+{
+    int *converted, *displs;
+
+    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
+    return counts_convert(counts, &converted, &displs)
+        ? -1
+        : told("MPI_Scatterv",
+               MPI_Scatterv(in, converted, displs, dtypes[dtype], out, (int)count, dtypes[dtype], root,
+                            MPI_COMM_WORLD));
+}
+
+int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
+{
+    int *n, *at;
+
+    (void)displs; /* one after the other */
+    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
+    return counts_convert(counts, &n, &at) ? -1
+                                           : told("MPI_Alltoallv", MPI_Alltoallv(in, n, at, dtypes[dtype], out, n, at,
+                                                                                 dtypes[dtype], MPI_COMM_WORLD));
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
+#include "tools/common/bench_backend.h"
+#include "tools/common/json_text.h"
+#include "tools/report/report_bench.h"
+#include <errno.h>
+#include <json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BETWEEN_NS 1e9 /* two writings of the files, while the run goes on */
+#define LONG_BYTES (1 << 20) /* rows from here on may take longer than that */
+
+static FILE *csv; /* rows as they come: to csv_file, or for a regular file, which is written as a whole, to memory */
+static struct whole_file csv_file;
+static int csv_direct; /* to csv_file */
+static char *csv_kept;
+static size_t csv_bytes;
+static struct json_object *document;
+static int table = 1;
+static double written_ns;
+static int unwritten; /* there are rows that the files lack */
+
+int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
+{
+    char data[PATH_MAX], script[PATH_MAX];
+    const char *const names[] = {"json", "csv", "html", "gnuplot", "gnuplot"};
+    const char *const paths[] = {o->json, o->csv, o->report.html,
+                                 o->report.gnuplot ? report_path(data, o->report.gnuplot, ".dat") : NULL,
+                                 o->report.gnuplot ? report_path(script, o->report.gnuplot, ".gp") : NULL};
+
+    for (int i = 0; i < 3; i++)
+        table &= !paths[i] || strcmp(paths[i], "-");
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            if (paths[i] && paths[k] && whole_file_is_same(paths[k], paths[i])) {
+                snprintf(text, OPTION_TEXT_BYTES, "--%s and --%s both write to \"%.1000s\"", names[k], names[i], paths[i]);
+                return -1;
+            }
+    return (o->json && whole_file_check("json", o->json, text)) || (o->csv && whole_file_check("csv", o->csv, text)) ||
+                   report_check(&o->report, text) ? -1 : 0;
+}
+
+static void print_unknown_bandwidth(const struct bench_options *o, const struct bench_job *job)
+{
+    int n = 0;
+    for (int i = 0; i < o->ncollectives; i++) {
+        const enum bench_collective collective = (enum bench_collective)o->collectives[i];
+        if (collective != BENCH_BARRIER && bench_bound_gbps(o, job, collective) <= 0)
+            printf("%s%s", n++ ? ", " : "# left out of the bound: the network's bandwidth for ", bench_collective_names[collective]);
+    }
+    if (n)
+        printf(" (give --node-bandwidth)\n");
+}
+
+static void print_unknown_terms(const struct bench_options *o, const struct bench_job *job)
+{
+    if (job->nodes > 1 && o->alpha_us <= 0 && job->wire_us <= 0)
+        printf("# left out of the bound: the network's %s\n",
+               o->node_gbps > 0 ? "latency (give --alpha)" : "terms (give --alpha and --node-bandwidth)");
+    else if (job->nodes > 1)
+        print_unknown_bandwidth(o, job);
+    if (job->max_local > 1 && job->hop_ns <= 0)
+        printf("# left out of the bound: hop and dirty (not measured: %s)\n",
+               job->oversubscribed ? "more ranks than cores"
+               : job->local_size < 2 ? "rank 0 is alone on its machine"
+                                     : "ranks share no memory");
+}
+
+static void print_wire(const struct bench_job *job)
+{
+    if (job->wire_us <= 0)
+        return;
+    printf("# plain TCP between nodes: %.2f us", job->wire_us);
+    if (job->wire_gbps > 0)
+        printf(", %.3g GB/s each way with all nodes at once", job->wire_gbps);
+    if (job->wire_one_way_gbps > 0)
+        printf(", %.3g GB/s one way", job->wire_one_way_gbps);
+    printf("\n");
+}
+
+static void print_row(const struct bench_row *row, double percent)
+{
+    char bound[32] = "-", share[32] = "-";
+    if (row->bound_us > 0) {
+        snprintf(bound, sizeof(bound), "%.3f", row->bound_us);
+        snprintf(share, sizeof(share), "%.1f", percent);
+    }
+    printf("%-20s %11llu %6llu %5llu %11.3f %11.3f %11.3f %8.3f %10s %7s %-8s",
+           bench_collective_names[row->collective], (unsigned long long)row->bytes, (unsigned long long)row->iterations,
+           (unsigned long long)row->repetitions, row->median_us, row->p99_us, row->min_us, row->bus_gbps, bound, share,
+           row->bound_term);
+    if (bench_backend_tells_plans)
+        printf(" %6llu %11llu  %s", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes, row->plan);
+    printf("\n");
+    standard_output_flush();
+}
+
+static const char *text_of(const char *key)
+{
+    return json_object_get_string(json_object_object_get(document, key));
+}
+
+static void csv_text(const char *text)
+{
+    fputc('"', csv);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', csv);
+        fputc(*text, csv);
+    }
+    fputc('"', csv);
+}
+
+static void csv_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row,
+                    double percent)
+{
+    csv_text(bench_backend_name());
+    fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
+            bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->alloc, o->check,
+            (unsigned long long)o->warmup);
+    fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,",
+            bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
+            (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
+            row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term);
+    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f,%.4f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps,
+            job->wire_us, job->wire_gbps, job->wire_one_way_gbps);
+    fputc(',', csv);
+    csv_text(text_of("host"));
+    fputc(',', csv);
+    csv_text(text_of("machine"));
+    if (bench_backend_tells_plans) {
+        fputc(',', csv);
+        csv_text(job->network);
+        fputc(',', csv);
+        csv_text(row->plan);
+        fprintf(csv, ",%llu,%llu", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes);
+    }
+    fputc('\n', csv);
+    if (csv_direct)
+        whole_file_flush(&csv_file);
+}
+
+static void add_int(struct json_object *object, const char *key, int64_t value)
+{
+    json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+/* Four digits are more than the clock holds; json-c would print seventeen. */
+static void add_real(struct json_object *object, const char *key, double value)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.4f", value);
+    json_object_object_add(object, key, json_object_new_double_s(strtod(text, NULL), text));
+}
+
+static void add_text(struct json_object *object, const char *key, const char *value)
+{
+    json_object_object_add(object, key, json_text_new(value));
+}
+
+static struct json_object *json_row(const struct bench_row *row, double percent)
+{
+    struct json_object *j = json_object_new_object();
+    add_text(j, "collective", bench_collective_names[row->collective]);
+    add_int(j, "bytes", (int64_t)row->bytes);
+    add_int(j, "count", (int64_t)row->count);
+    add_int(j, "pairs", (int64_t)row->pairs);
+    add_int(j, "iterations", (int64_t)row->iterations);
+    add_int(j, "repetitions", (int64_t)row->repetitions);
+    add_real(j, "min_us", row->min_us);
+    add_real(j, "median_us", row->median_us);
+    add_real(j, "p99_us", row->p99_us);
+    add_real(j, "bus_gbps", row->bus_gbps);
+    add_real(j, "bound_us", row->bound_us);
+    add_real(j, "bound_percent", percent);
+    add_text(j, "bound_term", row->bound_term);
+    if (bench_backend_tells_plans) {
+        add_text(j, "plan", row->plan);
+        add_int(j, "rounds", (int64_t)row->rounds);
+        add_int(j, "sent_bytes", (int64_t)row->sent_bytes);
+    }
+    return j;
+}
+
+static struct json_object *document_new(const struct bench_options *o, const struct bench_job *job)
+{
+    struct json_object *j = json_object_new_object(), *settings = json_object_new_array();
+    char host[256] = "", text[BENCH_TEXT_BYTES];
+    int at = 0;
+
+    gethostname(host, sizeof(host) - 1);
+    add_text(j, "library", bench_backend_name());
+    if (bench_backend_tells_plans)
+        add_text(j, "network", job->network);
+    add_text(j, "command", o->command);
+    for (const char *setting; (setting = bench_setting(&at));)
+        json_object_array_add(settings, json_text_new(setting));
+    json_object_object_add(j, "settings", settings);
+    add_text(j, "begun", bench_date(text));
+    add_text(j, "machine", bench_machine(text));
+    add_text(j, "host", host);
+    add_int(j, "ranks", job->size);
+    add_int(j, "nodes", job->nodes);
+    add_int(j, "machines", job->machines);
+    add_int(j, "max_ranks_per_node", job->max_local);
+    add_int(j, "cpus", job->cpus);
+    add_text(j, "dtype", bench_dtype_names[o->dtype]);
+    add_text(j, "op", bench_op_names[o->op]);
+    json_object_object_add(j, "in_place", json_object_new_boolean(o->in_place));
+    json_object_object_add(j, "alloc", json_object_new_boolean(o->alloc));
+    json_object_object_add(j, "check", json_object_new_boolean(o->check));
+    add_int(j, "warmup", (int64_t)o->warmup);
+    add_real(j, "clock_ns", job->clock_ns);
+    add_real(j, "hop_ns", job->hop_ns);
+    add_real(j, "dirty_gbps", job->dirty_gbps);
+    add_real(j, "alpha_us", o->alpha_us);
+    add_real(j, "node_gbps", o->node_gbps);
+    add_real(j, "wire_us", job->wire_us);
+    add_real(j, "wire_gbps", job->wire_gbps);
+    add_real(j, "wire_one_way_gbps", job->wire_one_way_gbps);
+    json_object_object_add(j, "complete", json_object_new_boolean(0));
+    json_object_object_add(j, "rows", json_object_new_array());
+    return j;
+}
+
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
+
+static int json_write(const char *path, char error[OPTION_TEXT_BYTES])
+{
+    struct whole_file file;
+    FILE *out = whole_file_open(&file, path);
+
+    if (out)
+        fprintf(out, "%s\n",
+                json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+    return whole_file_end(&file, "json", path, error);
+}
+
+static int csv_write(const char *path, char error[OPTION_TEXT_BYTES])
+{
+    struct whole_file file;
+
+    if (whole_file_open(&file, path)) {
+        if (csv && fflush(csv) == 0)
+            whole_file_write(&file, csv_kept, csv_bytes);
+        else
+            file.error = ENOMEM;
+    }
+    return whole_file_end(&file, "csv", path, error);
+}
+
+/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. 0, or -1 and error. */
+static int files_write(const struct bench_options *o, int at_end, char error[OPTION_TEXT_BYTES])
+{
+    int failed = 0;
+
+    error[0] = '\0';
+    if (o->json && (at_end || whole_file_is_regular(o->json)))
+        failed |= json_write(o->json, error) != 0;
+    if (o->csv && !csv_direct)
+        failed |= csv_write(o->csv, error) != 0;
+    if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
+        failed |= report_bench_write(&o->report, &document, 1, error) != 0;
+    written_ns = bench_now_ns();
+    unwritten = 0;
+    return failed ? -1 : 0;
+}
+
+void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
+{
+    csv_direct = o->csv && !whole_file_is_regular(o->csv);
+    if (o->csv)
+        csv = csv_direct ? whole_file_open(&csv_file, o->csv) : open_memstream(&csv_kept, &csv_bytes);
+    if (csv)
+        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,alloc,check,warmup,collective,"
+                     "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
+                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,wire_us,wire_gbps,wire_one_way_gbps,host,machine%s\n",
+                bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
+    document = document_new(o, job);
+    if (!table)
+        return;
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s%s\n",
+           bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
+           job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
+           bench_op_names[o->op], o->in_place ? "   in place" : "",
+           o->alloc ? "   memory of the library" : "", o->check ? "   checked" : "");
+    if (job->network[0])
+        printf("# %s\n", job->network);
+    printf("# clock %.0f ns", job->clock_ns);
+    if (job->hop_ns > 0)
+        printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
+    printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
+    print_wire(job);
+    print_unknown_terms(o, job);
+    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
+           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
+           bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
+    standard_output_flush();
+}
+
+void bench_report_before(const struct bench_options *o, const struct bench_row *row)
+{
+    char unread[OPTION_TEXT_BYTES];
+
+    if (unwritten && row->bytes >= LONG_BYTES)
+        files_write(o, 0, unread);
+}
+
+void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+{
+    double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
+    char unread[OPTION_TEXT_BYTES];
+
+    if (table)
+        print_row(row, percent);
+    if (csv)
+        csv_row(o, job, row, percent);
+    json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
+    unwritten = 1;
+    if (bench_now_ns() - written_ns > BETWEEN_NS)
+        files_write(o, 0, unread); /* what fails now may do at the end */
+}
+
+int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])
+{
+    json_object_object_add(document, "complete", json_object_new_boolean(complete));
+    int failed = files_write(o, 1, error);
+    json_object_put(document);
+    if (csv_direct) {
+        failed |= whole_file_end(&csv_file, "csv", o->csv, error) != 0;
+    } else if (csv) {
+        fclose(csv);
+        free(csv_kept);
+    }
+    return failed ? -1 : 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A row of coll_bench: repetitions of the timed loop, checked and summed up. */
+#include "tools/common/bench_backend.h"
+#include "tools/common/bench_loop.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define FLOOR_REPETITIONS 10
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The calls of the last repetition whose outputs are still there. */
+static void check_last(const struct bench_loop *l, uint64_t *wrong)
+{
+    uint64_t n = l->row->iterations < l->row->pairs ? l->row->iterations : l->row->pairs;
+    char text[BENCH_TEXT_BYTES];
+    for (uint64_t i = 1; i <= n; i++) {
+        uint32_t call = l->call - (uint32_t)i;
+        uint64_t bad = bench_data_check(l->row->collective, bench_loop_out(l, call), l->row->count, l->job->rank,
+                                        (int)l->o->root, call, text);
+        if (bad && !*wrong)
+            fprintf(stderr, "%s: %s, %llu bytes, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
+                    bench_collective_names[l->row->collective], (unsigned long long)l->row->bytes, call, text,
+                    (unsigned long long)bad);
+        *wrong += bad;
+    }
+}
+
+/* What all ranks take, on the cores that there are: those of a node may write each other's results. Each one's best repetition, without what
+ * others do on its core meanwhile. */
+static int floor_measure(struct bench_loop *l, double *floor_us)
+{
+    const double crowd = l->job->sharing > l->job->cpus ? (double)l->job->sharing / l->job->cpus : 1;
+    double best = 1e18, sum, ns;
+    for (int i = 0; i < FLOOR_REPETITIONS; i++) {
+        if (bench_loop_time(l, CALL_FLOOR, &ns))
+            return -1;
+        best = ns < best ? ns : best;
+    }
+    best *= crowd; /* before the sum: other kernels have other crowds, and the mean of their bounds is never above the largest */
+    if (bench_allreduce(&best, &sum, 1, HX_FLOAT64, HX_SUM))
+        return -1;
+    *floor_us = sum / l->job->size / 1e3;
+    return 0;
+}
+
+/* Fill samples[repetitions], of twice that room, with the time of each repetition on the slowest rank, in ns, sorted. */
+static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, uint64_t *wrong)
+{
+    for (uint64_t i = 0; i < repetitions; i++) {
+        if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
+            return -1;
+        if (l->o->check && bench_loop_has_result(l))
+            check_last(l, wrong);
+    }
+    memcpy(samples + repetitions, samples, repetitions * sizeof(*samples));
+    if (bench_allreduce(samples + repetitions, samples, repetitions, HX_FLOAT64, HX_MAX))
+        return -1;
+    qsort(samples, repetitions, sizeof(double), ascending);
+    return 0;
+}
+
+static double at_fraction(const double *sorted, uint64_t n, double fraction)
+{
+    uint64_t i = (uint64_t)(fraction * (double)n);
+    return sorted[i < n ? i : n - 1] / 1e3;
+}
+
+static void summarise(const struct bench_loop *l, const double *samples)
+{
+    struct bench_row *row = l->row;
+    const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const double share = bench_is_whole(row->collective) ? 1 : phases * (p - 1) / p;
+    row->min_us = samples[0] / 1e3;
+    row->median_us = at_fraction(samples, row->repetitions, 0.5);
+    row->p99_us = at_fraction(samples, row->repetitions, 0.99);
+    row->bus_gbps = row->median_us > 0 ? (double)row->bytes * share / (row->median_us * 1e3) : 0;
+}
+
+/* What the calls did: the busiest rank counts. */
+static int plan_ask(struct bench_loop *l)
+{
+    struct bench_row *row = l->row;
+    hx_plan_info_t info;
+    uint64_t mine[2], most[2];
+    /* of the longest block */
+    size_t count =
+        bench_has_counts(row->collective) ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count;
+    if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info))
+        return -1;
+    mine[0] = info.rounds;
+    mine[1] = info.network_bytes + info.shared_bytes;
+    if (bench_allreduce(mine, most, 2, HX_UINT64, HX_MAX))
+        return -1;
+    memcpy(row->plan, info.plan, sizeof(row->plan));
+    row->rounds = most[0];
+    row->sent_bytes = most[1];
+    return 0;
+}
+
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong)
+{
+    struct bench_loop l = {0};
+    const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
+    row->repetitions = o->repetitions ? o->repetitions : by_size < 20 ? 20 : by_size > 300 ? 300 : by_size;
+    double *samples = malloc(2 * row->repetitions * sizeof(*samples)), floor_us = 0;
+    if (!samples) {
+        fprintf(stderr, "%s: rank %d: no memory for the times of %llu repetitions\n", bench_backend_tool, job->rank, (unsigned long long)row->repetitions);
+        return -1;
+    }
+    int failed = bench_loop_open(&l, o, job, row);
+    if (!failed && l.in_count)
+        failed = floor_measure(&l, &floor_us);
+    failed = failed || bench_loop_warm_up(&l) || measure(&l, row->repetitions, samples, wrong);
+    if (!failed) {
+        summarise(&l, samples);
+        bench_bound_set(o, job, floor_us, row);
+        failed = bench_backend_tells_plans && plan_ask(&l);
+    }
+    bench_loop_close(&l);
+    free(samples);
+    return failed ? -1 : 0;
+}

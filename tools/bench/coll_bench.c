@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench measures collectives, and with --check verifies them. Two programs from one source: coll_bench over Hierax
+ * and coll_bench_mpi over MPI. */
+#include "tools/common/bench_backend.h"
+#include "tools/common/bench_loop.h"
+#include "runtime/base/streams.h"
+
+/* The greatest value of any rank, or -1 when the backend failed. */
+static int worst_of_all(int mine)
+{
+    int32_t in = mine, out = 0;
+    return bench_allreduce(&in, &out, 1, HX_INT32, HX_MAX) ? -1 : out;
+}
+
+static int finish(int status)
+{
+    bench_job_close();
+    return bench_backend_finalize() && status == 0 ? 1 : status;
+}
+
+/* Nothing is reduced: any operation that the type has will do. */
+static void op_settle(struct bench_options *o)
+{
+    int reduces = 0;
+
+    for (int i = 0; i < o->ncollectives; i++)
+        reduces |= bench_reduces((enum bench_collective)o->collectives[i]);
+    for (int op = 0; op <= HX_MAXLOC && !reduces && !bench_op_defined(o->dtype, o->op); op++)
+        if (bench_op_defined(o->dtype, (hx_op_t)op))
+            o->op = (hx_op_t)op;
+}
+
+/* Faults that only this run can show. */
+static void check_run(struct bench_options *o, int rank, int size)
+{
+    op_settle(o);
+    if (!o->error[0] && !bench_backend_supports(o->dtype, o->op))
+        snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
+                 bench_op_names[o->op], bench_dtype_names[o->dtype]);
+    if (!o->error[0] && o->root >= (uint64_t)size)
+        snprintf(o->error, sizeof(o->error), "--root=%llu: there are the ranks 0 to %d", (unsigned long long)o->root,
+                 size - 1);
+    if (!o->error[0] && rank == 0)
+        bench_report_open(o, o->error);
+}
+
+static uint64_t size_after(const struct bench_options *o, uint64_t want)
+{
+    return want ? want * o->factor : 1;
+}
+
+/* As bench_memory_check, of the largest size of each collective. */
+static int check_memory(const struct bench_options *o, const struct bench_job *job)
+{
+    struct bench_row rows[BENCH_COLLECTIVES];
+    uint64_t most = o->min_bytes;
+    while (size_after(o, most) <= o->max_bytes)
+        most = size_after(o, most);
+    for (int i = 0; i < o->ncollectives; i++) {
+        rows[i] = (struct bench_row){.collective = (enum bench_collective)o->collectives[i]};
+        bench_row_size(o, job, most, &rows[i]);
+    }
+    return bench_memory_check(o, job, rows, o->ncollectives, 1);
+}
+
+/* All sizes of one collective: 0, or the exit status. */
+static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
+{
+    uint64_t last = UINT64_MAX;
+    for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = size_after(o, want)) {
+        struct bench_row row = {.collective = (enum bench_collective)collective};
+        uint64_t wrong = 0;
+        bench_row_size(o, job, want, &row);
+        if (row.bytes == last)
+            continue; /* two small sizes were raised to the same one */
+        last = row.bytes;
+        if (job->rank == 0)
+            bench_report_before(o, &row);
+        if (bench_row_run(o, job, &row, &wrong))
+            bench_backend_abort(1);
+        if (job->rank == 0)
+            bench_report_row(o, job, &row);
+        int bad = o->check ? worst_of_all(wrong != 0) : 0;
+        if (bad < 0)
+            bench_backend_abort(1);
+        if (bad || wrong)
+            return 1;
+    }
+    return 0;
+}
+
+static int run(const struct bench_options *o, struct bench_job *job)
+{
+    int given = o->alpha_us > 0 || o->node_gbps > 0, lacking = -1;
+    if (bench_job_open(job) || (lacking = check_memory(o, job)) < 0)
+        bench_backend_abort(1);
+    if (lacking)
+        return lacking;
+    if (!given && bench_wire_measure(job))
+        bench_backend_abort(1);
+    if (job->rank == 0)
+        bench_report_begin(o, job);
+    bench_data_open(o->dtype, o->op, job->size);
+    int status = 0;
+    for (int i = 0; i < o->ncollectives && status == 0; i++)
+        status = run_collective(o, job, o->collectives[i]);
+    if (job->rank == 0) {
+        char error[OPTION_TEXT_BYTES];
+        int failed = bench_report_close(o, status == 0, error);
+        if (failed)
+            fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
+        else
+            failed = standard_output_check(bench_backend_tool);
+        status = failed && status == 0 ? 1 : status;
+    }
+    return status;
+}
+
+/* The exit status. */
+static int tell(const struct bench_options *o)
+{
+    if (o->help)
+        bench_options_help();
+    else
+        printf("%s, %s\n", bench_backend_tool, bench_backend_name());
+    return standard_output_check(bench_backend_tool) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_options o;
+    struct bench_job job = {0};
+    hx_streams_hold(O_CLOEXEC);
+    bench_options_parse(&o, argc, argv);
+    int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
+    /* a job tells it once, but where none can start it is told all the same */
+    if (status && (o.help || o.version) && !o.error[0])
+        return tell(&o);
+    if (status)
+        return status;
+    if (!o.help && !o.version)
+        check_run(&o, job.rank, job.size);
+    int bad = worst_of_all(o.error[0] != 0);
+    if (bad < 0)
+        bench_backend_abort(1);
+    if (bad) {
+        if (job.rank == 0)
+            fprintf(stderr, "%s: %s\n", bench_backend_tool, o.error[0] ? o.error : "another rank's arguments are bad");
+        return finish(2);
+    }
+    if (o.help || o.version)
+        return finish(job.rank == 0 ? tell(&o) : 0);
+    return finish(run(&o, &job));
+}

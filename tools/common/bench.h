@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_bench: what its parts share. The parts know no library; bench_backend.h is the only way to one. */
+#ifndef HX_BENCH_H
+#define HX_BENCH_H
+#include "tools/common/options.h"
+#include "tools/report/report.h"
+#include "runtime/hierax.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#define BENCH_TEXT_BYTES 512
+#define BENCH_BATCH_BYTES 1024 /* vectors up to this size are timed in batches */
+
+enum bench_collective {
+    BENCH_ALLREDUCE,
+    BENCH_REDUCE_SCATTER_BLOCK,
+    BENCH_ALLGATHER,
+    BENCH_BARRIER,
+    BENCH_BCAST,
+    BENCH_REDUCE,
+    BENCH_GATHER,
+    BENCH_SCATTER,
+    BENCH_GATHERV,
+    BENCH_SCATTERV,
+    BENCH_SCAN,
+    BENCH_EXSCAN,
+    BENCH_ALLTOALL,
+    BENCH_REDUCE_SCATTER,
+    BENCH_ALLGATHERV,
+    BENCH_ALLTOALLV,
+    BENCH_COLLECTIVES
+};
+
+/* One rank gives or gets all. */
+static inline int bench_is_rooted(enum bench_collective collective)
+{
+    return collective >= BENCH_BCAST && collective <= BENCH_SCATTERV;
+}
+
+/* A rank's result holds what the ranks up to it gave. */
+static inline int bench_is_scan(enum bench_collective collective)
+{
+    return collective == BENCH_SCAN || collective == BENCH_EXSCAN;
+}
+
+/* The whole vector goes from one node to another. */
+static inline int bench_is_whole(enum bench_collective collective)
+{
+    return collective == BENCH_BCAST || collective == BENCH_REDUCE || bench_is_scan(collective);
+}
+
+/* Elements of the ranks are combined. */
+static inline int bench_reduces(enum bench_collective collective)
+{
+    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_REDUCE_SCATTER ||
+           collective == BENCH_REDUCE || bench_is_scan(collective);
+}
+
+/* A block goes from each rank to each. */
+static inline int bench_has_pairs(enum bench_collective collective)
+{
+    return collective == BENCH_ALLTOALL || collective == BENCH_ALLTOALLV;
+}
+
+/* The vector has a block for each rank, of the call's count elements. */
+static inline int bench_has_blocks(enum bench_collective collective)
+{
+    return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
+           collective == BENCH_SCATTER || bench_has_pairs(collective);
+}
+
+/* The vector has a block for each rank, as even as can be: the call's count is that of all. */
+static inline int bench_has_counts(enum bench_collective collective)
+{
+    return collective == BENCH_REDUCE_SCATTER || collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV ||
+           collective == BENCH_SCATTERV;
+}
+
+/* And a result of all ranks' blocks, of such counts. */
+static inline int bench_joins_counts(enum bench_collective collective)
+{
+    return collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV;
+}
+
+/* Where rank's block starts then; rank may be the number of ranks. */
+static inline size_t bench_block_start(size_t count, int rank, int nranks)
+{
+    return (size_t)((unsigned __int128)count * (unsigned)rank / (unsigned)nranks);
+}
+
+struct bench_options {
+    int collectives[BENCH_COLLECTIVES]; /* in the order given */
+    int ncollectives;
+    uint64_t min_bytes, max_bytes, factor;
+    uint64_t iterations, repetitions; /* 0: chosen by size */
+    uint64_t warmup, root;
+    hx_dtype_t dtype;
+    hx_op_t op;
+    int in_place, alloc, check, help, version;
+    const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
+    struct report_files report;            /* html likewise */
+    char command[OPTION_TEXT_BYTES];       /* as a shell would take it */
+    double alpha_us, node_gbps;            /* of the network, as the user knows them; 0: unknown */
+    char error[OPTION_TEXT_BYTES];         /* not empty: the command line is wrong */
+};
+
+/* Read-only facts of this run. */
+struct bench_job {
+    int rank, size;
+    int machines, local_rank, local_size; /* by host name; ranks on mine */
+    int nodes, max_local;                 /* nodes as the library sees them; ranks on the fullest */
+    int machine, node;                    /* mine: the lowest rank there; of emulated nodes which */
+    uint64_t kernel;                      /* which machines in name only have in common */
+    int cpus, sharing;                    /* CPUs that the ranks under my kernel may use together; these ranks */
+    int oversubscribed;                   /* on any machine */
+    double clock_ns;                      /* one reading of the clock, subtracted from each sample */
+    double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
+    char network[96];                     /* between nodes; "": none, or not told */
+    /* between nodes, by bench_wire.c: a message; GB/s that a node sends while it receives as many; and that one sends to one. 0: not measured */
+    double wire_us, wire_gbps, wire_one_way_gbps;
+};
+
+/* One line of the result. */
+struct bench_row {
+    enum bench_collective collective;
+    uint64_t bytes; /* of the whole vector (all-gather: of the whole output) */
+    size_t count;   /* the call's count argument */
+    uint64_t pairs, iterations, repetitions;
+    double min_us, median_us, p99_us, bus_gbps;
+    double bound_us; /* 0: no term is known */
+    const char *bound_term;
+    /* where the library tells plans: rank 0's, and of any rank the most rounds and the most bytes given to others */
+    char plan[96];
+    uint64_t rounds, sent_bytes;
+};
+
+static inline double bench_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* bench_options.c */
+extern const char *const bench_collective_names[BENCH_COLLECTIVES + 1];
+extern const char *const bench_dtype_names[HX_INT64_INDEX + 2]; /* end with NULL */
+extern const char *const bench_op_names[HX_MAXLOC + 2];
+void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
+void bench_options_help(void);
+
+/* bench_data.c: inputs are a pure function of (rank, index, call), so every rank knows everybody's. */
+size_t bench_dtype_bytes(hx_dtype_t dtype);
+int bench_op_defined(hx_dtype_t dtype, hx_op_t op);
+void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks);
+void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
+/* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */
+uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
+                          uint32_t call, char text[BENCH_TEXT_BYTES]);
+
+/* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
+int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */
+/* Returns the moment, in ns: the same for all ranks, read off this one's clock. */
+double bench_start_together(const struct bench_job *job);
+/* Of several machines, or without a shared page: compare clocks (all ranks; 0 or -1), and agree on a moment. */
+int bench_clock_open(const struct bench_job *job);
+double bench_clock_start(const struct bench_job *job);
+void bench_job_close(void);
+
+/* bench_wire.c: sets wire_us and the others where the network is TCP. 0, or -1 when the backend failed. */
+int bench_wire_measure(struct bench_job *job);
+
+/* bench_memory.c: whether every kernel has the memory for its ranks' buffers, so many times, in each of these rows; all ranks take part, with
+ * the same rows. 0; -1 when the backend failed; else the exit status, after telling which row has not enough where. */
+int bench_memory_check(const struct bench_options *o, const struct bench_job *job, const struct bench_row *rows, int n, int times);
+
+/* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong);
+
+/* bench_bound.c: floor_us is the measured memory floor. */
+void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
+                     struct bench_row *row);
+/* GB/s of a node that the network's term goes by; 0: not known. */
+double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective);
+
+/* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
+int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
+void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
+void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
+void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
+/* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
+int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
+
+/* bench_here.c */
+/* The machine's kind: processor, processing units, kernel. */
+const char *bench_machine(char text[BENCH_TEXT_BYTES]);
+const char *bench_date(char text[BENCH_TEXT_BYTES]); /* now, in UTC */
+/* The next setting of Hierax in the environment, without those by which ranks find each other; NULL: no more. *at is 0
+ * at first. */
+const char *bench_setting(int *at);
+
+#endif

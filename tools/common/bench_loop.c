@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Buffers, calls and repetitions: see bench_loop.h. One loop for all libraries and all collectives. */
+#include "tools/common/bench_loop.h"
+#include "tools/common/bench_backend.h"
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
+{
+    uint64_t unit = bench_dtype_bytes(o->dtype);
+    if (bench_has_blocks(row->collective))
+        unit *= (uint64_t)job->size;
+    row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
+    if (bench_has_counts(row->collective) && row->count < (size_t)job->size)
+        row->count = (size_t)job->size;
+    row->bytes = row->count * unit;
+}
+
+static char *pair_in(const struct bench_loop *l, uint32_t call)
+{
+    char *pair = l->arena + call % l->row->pairs * l->pair_bytes;
+    if (!l->in_place)
+        return pair;
+    /* in place, a gathering's input is this rank's block of the output */
+    int gathers = l->row->collective == BENCH_ALLGATHER || l->row->collective == BENCH_GATHER;
+    if (bench_joins_counts(l->row->collective))
+        return pair + l->first * bench_dtype_bytes(l->o->dtype);
+    return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
+}
+
+/* Past the input, and not at the same offset in a page. */
+static size_t out_offset(const struct bench_loop *l)
+{
+    return l->in_place ? 0 : (l->in_bytes + 127) / 128 * 128 + 128;
+}
+
+char *bench_loop_out(const struct bench_loop *l, uint32_t call)
+{
+    return l->arena + call % l->row->pairs * l->pair_bytes + out_offset(l);
+}
+
+static void rewrite_input(const struct bench_loop *l, uint32_t call)
+{
+    bench_data_fill(pair_in(l, call), l->in_count, l->job->rank, call);
+}
+
+static int call_library(const struct bench_loop *l, uint32_t call)
+{
+    const void *in = l->in_place ? HX_IN_PLACE : pair_in(l, call);
+    char *out = bench_loop_out(l, call);
+    size_t count = l->row->count;
+    switch (l->row->collective) {
+    case BENCH_ALLREDUCE: return bench_allreduce(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_REDUCE_SCATTER_BLOCK: return bench_reduce_scatter_block(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
+    case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_REDUCE: return bench_reduce(in, out, count, l->o->dtype, l->o->op, (int)l->o->root);
+    case BENCH_SCAN: return bench_scan(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_EXSCAN: return bench_exscan(in, out, count, l->o->dtype, l->o->op);
+    case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_SCATTER:
+        return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
+    case BENCH_GATHERV: return bench_gatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype, (int)l->o->root);
+    case BENCH_SCATTERV:
+        return bench_scatterv(pair_in(l, call), l->counts, l->in_place ? HX_IN_PLACE : out, l->counts[l->job->rank],
+                              l->o->dtype, (int)l->o->root);
+    case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
+    case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
+    case BENCH_ALLTOALLV: return bench_alltoallv(in, out, l->counts, l->counts + l->job->size, l->o->dtype);
+    case BENCH_ALLTOALL: return bench_alltoall(in, out, count, l->o->dtype);
+    default: return bench_barrier();
+    }
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+int bench_loop_has_result(const struct bench_loop *l)
+{
+    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER || l->row->collective == BENCH_GATHERV)
+        return l->job->rank == (int)l->o->root;
+    if (l->row->collective == BENCH_EXSCAN)
+        return l->job->rank > 0;
+    int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    return l->row->collective != BENCH_BARRIER && !(scatters && l->in_place);
+}
+
+/* Nothing but input, on a rank that gives and gets nothing. */
+static void read_only(const char *in, size_t bytes)
+{
+    uint64_t sum = 0, word;
+
+    for (size_t at = 0; at + 8 <= bytes; at += 8) {
+        memcpy(&word, in + at, 8);
+        sum ^= word;
+    }
+    __asm__ volatile("" : : "r"(sum)); /* it has a reader */
+}
+
+/* What no library can avoid: read the input once and write the output once, on ranks that have them. */
+static void call_floor(const struct bench_loop *l, uint32_t call)
+{
+    const char *in = pair_in(l, call);
+    char *out = bench_loop_out(l, call);
+    const int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    if (!bench_loop_has_result(l)) {
+        read_only(in, l->in_bytes);
+    } else if (l->row->collective == BENCH_BCAST || (scatters && l->job->rank != (int)l->o->root)) { /* bcast: read on the root, written elsewhere */
+        memset(out, (int)call, l->out_bytes);
+    } else if (l->in_place) {
+        size_t words = l->out_bytes / 8;
+        for (size_t i = 0; i < words; i++) {
+            uint64_t word;
+            memcpy(&word, out + 8 * i, 8);
+            word = ~word;
+            memcpy(out + 8 * i, &word, 8);
+        }
+    } else if (l->in_bytes >= l->out_bytes) { /* all-reduce; reduce-scatter reads p blocks */
+        for (size_t at = 0; at < l->in_bytes && l->out_bytes; at += l->out_bytes)
+            memcpy(out, in + at, least(l->out_bytes, l->in_bytes - at));
+    } else {
+        for (size_t at = 0; at < l->out_bytes && l->in_bytes; at += l->in_bytes)
+            memcpy(out + at, in, least(l->in_bytes, l->out_bytes - at));
+    }
+    __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
+}
+
+/* What a rank does next, untimed, must not keep a core from another that is still being timed; nor its messages from moving. */
+static int all_done(void)
+{
+    return bench_barrier();
+}
+
+/* Calls are timed from the moment at which all ranks may begin; what a rank does by itself from when it begins, since where ranks share
+ * cores others may come first. */
+static double begin_together(const struct bench_loop *l, enum bench_action action)
+{
+    double begin = bench_start_together(l->job);
+    return action == CALL_LIBRARY ? begin : bench_now_ns();
+}
+
+/* One repetition of calls that would overlap in a row: the mean of calls that all ranks start together, one by one. */
+static int time_apart(struct bench_loop *l, enum bench_action action, double *ns)
+{
+    int failed = 0;
+    *ns = 0;
+    for (uint64_t i = 0; i < l->row->iterations && !failed; i++, l->call++) {
+        rewrite_input(l, l->call);
+        double begin = begin_together(l, action);
+        if (action == CALL_LIBRARY)
+            failed = call_library(l, l->call);
+        else if (action == CALL_FLOOR)
+            call_floor(l, l->call);
+        *ns += (bench_now_ns() - begin - l->job->clock_ns) / (double)l->row->iterations;
+        failed = failed || all_done();
+    }
+    return failed;
+}
+
+/* One repetition: *ns per call on this rank. -1 when the backend failed. */
+static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
+{
+    const uint64_t n = l->row->iterations;
+    uint32_t call = l->call;
+    int failed = 0;
+    if (l->apart)
+        return time_apart(l, action, ns);
+    rewrite_input(l, call);
+    double begin = begin_together(l, action);
+    for (uint64_t i = 0; i < n && !failed; i++, call++) {
+        if (i > 0)
+            rewrite_input(l, call);
+        if (action == CALL_LIBRARY)
+            failed = call_library(l, call);
+        else if (action == CALL_FLOOR)
+            call_floor(l, call);
+    }
+    *ns = (bench_now_ns() - begin - l->job->clock_ns) / (double)n;
+    l->call = call;
+    return failed || all_done() ? -1 : 0;
+}
+
+static double rewriting_measure(struct bench_loop *l)
+{
+    double best = 1e18, ns;
+    if (l->row->iterations == 1 || l->apart)
+        return 0;
+    for (int i = 0; i < 20; i++) {
+        time_once(l, CALL_NOTHING, &ns);
+        best = ns < best ? ns : best;
+    }
+    return best > 0 ? best : 0;
+}
+
+int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns)
+{
+    int failed = time_once(l, action, ns);
+    *ns = *ns > l->rewriting_ns ? *ns - l->rewriting_ns : 0;
+    return failed;
+}
+
+/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache; where that takes many, pairs that
+ * fill no more than half of it. What just fits stays or not as its pages happen to lie, which differs by a fifth from job to job. */
+static uint64_t choose_pairs(uint64_t pair_bytes)
+{
+    long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    uint64_t want = (uint64_t)(l2 > 0 ? l2 : 1 << 20) * 2 / (pair_bytes + 1) + 1;
+    uint64_t least = pair_bytes < (16 << 20) ? 4 : 2;
+    return want < least ? least : want > 64 ? 16 : want;
+}
+
+/* What a row's buffers are on this rank, in numbers. */
+static void sizes_set(struct bench_loop *l)
+{
+    const struct bench_row *row = l->row;
+    const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
+
+    /* not all ranks wait for all, so calls in a row would overlap */
+    l->apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
+    /* only a root has one buffer for input and output */
+    l->in_place = row->collective == BENCH_BCAST ||
+                  (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));
+    l->in_count = l->out_count = row->count;
+    if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER ||
+        bench_has_pairs(row->collective))
+        l->in_count *= p;
+    if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER ||
+        bench_has_pairs(row->collective))
+        l->out_count *= p;
+    if (row->collective == BENCH_BARRIER)
+        l->in_count = l->out_count = 0;
+    if (bench_has_counts(row->collective)) {
+        l->first = bench_block_start(row->count, l->job->rank, l->job->size);
+        *(bench_joins_counts(row->collective) ? &l->in_count : &l->out_count) =
+            bench_block_start(row->count, l->job->rank + 1, l->job->size) - l->first;
+    }
+    l->in_bytes = l->in_count * element;
+    l->out_bytes = l->out_count * element;
+    size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
+    l->pair_bytes = l->in_place ? larger : out_offset(l) + l->out_bytes;
+    l->row->pairs = choose_pairs(l->pair_bytes);
+    l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
+}
+
+uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+{
+    struct bench_row copy = *row;
+    struct bench_loop l = {.o = o, .job = job, .row = &copy};
+
+    sizes_set(&l);
+    return l.pair_bytes * copy.pairs;
+}
+
+/* One block per rank, of which each has a part in the input or output. */
+static int counts_open(struct bench_loop *l)
+{
+    const int p = l->job->size;
+
+    if (!bench_has_counts(l->row->collective) && l->row->collective != BENCH_ALLTOALLV)
+        return 0;
+    if (!(l->counts = malloc(2 * (size_t)p * sizeof(*l->counts)))) {
+        fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, l->job->rank, p);
+        return -1;
+    }
+    for (int r = 0; r < p; r++) {
+        l->counts[r] = l->row->count;
+        l->counts[p + r] = (size_t)r * l->row->count;
+    }
+    for (int r = 0; r < p && bench_has_counts(l->row->collective); r++)
+        l->counts[r] = bench_block_start(l->row->count, r + 1, p) - bench_block_start(l->row->count, r, p);
+    return 0;
+}
+
+static int buffers_open(struct bench_loop *l)
+{
+    size_t bytes = l->pair_bytes * l->row->pairs;
+
+    l->arena = l->o->alloc ? bench_backend_alloc(bytes) : aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (!l->arena) {
+        fprintf(stderr, "%s: rank %d: no memory for %llu buffer pairs of %zu bytes\n", bench_backend_tool, l->job->rank,
+                (unsigned long long)l->row->pairs, l->pair_bytes);
+        return -1;
+    }
+    memset(l->arena, 0, bytes);
+    return 0;
+}
+
+int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
+                    struct bench_row *row)
+{
+    *l = (struct bench_loop){.o = o, .job = job, .row = row};
+    sizes_set(l);
+    row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l->apart ? 100 : 1;
+    if (counts_open(l) || buffers_open(l))
+        return -1;
+    l->rewriting_ns = rewriting_measure(l);
+    return 0;
+}
+
+void bench_loop_close(struct bench_loop *l)
+{
+    if (l->o->alloc)
+        bench_backend_free(l->arena);
+    else
+        free(l->arena);
+    free(l->counts);
+}
+
+int bench_loop_warm_up(struct bench_loop *l)
+{
+    for (uint64_t i = 0; i < l->o->warmup; i++, l->call++) {
+        rewrite_input(l, l->call);
+        if (call_library(l, l->call))
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info: what Hierax is and sees, here or in a job. All ranks of a job take part; rank 0 prints. */
+#include "tools/info/coll_info.h"
+#include "tools/info/doctor.h"
+#include "runtime/base/streams.h"
+#include <string.h>
+
+static void document_print(const struct info_options *o, struct json_object *document)
+{
+    if (o->json)
+        printf("%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY |
+                                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
+    else
+        info_print(document, 0, stdout);
+    json_object_put(document);
+}
+
+/* files NULL: those that a job would use here. */
+static struct json_object *tables_tell(const char *files)
+{
+    struct json_object *document = NULL;
+    struct hx_env env;
+
+    if (files)
+        return info_table(files);
+    if (hx_env_load(&env, NULL) == HX_SUCCESS && env.table && env.table[strspn(env.table, ":")])
+        document = info_table(env.table);
+    else
+        fprintf(stderr, "coll_info: --table: give a file, or set HX_TABLE; there is none of the site's\n");
+    hx_env_release(&env);
+    return document;
+}
+
+/* What was asked for, but for the state of things here. */
+static int told_anywhere(const struct info_options *o, hx_status_t started)
+{
+    if (o->help) {
+        info_options_help();
+    } else if (o->version) {
+        printf("coll_info %s\n", hx_version());
+    } else if (o->error[0]) {
+        fprintf(stderr, "coll_info: %s\n", o->error);
+        return 2;
+    } else if (o->table && !o->files && started == HX_ERR_ENV) {
+        return 2; /* which table is a setting, and hx_init has told what is wrong with those */
+    } else if (o->algorithms && !o->json) {
+        return info_algorithms_print(o) ? 1 : 0;
+    } else {
+        struct json_object *document = o->table ? tables_tell(o->files) : info_algorithms(o);
+        if (!document)
+            return 1;
+        document_print(o, document);
+    }
+    return 0;
+}
+
+static int told_here(const struct info_options *o, hx_comm_t *world)
+{
+    struct json_object *document = info_all(world);
+
+    if (!document)
+        return 1;
+    if (hx_rank(world) == 0)
+        document_print(o, document);
+    else
+        json_object_put(document);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct info_options options;
+    hx_comm_t *world = NULL;
+    int status = 0;
+
+    hx_streams_hold(O_CLOEXEC);
+    info_options_parse(&options, argc, argv);
+    if (options.doctor && !options.help && !options.version && !options.error[0])
+        return doctor_run(&options); /* a job's ranks meet without hx_init */
+    int anywhere = options.help || options.version || options.algorithms || options.table || options.error[0];
+    hx_status_t started = hx_init(&world);
+    if (started != HX_SUCCESS && !anywhere) /* one rank has told why */
+        return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
+    if (!anywhere)
+        status = told_here(&options, world);
+    else if (!world || hx_rank(world) == 0)
+        status = told_anywhere(&options, started);
+    else
+        status = options.error[0] ? 2 : 0;
+    if (fflush(stdout) || ferror(stdout)) {
+        perror("coll_info: standard output");
+        status = 1;
+    }
+    if (world && hx_finalize() != HX_SUCCESS && status == 0)
+        status = 1;
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_info: what its files share. Everything told is made once, as JSON; the text for people is written from that. */
+#ifndef HX_COLL_INFO_H
+#define HX_COLL_INFO_H
+#include "runtime/api/comm.h"
+#include "runtime/plan/plan.h"
+#include "tools/common/options.h"
+#include <json.h>
+
+struct info_options {
+    enum hx_coll colls[HX_COLL_COUNT];
+    int ncolls;
+    uint64_t ranks;
+    int ranks_given, algorithms, doctor, table, json, help, version;
+    const char *files; /* of --table; NULL: as HX_TABLE has it */
+    char error[OPTION_TEXT_BYTES]; /* "": none */
+};
+
+/* Parsing is silent: only rank 0 of a job prints, and that is known later. */
+void info_options_parse(struct info_options *options, int argc, char **argv);
+void info_options_help(void);
+
+/* Add a member to an object. */
+void info_int(struct json_object *object, const char *key, int64_t value);
+void info_real(struct json_object *object, const char *key, double value);
+void info_text(struct json_object *object, const char *key, const char *value); /* NULL: null */
+
+/* The registered algorithms, each with what its plans do on so many ranks. NULL after an error, which has been told. */
+struct json_object *info_algorithms(const struct info_options *options);
+/* The same as text, collective by collective as they are ready: many ranks take a while. 0, or -1 after an error. */
+int info_algorithms_print(const struct info_options *options);
+
+/* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
+struct json_object *info_table(const char *paths);
+/* The cost model's parameters in this job, and where they come from. */
+struct json_object *info_model(const struct hx_comm *comm);
+/* Has the job plans from its tables where this setting, HX_<COLLECTIVE>, is not set? */
+int info_table_has(const struct hx_comm *comm, const char *setting);
+
+/* Versions, machine, network, settings, counters; and the job, where it has several ranks: then every rank must call it. */
+struct json_object *info_all(struct hx_comm *world);
+
+/* An object as text: its members; objects in it under headings, lists of objects as tables. */
+void info_print(struct json_object *object, int indent, FILE *file);
+
+#endif

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Man pages: of tools from their --help, of functions from hierax.h, of settings and counters from env.def and counter.def.
+man_tools = man/coll_run.1 man/coll_bench.1 man/coll_plan.1 man/coll_tune.1 man/coll_info.1 man/coll_compare.1 man/coll_report.1 \
+    man/coll_trace.1
+man_api = man/hierax_start.3 man/hierax_collectives.3 man/hierax_requests.3 man/hierax_types.3
+man_MANS = $(man_tools) $(man_api) man/hierax.7
+man_awk = $(AWK) -v version=$(PACKAGE_VERSION) -f $(srcdir)/tools/man/manpages.awk
+
+# A tool that cannot run here (built for another machine, or without python3) gets a page that says where its options are told.
+$(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) $(srcdir)/tools/man/manpages.awk
+	$(AM_V_GEN)$(MKDIR_P) man && name=`basename $@ .1` && tool=tools/$$name && { test -f $$tool || tool=$(srcdir)/$$tool; } && \
+	{ env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 $$tool --help 2>/dev/null || \
+	    printf 'Usage: %s [OPTION...]\nA tool of Hierax.\n\n%s --help tells its options.\n' $$name $$name; } >$@.help && \
+	$(man_awk) -v kind=tool -v name=$$name $@.help >$@.tmp && rm -f $@.help && mv -f $@.tmp $@
+man/api.stamp: $(srcdir)/runtime/hierax.h $(srcdir)/tools/man/manpages.awk
+	$(AM_V_GEN)$(MKDIR_P) man && rm -f man/hx_*.3 && $(man_awk) -v kind=api -v dir=man $(srcdir)/runtime/hierax.h && touch $@
+$(man_api): man/api.stamp
+man/hierax.7: tests/runtime/print_env$(EXEEXT) $(srcdir)/runtime/base/counter.def $(srcdir)/tools/man/manpages.awk
+	$(AM_V_GEN)$(MKDIR_P) man && { env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 tests/runtime/print_env; \
+	    cat $(srcdir)/runtime/base/counter.def; } | $(man_awk) -v kind=settings >$@.tmp && mv -f $@.tmp $@
+
+# a link for each function, so that `man hx_allreduce` works
+install-data-hook:
+	$(MKDIR_P) "$(DESTDIR)$(man3dir)" && for page in man/hx_*.3; do $(INSTALL_DATA) $$page "$(DESTDIR)$(man3dir)" || exit 1; done
+uninstall-hook:
+	for page in man/hx_*.3; do rm -f "$(DESTDIR)$(man3dir)/`basename $$page`"; done
+clean-local:
+	rm -rf man
+EXTRA_DIST += tools/man/manpages.awk
+dist_tests_list += tests/tools/man.sh

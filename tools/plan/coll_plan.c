@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan: plans without a job. What the library would do for a shape and a size, why, at what cost; and the proof
+ * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
+ */
+#include "tools/plan/coll_plan.h"
+#include "runtime/base/error.h"
+#include "runtime/base/streams.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a job that is not there ---- */
+
+struct hx_shape *plan_shape_parse(const char *text)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse(text, error);
+
+    if (!shape)
+        plan_refuse("%s", error);
+    return shape;
+}
+
+static void model_set(struct hx_cost_params *params, const struct plan_options *options)
+{
+    const struct hx_cost_params before = *params;
+
+    for (int i = 0; i < HX_COST_PARAMETERS; i++)
+        if (options->model[i] > 0)
+            *hx_cost_parameter(params, i) = options->model[i];
+    if (params->message_us != before.message_us || params->stream_gb_s != before.stream_gb_s || params->core_gb_s != before.core_gb_s)
+        hx_cost_cut(params);
+    if (params->core_gb_s != before.core_gb_s)
+        params->copies = params->core_gb_s < HX_CORE_SPARED_GB_S;
+}
+
+int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)
+{
+    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(candidate, name);
+    for (int a = 0; a < options->nalgorithms; a++) {
+        if (!strcmp(name, options->algorithms[a]))
+            return 1;
+        for (int i = 0; i < 4; i++)
+            if (parts[i] && !strcmp(parts[i]->name, options->algorithms[a]))
+                return 1;
+    }
+    return options->nalgorithms == 0;
+}
+
+void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
+{
+    int *nodes;
+    char error[256];
+
+    if (!order || !strcmp(order, "rank"))
+        return;
+    if (!strcmp(order, "auto"))
+        plan_refuse("ring order auto is measured in a job (see coll_info there); name the order here, as in --ring-order 0,2,1,3");
+    nodes = plan_memory(malloc((size_t)shape->nnodes * sizeof(*nodes)));
+    if (hx_ring_order_parse(order, shape->nnodes, nodes, error, sizeof(error)) < 0)
+        plan_refuse("ring order %s for --shape %s: %s", order, text, error);
+    if (hx_shape_set_ring(shape, nodes) < 0)
+        plan_memory(NULL);
+    free(nodes);
+}
+
+int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found)
+{
+    return hx_candidate_find(job->candidates, job->ncandidates, name, job->shape, 1, found) >= 0;
+}
+
+/* Those that the command line lets through. */
+static void candidates_keep(struct plan_job *job, const char *shape)
+{
+    const char *names[HX_MAX_CANDIDATES + 1] = {NULL};
+    static char texts[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
+    int n = 0;
+
+    for (int i = 0; i < job->ncandidates; i++) {
+        hx_candidate_name(&job->candidates[i], texts[i]);
+        names[i] = texts[i];
+    }
+    for (int i = 0; i < job->ncandidates; i++)
+        if (plan_uses(job->options, &job->candidates[i]))
+            job->candidates[n++] = job->candidates[i];
+    if (n == 0 && job->options->nalgorithms && plan_named(job, job->options->algorithms[0], &job->candidates[0]))
+        n = 1;
+    if (n == 0 && job->ncandidates && strchr(job->options->algorithms[0], '('))
+        plan_name_choose("plan here", job->options->algorithms[0], names);
+    if (n == 0 && job->ncandidates)
+        plan_refuse("no candidate for %s on %s uses %s", hx_coll_name(job->coll), shape, job->options->algorithms[0]);
+    job->ncandidates = n;
+}
+
+/* What HX_TABLE has for such a job: the same for all of a command line. */
+static void table_use(struct plan_job *job)
+{
+    static size_t bytes;
+    static void *tuning;
+    static int is_read;
+
+    if (!job->options->by_model || !job->env.table)
+        return;
+    if (!is_read && hx_tuning_read(&job->env, job->options->provider, &tuning, &bytes) != HX_SUCCESS) {
+        if (job->env.table_strict)
+            plan_refuse("HX_TABLE: %s", hx_last_detail());
+        fprintf(stderr, "coll_plan: HX_TABLE: %s: going on without\n", hx_last_detail());
+    }
+    is_read = 1;
+    if (job->shape->nnodes > 1)
+        snprintf(job->planner.provider, sizeof(job->planner.provider), "%s", job->options->provider);
+    if (tuning)
+        hx_tuning_use(&job->planner, tuning, bytes);
+    if (!job->options->by_table)
+        hx_planner_use_table(&job->planner, NULL, 0);
+}
+
+/* By the table, else by the model. Returns the bytes of a slice, 0: as the planner cuts. */
+static uint64_t job_choose(struct plan_job *job)
+{
+    int tuned = -1;
+
+    job->tuned = hx_planner_tuned(&job->planner, job->coll, job->traits, job->bytes, job->candidates,
+                                  job->ncandidates, &tuned);
+    job->best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
+    if (job->best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
+        plan_refuse("no plan for %s fits --shape %s: all number a block for each pair of at most %d ranks", hx_coll_name(job->coll),
+                    job->shape_text, HX_MATRIX_MEMBERS);
+    return tuned >= 0 ? job->tuned->slice_bytes : 0;
+}
+
+void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
+{
+    struct hx_job facts = {.llc_bytes = options->llc_bytes};
+
+    memset(job, 0, sizeof(*job));
+    job->options = options;
+    job->coll = coll;
+    job->shape_text = shape;
+    job->shape = plan_shape_parse(shape);
+    if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
+        exit(2); /* it has told why */
+    plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
+    if (options->root >= (uint64_t)job->shape->nranks)
+        plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape,
+                    job->shape->nranks - 1);
+    if (options->rank >= (uint64_t)job->shape->nranks)
+        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, shape,
+                    job->shape->nranks - 1);
+    facts.single_copy = (int)job->env.single_copy;
+    facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
+    facts.ranks_per_cpu = job->shape->max_local / facts.cpus_per_node;
+    if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
+        exit(2);
+
+    uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);
+    uint64_t parts = hx_coll_has_blocks(coll) ? (uint64_t)job->shape->nranks : 1;
+    int root = hx_coll_is_rooted(coll) ? (int)options->root : 0;
+    uint64_t count = (bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
+    struct hx_choice choice = {0};
+
+    job->traits = options->ordered ? (struct hx_traits){HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0} : hx_traits_of(options->dtype);
+    job->traits.windows = options->alloc && facts.single_copy;
+    if (coll == HX_COLL_BARRIER) /* a token */
+        count = elem_bytes = 1;
+    job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
+    job->ncandidates = hx_planner_candidates(&job->planner, coll, root, job->traits.folding, job->bytes, job->candidates, &job->fallback);
+    candidates_keep(job, shape);
+    table_use(job);
+    model_set(&job->planner.cost, options);
+    job->planner.cost.windows = job->traits.windows;
+    uint64_t slice_bytes = job_choose(job);
+    struct hx_plan *plan = plan_job_compose(job, 0);
+    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)
+        exit(1);
+    hx_plan_release(plan);
+    job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,
+                                   .coarse_slices = choice.coarse_slices, .limit = choice.limit};
+    job->window_fine = choice.window_fine;
+    job->window_coarse = choice.window_coarse;
+}
+
+struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
+{
+    struct hx_plan *plan = hx_compose(shape, rank, candidate);
+
+    if (!plan)
+        exit(1); /* it has told why */
+    return plan;
+}
+
+struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
+{
+    return plan_compose(job->shape, rank, &job->candidates[job->best]);
+}
+
+FILE *plan_output_open(struct whole_file *file, const char *path)
+{
+    FILE *out = whole_file_open(file, path ? path : "-");
+
+    if (!out)
+        plan_refuse("cannot write %s: %s", path, strerror(errno));
+    return out;
+}
+
+int plan_output_close(struct whole_file *file, const char *path)
+{
+    if (file->out == stdout) /* main flushes it */
+        return 0;
+    if (whole_file_close(file) == 0)
+        return 0;
+    fprintf(stderr, "coll_plan: %s is not written: %s\n", path, strerror(errno));
+    return 1;
+}
+
+void plan_job_close(struct plan_job *job)
+{
+    hx_planner_release(&job->planner);
+    hx_env_release(&job->env);
+    hx_shape_free(job->shape);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct plan_options *);
+    } commands[] = {{"explain", plan_explain}, {"cost", plan_cost}, {"draw", plan_draw}, {"compare", plan_compare},
+                  {"verify", plan_verify}, {"big", plan_big}};
+    struct plan_options options;
+    int status = 2;
+
+    hx_streams_hold(O_CLOEXEC);
+    plan_options_parse(&options, argc, argv);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (!strcmp(options.command, commands[i].name))
+            status = commands[i].run(&options);
+    plan_options_release(&options);
+    plan_end(status);
+}

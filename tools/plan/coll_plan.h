@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_plan: what its commands share. */
+#ifndef HX_COLL_PLAN_H
+#define HX_COLL_PLAN_H
+#include "hier/planner.h"
+#include "tools/common/options.h"
+#include "runtime/plan/explain.h"
+#include "runtime/base/reduce.h"
+#include "tools/common/whole_file.h"
+
+#define PLAN_NAMES_MAX 256
+#define PLAN_COMMANDS_MAX 8
+#define PLAN_OPTIONS_MAX 32
+
+struct plan_command {
+    const char *name, *args, *about, *teaches;
+};
+extern const struct plan_command plan_commands[]; /* the last has no name */
+
+struct plan_options {
+    const char *command;
+    enum hx_coll colls[HX_COLL_COUNT];
+    int ncolls;
+    const char **shapes; /* NULL-terminated */
+    int nshapes;
+    const char **settings; /* "HX_NAME=value", NULL-terminated */
+    int nsettings;
+    const char **algorithms; /* only candidates that use one of them, or have this name; none: all */
+    int nalgorithms;
+    const char *ring_order; /* NULL: as HX_RING_ORDER says; verify: by rank */
+    uint64_t *sizes;
+    int nsizes;
+    double model[HX_COST_PARAMETERS]; /* 0: as it is by default */
+    uint64_t llc_bytes, max_ranks, rank, root;
+    double cpus; /* of a node; 0: one per rank */
+    hx_dtype_t dtype;
+    int all_ranks, all, ordered, alloc, json, table, time, one_rank;
+    const char *output; /* NULL: standard output */
+    const char *svg;    /* NULL: none */
+    const char *provider; /* whose entries and cost model of HX_TABLE hold */
+    int by_table;         /* whether entries may, */
+    int by_model;         /* and the cost model */
+    const char *sides[2];
+    int nsides;
+};
+
+/* A choice as a job of this shape would make it. */
+struct plan_job {
+    const struct plan_options *options;
+    struct hx_env env;
+    const char *shape_text; /* as given */
+    struct hx_shape *shape;
+    struct hx_planner planner;
+    enum hx_coll coll;
+    struct hx_traits traits;
+    struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback; /* NULL, or why these */
+    int ncandidates, best;
+    const struct hx_table_entry *tuned; /* for this call; NULL: nothing */
+    double bytes; /* of the whole vector */
+    struct hx_sizes sizes;
+    unsigned window_fine, window_coarse;
+};
+
+/* Each returns the exit status: 0, or 1 when something is not as it must be. */
+int plan_explain(const struct plan_options *options);
+int plan_cost(const struct plan_options *options);
+int plan_big(const struct plan_options *options);
+int plan_draw(const struct plan_options *options);
+int plan_compare(const struct plan_options *options);
+int plan_verify(const struct plan_options *options);
+
+void plan_options_parse(struct plan_options *options, int argc, char **argv);
+/* Of a command, by its number, or of all: -1. takers: of each option, a bit for each command. */
+void plan_help(int command, const struct argp_option *options, const unsigned *takers);
+void plan_options_release(struct plan_options *options);
+/* A message, and the end with status 2. */
+void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* The index of text among the names, which end with NULL, or the end with a message that lists them. */
+int plan_name_choose(const char *what, const char *text, const char *const *names);
+struct hx_shape *plan_shape_parse(const char *text);
+/* Let rings pass the nodes of this shape, which text names, in this order, or end with a message. */
+void plan_ring_set(struct hx_shape *shape, const char *text, const char *order);
+void plan_end(int status) __attribute__((noreturn)); /* 1 if not all was printed */
+void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
+
+/* Whether the command line lets a candidate be looked at. */
+int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate);
+
+/* The plan of this name, be it one of the job's candidates or, of levels, one with so many lanes as the planner does not think of here;
+ * 0: there is none. */
+int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found);
+
+/* A file to write, which is there as a whole or as it was; or standard output where path is NULL or "-"; or the end. */
+FILE *plan_output_open(struct whole_file *file, const char *path);
+/* Returns the exit status. */
+int plan_output_close(struct whole_file *file, const char *path);
+
+struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
+void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);
+struct hx_plan *plan_job_compose(const struct plan_job *job, int rank);
+/* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. */
+int plan_roundings(const struct plan_job *job);
+/* The collective, its size, the shape. */
+void plan_head_print(const struct plan_job *job);
+void plan_job_close(struct plan_job *job);
+
+#endif

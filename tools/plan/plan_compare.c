@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan compare: two plans over sizes. A side is named by a plan, or by an algorithm, hier, flat or best: then it
+ * is the fastest of the candidates at each size that fit the name.
+ */
+#include "tools/plan/coll_plan.h"
+#include "tools/report/svg_plot.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZES_MAX = 512, BISECTIONS = 24, CROSSOVERS_MAX = 16 };
+
+struct point {
+    double bytes, us[2];
+    char plan[2][HX_CANDIDATE_NAME_BYTES];
+};
+
+struct comparison {
+    const struct plan_options *options;
+    struct plan_job *job; /* of the size looked at */
+    struct hx_candidate kept[2]; /* a plan that a side names, also at sizes where the planner would not think of it */
+    int has_kept[2];
+    struct point points[SIZES_MAX];
+    int npoints;
+    double crossovers[CROSSOVERS_MAX];
+    int leader[CROSSOVERS_MAX]; /* from there on */
+    int ncrossovers;
+};
+
+static int fits(const struct hx_candidate *candidate, const char *name)
+{
+    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
+    char own[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(candidate, own);
+    if (!strcmp(name, own) || !strcmp(name, "best") || !strcmp(name, candidate->lanes ? "hier" : "flat"))
+        return 1;
+    for (int i = 0; i < 4; i++)
+        if (parts[i] && !strcmp(parts[i]->name, name))
+            return 1;
+    return 0;
+}
+
+/* Both sides at one size; 0 where a side has no plan. */
+static struct point point_at(struct comparison *c, uint64_t bytes)
+{
+    struct plan_job *job = c->job;
+    struct point point = {0};
+
+    plan_job_open(job, c->options, c->options->shapes[0], c->options->colls[0], bytes);
+    point.bytes = job->bytes;
+    for (int side = 0; side < 2; side++) {
+        const struct hx_candidate *best = NULL;
+        for (int i = 0; i < job->ncandidates; i++) {
+            const struct hx_candidate *one = &job->candidates[i];
+            double us = fits(one, c->options->sides[side])
+                            ? hx_cost_of(&job->planner.cost, job->shape, one, job->bytes).total_us : HUGE_VAL;
+            if (us < HUGE_VAL && (!best || us < point.us[side])) {
+                best = one;
+                point.us[side] = us;
+            }
+        }
+        if (!best && (c->has_kept[side] || plan_named(job, c->options->sides[side], &c->kept[side]))) {
+            best = &c->kept[side];
+            point.us[side] = hx_cost_of(&job->planner.cost, job->shape, best, job->bytes).total_us;
+        }
+        if (!best)
+            continue;
+        hx_candidate_name(best, point.plan[side]);
+        if (best != &c->kept[side])
+            c->kept[side] = *best;
+        c->has_kept[side] = 1;
+    }
+    return point;
+}
+
+/* The end, with the names there are, those of the job's candidates. */
+static void side_refuse(const struct comparison *c, const char *name)
+{
+    static char texts[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
+    const char *names[5 * HX_MAX_CANDIDATES + 4] = {"best", "flat", "hier"};
+    int n = c->job->shape->nnodes > 1 && c->job->shape->max_local > 1 ? 3 : 2;
+
+    names[n] = NULL;
+    for (int i = 0; i < c->job->ncandidates; i++) {
+        const struct hx_candidate *one = &c->job->candidates[i];
+        const struct hx_algorithm *parts[] = {one->flat, one->first, one->inter, one->last};
+        for (int k = 0; k < 4; k++) {
+            int known = !parts[k];
+            for (int j = 0; j < n && !known; j++)
+                known = !strcmp(names[j], parts[k]->name);
+            if (!known)
+                names[n++] = parts[k]->name;
+        }
+    }
+    for (int i = 0; strchr(name, '(') && i < c->job->ncandidates; i++) {
+        hx_candidate_name(&c->job->candidates[i], texts[i]);
+        names[n++] = texts[i];
+    }
+    names[n] = NULL;
+    plan_name_choose("plan or algorithm here", name, names);
+}
+
+/* The sizes twice: what a side names may be a candidate only at later ones. */
+static void points_fill(struct comparison *c)
+{
+    const struct plan_options *o = c->options;
+
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = c->npoints = 0; i < o->nsizes; i++) {
+            struct point point = point_at(c, o->sizes[i]);
+            /* a block for each rank may round up to the same */
+            if (!c->npoints || point.bytes > c->points[c->npoints - 1].bytes)
+                c->points[c->npoints++] = point;
+            for (int side = 0; side < 2 && pass == 1; side++)
+                if (!c->has_kept[side])
+                    side_refuse(c, o->sides[side]);
+            plan_job_close(c->job);
+        }
+}
+
+static int leader_of(const struct point *point)
+{
+    return point->us[1] < point->us[0];
+}
+
+static int differ(const struct point *point)
+{
+    return fabs(point->us[0] - point->us[1]) > 1e-6 * point->us[0];
+}
+
+/* The size from which another leads, between two points of which each has its own leader. */
+static void crossover_find(struct comparison *c, const struct point *before, const struct point *after)
+{
+    double low = before->bytes, high = after->bytes;
+
+    for (int i = 0; i < BISECTIONS && high - low > 1; i++) {
+        double middle = low > 0 ? sqrt(low * high) : high / 2;
+        struct point point = point_at(c, (uint64_t)middle);
+        plan_job_close(c->job);
+        if (leader_of(&point) == leader_of(after) && differ(&point))
+            high = middle;
+        else
+            low = middle;
+    }
+    c->leader[c->ncrossovers] = leader_of(after);
+    c->crossovers[c->ncrossovers++] = high;
+}
+
+static void crossovers_find(struct comparison *c)
+{
+    const struct point *last = NULL; /* where one led */
+
+    for (int i = 0; i < c->npoints; i++) {
+        const struct point *point = &c->points[i];
+        if (!differ(point))
+            continue;
+        if (last && leader_of(last) != leader_of(point) && c->ncrossovers < CROSSOVERS_MAX)
+            crossover_find(c, last, point);
+        last = point;
+    }
+}
+
+static void comparison_print(const struct comparison *c)
+{
+    const char *const *sides = c->options->sides;
+    int width[2], named = 0;
+    char bytes[SVG_TEXT_BYTES];
+
+    for (int side = 0; side < 2; side++)
+        width[side] = strlen(sides[side]) < 11 ? 11 : (int)strlen(sides[side]);
+    for (int i = 0; i < c->npoints; i++)
+        for (int side = 0; side < 2; side++)
+            named |= strcmp(c->points[i].plan[side], sides[side]) != 0;
+    printf("%s on %s, predicted us\n\n%12s  %*s  %*s  %8s  faster\n", hx_coll_name(c->options->colls[0]),
+           c->options->shapes[0], "bytes", width[0], sides[0], width[1], sides[1], "ratio");
+    for (int i = 0; i < c->npoints; i++) {
+        const struct point *p = &c->points[i];
+        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1],
+               p->us[1] > 0 ? p->us[0] / p->us[1] : 1, width[0] > width[1] ? width[0] : width[1],
+               differ(p) ? sides[leader_of(p)] : "alike");
+        if (named)
+            printf("  %s | %s", p->plan[0], p->plan[1]);
+        printf("\n");
+    }
+    printf("\n");
+    for (int i = 0; i < c->ncrossovers; i++)
+        printf("crossover: %s is faster from %.0f bytes (%s) on\n", sides[c->leader[i]], c->crossovers[i],
+               svg_value(SVG_BYTES, c->crossovers[i], bytes));
+    if (!c->ncrossovers)
+        printf("no crossover between these sizes\n");
+}
+
+static void comparison_draw(const struct comparison *c, FILE *out)
+{
+    static double x[SIZES_MAX], y[2][SIZES_MAX];
+    struct svg_series series[2];
+    struct svg_marker markers[CROSSOVERS_MAX];
+    char title[256];
+
+    for (int i = 0; i < c->npoints; i++) {
+        x[i] = c->points[i].bytes;
+        y[0][i] = c->points[i].us[0];
+        y[1][i] = c->points[i].us[1];
+    }
+    for (int side = 0; side < 2; side++)
+        series[side] = (struct svg_series){.name = c->options->sides[side], .x = x, .y = y[side], .n = c->npoints};
+    for (int i = 0; i < c->ncrossovers; i++)
+        markers[i] = (struct svg_marker){.x = c->crossovers[i], .label = c->options->sides[c->leader[i]]};
+    snprintf(title, sizeof(title), "%s on %s, predicted", hx_coll_name(c->options->colls[0]), c->options->shapes[0]);
+    svg_plot_write(out, &(struct svg_plot){.title = title, .series = series, .nseries = 2, .markers = markers,
+                                           .nmarkers = c->ncrossovers, .standalone = 1,
+                                           .x = {.title = "vector", .unit = SVG_BYTES, .log = 1},
+                                           .y = {.title = "time", .unit = SVG_US, .log = 1}});
+}
+
+int plan_compare(const struct plan_options *options)
+{
+    struct comparison *c = plan_memory(calloc(1, sizeof(*c)));
+    struct whole_file file;
+    FILE *svg;
+    int status = 0;
+
+    if (options->nsizes > SIZES_MAX)
+        plan_refuse("%d sizes, at most %d can be compared", options->nsizes, SIZES_MAX);
+    c->options = options;
+    c->job = plan_memory(malloc(sizeof(*c->job)));
+    points_fill(c);
+    crossovers_find(c);
+    svg = options->svg ? plan_output_open(&file, options->svg) : NULL; /* what is refused above leaves the file as it was */
+    if (svg != stdout)
+        comparison_print(c);
+    if (svg) {
+        comparison_draw(c, svg);
+        status = plan_output_close(&file, options->svg);
+    }
+    free(c->job);
+    free(c);
+    return status;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan cost: what the model predicts for every candidate, of what it is made, and why losers lose.
+ *
+ * The model is asked, not taken apart: a term is what the time falls by when its parameters cost nothing, one kind
+ * after the other. So the terms add up to the time whatever the model's formulas are; what is left when all is free is
+ * the rest.
+ */
+#include "tools/plan/plan_cost.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PLANNINGS 9    /* of which the median counts */
+#define SHOWN_US 0.005 /* a column of less is left out */
+
+const char *const plan_term_names[PLAN_TERMS] = {"latency", "wire", "messages", "flags", "memory", "switches", "rest"};
+
+/* Small and large, not 0 and infinity: the model divides by them. */
+static void make_free(struct hx_cost_params *params, enum plan_term term)
+{
+    const double nothing = 1e-30, endless = 1e30;
+
+    switch (term) {
+    case PLAN_LATENCY: params->net_alpha_us = nothing; break;
+    case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = params->core_gb_s = endless; break;
+    case PLAN_MESSAGES: params->message_us = nothing; break;
+    case PLAN_FLAGS: params->intra_alpha_us = nothing; break;
+    case PLAN_MEMORY: params->intra_gb_s = params->reduce_gb_s = params->fetch_gb_s = params->far_gb_s = endless, params->fetch_us = nothing; break;
+    case PLAN_SWITCHES: params->switch_us = nothing; break;
+    default: break;
+    }
+}
+
+static void line_fill(const struct plan_job *job, struct plan_line *line)
+{
+    struct hx_cost_params params = job->planner.cost;
+    double before;
+
+    line->cost = hx_cost_of(&params, job->shape, line->candidate, job->bytes);
+    hx_candidate_name(line->candidate, line->name);
+    before = line->cost.total_us;
+    for (int t = 0; t < PLAN_REST; t++) {
+        make_free(&params, (enum plan_term)t);
+        double after = hx_cost_of(&params, job->shape, line->candidate, job->bytes).total_us;
+        line->us[t] = before - after > 1e-9 * before ? before - after : 0; /* else it is rounding */
+        before = after;
+    }
+    line->us[PLAN_REST] = before > 1e-9 ? before : 0;
+}
+
+static int line_compare(const void *a, const void *b)
+{
+    const struct plan_line *x = a, *y = b;
+
+    if (x->cost.total_us != y->cost.total_us)
+        return x->cost.total_us < y->cost.total_us ? -1 : 1;
+    return x->candidate < y->candidate ? -1 : 1; /* as the planner has it, which keeps the first */
+}
+
+/* The term by which a plan loses most, and what makes it larger. */
+static void why_write(const struct plan_line *line, const struct plan_line *best, char *why, size_t capacity)
+{
+    double rounds = line->cost.rounds, bytes = line->cost.net_bytes / best->cost.net_bytes, more;
+    int most = 0, n = snprintf(why, capacity, "%.*f x: ", line->ratio < 10 ? 2 : 0, line->ratio);
+
+    for (int t = 1; t < PLAN_TERMS; t++)
+        if (line->us[t] - best->us[t] > line->us[most] - best->us[most])
+            most = t;
+    more = line->us[most] - best->us[most];
+    why += n;
+    capacity -= (size_t)n;
+    if (more < SHOWN_US)
+        snprintf(why, capacity, "as good");
+    else if (most == PLAN_LATENCY && rounds > best->cost.rounds)
+        snprintf(why, capacity, "%.0f rounds between nodes against %.0f", rounds, best->cost.rounds);
+    else if (most == PLAN_WIRE && best->cost.net_bytes > 0 && bytes > 1.005)
+        snprintf(why, capacity, "%.*f x the bytes between nodes", bytes < 10 ? 2 : 0, bytes);
+    else if (most == PLAN_WIRE && line->candidate->lanes < best->candidate->lanes)
+        snprintf(why, capacity, "%d lane%s do%s not fill the link", line->candidate->lanes,
+                 line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "es" : "");
+    else if (most == PLAN_MEMORY && line->candidate->lanes && line->candidate->lanes < best->candidate->lanes)
+        snprintf(why, capacity, "%d rank%s of a node reduce%s and copies, against %d", line->candidate->lanes,
+                 line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "s" : "",
+                 best->candidate->lanes);
+    else if (line->us[most] < 100 * best->us[most])
+        snprintf(why, capacity, "%.*f x the %s", line->us[most] < 10 * best->us[most] ? 2 : 0,
+                 line->us[most] / best->us[most], plan_term_names[most]);
+    else
+        snprintf(why, capacity, "%.1f us of %s", more, plan_term_names[most]);
+}
+
+int plan_lines(const struct plan_job *job, struct plan_line *lines)
+{
+    int n = job->ncandidates;
+
+    for (int i = 0; i < n; i++) {
+        lines[i].candidate = &job->candidates[i];
+        line_fill(job, &lines[i]);
+    }
+    qsort(lines, (size_t)n, sizeof(*lines), line_compare);
+    for (int i = 0; i < n; i++) {
+        lines[i].ratio = lines[0].cost.total_us > 0 ? lines[i].cost.total_us / lines[0].cost.total_us : 1;
+        lines[i].why[0] = 0;
+        if (i)
+            why_write(&lines[i], &lines[0], lines[i].why, sizeof(lines[i].why));
+    }
+    return n;
+}
+
+/* ---- what is no candidate ---- */
+
+static int serves(const struct plan_job *job, const struct hx_algorithm *a)
+{
+    for (int i = 0; i < job->ncandidates; i++) {
+        const struct hx_candidate *c = &job->candidates[i];
+        if (c->flat == a || c->first == a || c->inter == a || c->last == a)
+            return 1;
+    }
+    return 0;
+}
+
+static const char *where(unsigned scopes)
+{
+    return scopes & HX_SCOPE_INTER ? "between nodes" : "inside a node";
+}
+
+/* Why an algorithm is part of no candidate. */
+static void lack_write(const struct plan_job *job, const struct hx_algorithm *a, char *why, size_t capacity)
+{
+    const struct hx_shape *shape = job->shape;
+    enum hx_coll coll = job->coll;
+    int two = shape->nnodes > 1 && shape->max_local > 1,
+        members = two && a->scopes & HX_SCOPE_INTER ? shape->nnodes : shape->nranks;
+    unsigned here = shape->nnodes == 1 ? HX_SCOPE_INTRA
+        : shape->max_local == 1        ? HX_SCOPE_INTER
+                                       : HX_SCOPE_INTER | HX_SCOPE_FLAT;
+
+    if (two && (a->coll == hx_candidate_first(coll, 1) || a->coll == hx_candidate_last(coll, 1)))
+        here |= HX_SCOPE_INTRA;
+    if (a->needs & HX_NEEDS_EXACT && job->traits.folding != HX_FOLDS_EXACTLY)
+        snprintf(why, capacity,
+                 "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
+    else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
+        snprintf(why, capacity, "needs a commutative operation (--ordered says it is not)");
+    else if (!(a->scopes & here))
+        snprintf(why, capacity, "serves %s only%s", where(a->scopes),
+                 two                      ? ", and is no part of a composition"
+                     : shape->nnodes == 1 ? "; there is one node"
+                                          : "; every node has one rank");
+    else if (a->needs & HX_NEEDS_LEVELS && !shape->nlevels)
+        snprintf(why, capacity, "goes by levels inside a node, and the shape has none (--shape 96/2/6: two domains of six)");
+    else if (a->needs & HX_NEEDS_POWER_OF_TWO && members & (members - 1))
+        snprintf(why, capacity, "needs a power of two of members, not %d", members);
+    else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
+        snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
+    else if (a->needs & HX_PASSES_RING && shape->nnodes > 1 && members > HX_MATCH_ROUNDS + 1)
+        snprintf(why, capacity, "match ids tell the rounds of a ring of at most %d members apart, not %d", HX_MATCH_ROUNDS + 1, members);
+    else if (two && coll == HX_COLL_ALLGATHER && a->needs & HX_NEEDS_SINGLE_COPY)
+        snprintf(why, capacity, "only each rank knows where in out it wants the blocks");
+    else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)
+        snprintf(why, capacity, "ranks may not read each other's memory (HX_SINGLE_COPY=0)");
+    else
+        snprintf(why, capacity, "the HX_* settings name another");
+}
+
+int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
+{
+    enum hx_coll colls[] = {job->coll, hx_candidate_between(job->coll)};
+    const struct hx_algorithm *a;
+    int n = 0;
+
+    for (int c = 0; c < (colls[0] == colls[1] || job->shape->nnodes == 1 ? 1 : 2); c++)
+        for (int idx = 0; n < PLAN_NAMES_MAX && (a = hx_algorithm_next(colls[c], ~0u, &idx));) {
+            if (serves(job, a) || (c == 1 && !(a->scopes & HX_SCOPE_INTER)))
+                continue;
+            lacks[n].algorithm = a;
+            lack_write(job, a, lacks[n].why, sizeof(lacks[n].why));
+            n++;
+        }
+    return n;
+}
+
+/* ---- the planner's time ---- */
+
+static int double_compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+double plan_time_us(const struct plan_job *job)
+{
+    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = (int)job->env.single_copy};
+    int root = hx_coll_is_rooted(job->coll) ? (int)job->options->root : 0;
+    double us[PLANNINGS];
+
+    for (int i = 0; i < PLANNINGS; i++) { /* each with an empty cache */
+        struct hx_planner *planner;
+        struct hx_choice choice = {0};
+        if (hx_planner_hier.open(&job->env, job->shape, 0, &facts, NULL, &planner) != HX_SUCCESS)
+            exit(1);
+        planner->cost = job->planner.cost;
+        double start = now_us();
+        if (hx_planner_hier.choose(planner, job->coll, root, job->traits, job->sizes.count, job->sizes.elem_bytes, &choice) != HX_SUCCESS)
+            exit(1);
+        us[i] = now_us() - start;
+        hx_plan_release(choice.plan);
+        hx_planner_hier.close(planner);
+    }
+    qsort(us, PLANNINGS, sizeof(us[0]), double_compare);
+    return us[PLANNINGS / 2];
+}
+
+/* ---- as text ---- */
+
+static void lines_print(const struct plan_line *lines, int n)
+{
+    int shown[PLAN_TERMS] = {0}, width = 21, length, digits = lines[0].cost.total_us < 100 ? 2 : 1;
+
+    for (int i = 0; i < n; i++) {
+        for (int t = 0; t < PLAN_TERMS; t++)
+            shown[t] |= fabs(lines[i].us[t]) > SHOWN_US;
+        length = (int)strlen(lines[i].name);
+        width = length > width ? length : width;
+    }
+    printf("\n  %-*s %11s =", width, "plan, fastest first", "us");
+    for (int t = 0; t < PLAN_TERMS; t++)
+        if (shown[t])
+            printf(" %9s", plan_term_names[t]);
+    printf("\n");
+    for (int i = 0; i < n; i++) {
+        printf("%s %-*s %11.*f  ", i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
+        for (int t = 0; t < PLAN_TERMS; t++)
+            if (shown[t])
+                printf(" %9.*f", digits, lines[i].us[t]);
+        printf("  %s\n", i ? lines[i].why : "fastest");
+    }
+}
+
+static void lacks_print(const struct plan_lack *lacks, int n)
+{
+    int width = 0, length;
+
+    for (int i = 0; i < n; i++) {
+        length = (int)strlen(lacks[i].algorithm->name);
+        width = length > width ? length : width;
+    }
+    if (n)
+        printf("\nno candidates here:\n");
+    for (int i = 0; i < n; i++)
+        printf("  %-*s  %s\n", width, lacks[i].algorithm->name, lacks[i].why);
+}
+
+void plan_candidates_print(const struct plan_job *job)
+{
+    struct plan_line *lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*lines)));
+
+    if (job->fallback)
+        printf("\n%s\n", job->fallback);
+    lines_print(lines, plan_lines(job, lines));
+    free(lines);
+}
+
+static void point_print(const struct plan_job *job)
+{
+    struct plan_lack lacks[PLAN_NAMES_MAX];
+
+    plan_head_print(job);
+    plan_candidates_print(job);
+    if (!job->options->nalgorithms)
+        lacks_print(lacks, plan_lacks(job, lacks));
+    if (job->options->time)
+        printf("\nplanned in %.1f us (median of %d, nothing cached)\n", plan_time_us(job), PLANNINGS);
+}
+
+/* ---- as a table ---- */
+
+struct row {
+    const char *shape;
+    double bytes;
+    struct plan_line *lines;
+    int n;
+};
+
+static const struct plan_line *line_find(const struct row *row, const char *name)
+{
+    for (int i = 0; i < row->n; i++)
+        if (!strcmp(row->lines[i].name, name))
+            return &row->lines[i];
+    return NULL;
+}
+
+static int name_add(const char **names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return n;
+    names[n] = name;
+    return n + 1;
+}
+
+/* Columns: the plans that any row has, in the order of the registry; "-": not one of that row's candidates. */
+static void table_print(const struct row *rows, int n)
+{
+    const char **names = plan_memory(calloc((size_t)n * HX_MAX_CANDIDATES, sizeof(*names)));
+    int nnames = 0;
+
+    for (int r = 0; r < n; r++)
+        for (const struct hx_candidate *from = NULL;;) {
+            const struct plan_line *next = NULL;
+            for (int i = 0; i < rows[r].n; i++)
+                if ((!from || rows[r].lines[i].candidate > from) &&
+                    (!next || rows[r].lines[i].candidate < next->candidate))
+                    next = &rows[r].lines[i];
+            if (!next)
+                break;
+            nnames = name_add(names, nnames, next->name);
+            from = next->candidate;
+        }
+    printf("%-14s %12s", "us; shape", "bytes");
+    for (int i = 0; i < nnames; i++)
+        printf("  %*s", strlen(names[i]) < 9 ? 9 : (int)strlen(names[i]), names[i]);
+    printf("\n");
+    for (int r = 0; r < n; r++) {
+        printf("%-14s %12.0f", rows[r].shape, rows[r].bytes);
+        for (int i = 0; i < nnames; i++) {
+            const struct plan_line *line = line_find(&rows[r], names[i]);
+            char text[32] = "-";
+            if (line)
+                snprintf(text, sizeof(text), "%s%.1f", line == &rows[r].lines[0] ? "*" : "", line->cost.total_us);
+            printf("  %*s", strlen(names[i]) < 9 ? 9 : (int)strlen(names[i]), text);
+        }
+        printf("\n");
+    }
+    free(names);
+}
+
+int plan_cost(const struct plan_options *options)
+{
+    int n = options->nshapes * options->nsizes;
+    struct plan_job *jobs = plan_memory(calloc((size_t)n, sizeof(*jobs)));
+    struct row *rows = plan_memory(calloc((size_t)n, sizeof(*rows)));
+    struct json_object *points = options->json ? plan_memory(json_object_new_array()) : NULL;
+
+    for (int i = 0; i < n; i++) {
+        struct plan_job *job = &jobs[i];
+        plan_job_open(job, options, options->shapes[i / options->nsizes], options->colls[0],
+                      options->sizes[i % options->nsizes]);
+        rows[i].lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*rows[i].lines)));
+        rows[i].bytes = job->bytes;
+        rows[i].n = plan_lines(job, rows[i].lines);
+        rows[i].shape = job->shape_text;
+        if (options->json)
+            json_object_array_add(points, plan_point_json(job, rows[i].lines, rows[i].n));
+        else if (!options->table) {
+            if (i)
+                printf("\n");
+            point_print(job);
+        }
+    }
+    if (options->json)
+        plan_json_print(plan_cost_json(&jobs[0], points));
+    if (options->table)
+        table_print(rows, n);
+    for (int i = 0; i < n; i++) {
+        free(rows[i].lines);
+        plan_job_close(&jobs[i]);
+    }
+    free(rows);
+    free(jobs);
+    return 0;
+}

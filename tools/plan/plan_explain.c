@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_plan explain and big: the choice for one call, and what follows from it. */
+#include "tools/plan/plan_cost.h"
+#include "runtime/plan/check.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDINGS_RANKS 256     /* explain: counted for no more */
+#define MESSAGE_MIN_BYTES 16384 /* big: between nodes */
+
+/* ---- explain ---- */
+
+static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
+{
+    return hx_planner_live_slots(plan, &job->sizes, job->window_fine, job->window_coarse);
+}
+
+static void counts_print(const char *name, const struct hx_plan_stats *s)
+{
+    printf("    %-36s %6u %6u %9llu %13llu %9llu %13llu\n", name, s->rounds, s->steps,
+           (unsigned long long)s->messages, (unsigned long long)s->bytes_sent, (unsigned long long)s->inter_messages,
+           (unsigned long long)s->inter_bytes_sent);
+}
+
+static void rank_print(const struct plan_job *job, int rank)
+{
+    struct hx_plan *plan = plan_job_compose(job, rank);
+    struct hx_plan_stats stats;
+    char name[64];
+
+    printf("\n");
+    hx_explain_plan(plan, stdout);
+    printf("    %-36s %6s %6s %9s %13s %9s %13s\n", "", "rounds", "steps", "messages", "bytes sent", "to nodes",
+           "bytes");
+    for (int s = 0; s < plan->nstages; s++) {
+        hx_stage_count(plan, s, job->shape, &job->sizes, &stats);
+        snprintf(name, sizeof(name), "stage %d (%s)", s, plan->stages[s].algorithm);
+        counts_print(name, &stats);
+    }
+    hx_plan_count(plan, job->shape, &job->sizes, &stats);
+    counts_print("the plan", &stats);
+    printf("    live slots %zu bytes; slots written %llu, read %llu bytes, fetched %llu; the plan itself %zu bytes\n",
+           live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
+           (unsigned long long)stats.slot_bytes_read, (unsigned long long)stats.bytes_fetched, stats.plan_bytes);
+    hx_plan_release(plan);
+}
+
+void plan_head_print(const struct plan_job *job)
+{
+    const struct hx_sizes *sizes = &job->sizes;
+
+    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per "
+           "core\n",
+           hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
+           hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
+           job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
+           (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
+    if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
+        printf("cost model by the table: of the node fitted to %d points, of %s to %d (0: as by default)\n", job->planner.node_points,
+               job->options->provider, job->planner.net_points);
+}
+
+static unsigned at_most(unsigned window, uint64_t slices)
+{
+    return slices < window ? (unsigned)slices : window;
+}
+
+static void slices_print(const struct plan_job *job)
+{
+    const struct hx_table_entry *tuned = job->tuned;
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    hx_candidate_name(&job->candidates[job->best], name);
+    printf("\nchosen: %s\n", name);
+    if (tuned && !strcmp(tuned->plan, name))
+        printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
+               tuned->default_plan);
+    else if (tuned)
+        printf("the table says %s, which is no choice here\n", tuned->plan);
+    printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
+           at_most(job->window_fine, job->sizes.fine_slices));
+    if (job->shape->nnodes > 1)
+        printf("; %llu between nodes, %u under way", (unsigned long long)job->sizes.coarse_slices,
+               at_most(job->window_coarse, job->sizes.coarse_slices));
+    printf("\n");
+}
+
+/* How often what a rank contributes is rounded, where reduce steps round: as the checker counts it on one slice. */
+int plan_roundings(const struct plan_job *job)
+{
+    int p = job->shape->nranks, roundings = 0;
+    struct hx_plan **plans;
+    char report[512];
+
+    if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype) || p > ROUNDINGS_RANKS)
+        return -1;
+    plans = plan_memory(calloc((size_t)p, sizeof(*plans)));
+    for (int r = 0; r < p; r++)
+        plans[r] = plan_job_compose(job, r);
+    struct hx_check_call call = {.plans = plans,
+                                 .window_fine = HX_FINE_WINDOW,
+                                 .window_coarse = HX_COARSE_WINDOW,
+                                 .roundings = &roundings};
+    hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
+    call.sizes.count = call.sizes.count / call.sizes.fine_slices + 1;
+    call.sizes.fine_slices = call.sizes.coarse_slices = 1;
+    if (hx_check(job->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
+        plan_refuse("%s", report);
+    for (int r = 0; r < p; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+    return roundings;
+}
+
+static void roundings_print(const struct plan_job *job)
+{
+    int roundings = plan_roundings(job);
+
+    if (roundings >= 0)
+        printf("roundings: %d one after the other, at most (one in each reduce step)\n", roundings);
+    else if (hx_coll_reduces(job->coll) && !hx_dtype_is_exact(job->options->dtype))
+        printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
+}
+
+int plan_explain(const struct plan_options *options)
+{
+    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
+    int first, end;
+
+    plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
+    first = options->all_ranks ? 0 : (int)options->rank;
+    end = options->all_ranks ? job->shape->nranks : first + 1;
+    if (options->json) {
+        plan_json_print(plan_explain_json(job, first, end));
+    } else {
+        plan_head_print(job);
+        plan_candidates_print(job);
+        slices_print(job);
+        roundings_print(job);
+        for (int rank = first; rank < end; rank++)
+            rank_print(job, rank);
+    }
+    plan_job_close(job);
+    free(job);
+    return 0;
+}
+
+/* ---- big ---- */
+
+struct extremes {
+    size_t least_message, most_message, node_slots, rank_slots, most_steps, most_plan;
+    double steps, plan_bytes;
+    int ranks;
+};
+
+static void stage_messages(const struct plan_job *job, const struct hx_plan *plan, int s, struct extremes *e)
+{
+    const struct hx_stage *stage = &plan->stages[s];
+    struct hx_layout layout;
+
+    hx_layout_init(&layout, plan, stage, &job->sizes);
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        const struct hx_step *step = &stage->steps[i];
+        if (step->op != HX_OP_SEND ||
+            job->shape->node_of[stage->members[step->peer]] == job->shape->node_of[plan->rank])
+            continue;
+        for (uint64_t slice = 0; slice < layout.nslices; slice++) { /* pieces are cut evenly: all slices are full */
+            size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
+            e->least_message = bytes && bytes < e->least_message ? bytes : e->least_message;
+            e->most_message = bytes > e->most_message ? bytes : e->most_message;
+        }
+    }
+}
+
+/* All ranks of one node. */
+static void node_measure(const struct plan_job *job, int node, struct extremes *e)
+{
+    size_t slots = 0;
+
+    for (int local = 0; local < hx_shape_node_size(job->shape, node); local++) {
+        struct hx_plan *plan = plan_job_compose(job, hx_shape_member(job->shape, node, local));
+        size_t steps = 0, bytes = hx_plan_bytes(plan);
+        for (int s = 0; s < plan->nstages; s++) {
+            steps += plan->stages[s].nsteps;
+            stage_messages(job, plan, s, e);
+        }
+        slots += live_slots(job, plan);
+        e->rank_slots = live_slots(job, plan) > e->rank_slots ? live_slots(job, plan) : e->rank_slots;
+        e->most_steps = steps > e->most_steps ? steps : e->most_steps;
+        e->most_plan = bytes > e->most_plan ? bytes : e->most_plan;
+        e->steps += (double)steps;
+        e->plan_bytes += (double)bytes;
+        e->ranks++;
+        hx_plan_release(plan);
+    }
+    e->node_slots = slots > e->node_slots ? slots : e->node_slots;
+}
+
+/* What a message between nodes should hold. A barrier's are tokens, and a flat all-to-all's are the blocks, however
+ * short. */
+static size_t message_floor(const struct plan_job *job)
+{
+    double block = job->bytes / job->shape->nranks;
+
+    if (job->coll == HX_COLL_BARRIER)
+        return 0;
+    if (hx_coll_has_pairs(job->coll) && job->candidates[job->best].lanes == 0 && block < MESSAGE_MIN_BYTES)
+        return (size_t)block;
+    return MESSAGE_MIN_BYTES;
+}
+
+/* The first node, the last, and the fullest: lanes and blocks of the others are cut alike. */
+static int big_check(const struct plan_job *job, const char *shape)
+{
+    struct extremes e = {.least_message = SIZE_MAX};
+    int nodes = job->shape->nnodes, fullest = 0, sends, small, large;
+    char name[HX_CANDIDATE_NAME_BYTES];
+
+    while (hx_shape_node_size(job->shape, fullest) < job->shape->max_local)
+        fullest++;
+    node_measure(job, 0, &e);
+    if (nodes > 1)
+        node_measure(job, nodes - 1, &e);
+    if (fullest > 0 && fullest < nodes - 1)
+        node_measure(job, fullest, &e);
+    hx_candidate_name(&job->candidates[job->best], name);
+    sends = e.most_message > 0;
+    small = sends && e.least_message < message_floor(job);
+    /* bind refuses the latter */
+    large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes;
+    printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
+           (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
+    printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");
+    printf(" %9zu%s %7.0f %6zu %9.0f %8zu\n", e.node_slots, large ? " TOO LARGE" : "", e.steps / e.ranks, e.most_steps,
+           e.plan_bytes / e.ranks, e.most_plan);
+    return small || large;
+}
+
+int plan_big(const struct plan_options *options)
+{
+    static const char *const named[] = {"4x96", "16x96", "64x192"};
+    int n = options->nshapes ? options->nshapes : 3, checked = 0, failed = 0;
+    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
+
+    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
+           "%llu\n",
+           (unsigned long long)options->sizes[0], (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
+           (unsigned long long)options->llc_bytes / 2);
+    printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes",
+           "slots", "steps mean/max", "plan bytes");
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < options->ncolls; c++) {
+            const char *shape = options->nshapes ? options->shapes[i] : named[i];
+            struct hx_shape *parsed = plan_shape_parse(shape);
+            int ranks = parsed->nranks;
+            hx_shape_free(parsed);
+            if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
+                continue;
+            if (hx_coll_has_traffic(options->colls[c]) && ranks > HX_MATRIX_MEMBERS) {
+                printf("%-10s %-21s none: it numbers a block for each pair of at most %d ranks\n", shape, hx_coll_name(options->colls[c]),
+                       HX_MATRIX_MEMBERS);
+                continue;
+            }
+            checked++;
+            plan_job_open(job, options, shape, options->colls[c], options->sizes[0]);
+            failed += big_check(job, shape);
+            plan_job_close(job);
+        }
+    free(job);
+    printf("%d passed, %d failed\n", checked - failed, failed);
+    return failed ? 1 : 0;
+}

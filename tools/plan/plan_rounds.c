@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rounds of a plan: see plan_rounds.h. A column of the drawing is a round of one level. Messages tell their round
+ * themselves. Reads and flags of shared memory stand in the round that is the longest chain of flags that they have
+ * waited for. Where one member is elected it is the first.
+ */
+#include "tools/plan/plan_rounds.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct walk {
+    const struct plan_job *job;
+    struct plan_rounds *rounds;
+    struct hx_plan **plans;
+    /* flags waited for by each rank before it publishes each of its own, in this level */
+    uint32_t (*published)[HX_MAX_FLAGS];
+};
+
+static int is_wait(const struct hx_step *step)
+{
+    return (step->op == HX_OP_AWAIT || step->op == HX_OP_ELECT) && !step->own;
+}
+
+/* How many steps after this one a member that is not elected leaves out. */
+static uint32_t left_out(const struct hx_stage *stage, const struct hx_step *step)
+{
+    return step->op == HX_OP_ELECT && stage->me ? step->handle : 0;
+}
+
+/* The k-th rank that a step waits for, or whose slot it reads. */
+static int peer_rank(const struct hx_stage *stage, const struct hx_step *step, uint32_t k)
+{
+    return stage->members[(step->peer + k) % (uint32_t)stage->n];
+}
+
+static uint32_t flags_after(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, int rank,
+                            uint32_t flags)
+{
+    for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
+        int peer = peer_rank(stage, step, k);
+        if (peer != rank && walk->published[peer][step->tag] + 1 > flags)
+            flags = walk->published[peer][step->tag] + 1;
+    }
+    return flags;
+}
+
+/* If the step raises a flag, note so. Returns whether that is news. */
+static int flag_raise(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, uint32_t flags)
+{
+    int rank = stage->members[step->op == HX_OP_PUBLISH ? step->handle : (uint32_t)stage->me];
+
+    if ((step->op != HX_OP_PUBLISH && step->op != HX_OP_ELECT) || walk->published[rank][step->tag] == flags)
+        return 0;
+    walk->published[rank][step->tag] = flags;
+    return 1;
+}
+
+/* Every pass over the ranks follows each chain of flags by one at least: until nothing changes. */
+static void flags_follow(const struct walk *walk, int level)
+{
+    int p = walk->job->shape->nranks, changed = 1;
+
+    memset(walk->published, 0, (size_t)p * sizeof(*walk->published));
+    while (changed) {
+        changed = 0;
+        for (int rank = 0; rank < p; rank++)
+            for (int s = 0; s < walk->plans[rank]->nstages; s++) {
+                const struct hx_stage *stage = &walk->plans[rank]->stages[s];
+                uint32_t flags = 0;
+                for (uint32_t i = 0; stage->level == level && i < stage->nsteps; i++) {
+                    const struct hx_step *step = &stage->steps[i];
+                    changed |= flag_raise(walk, stage, step, flags);
+                    flags = flags_after(walk, stage, step, rank, flags);
+                    i += left_out(stage, step);
+                }
+            }
+    }
+}
+
+static void arrow_add(struct walk *walk, const struct plan_arrow *arrow)
+{
+    struct plan_rounds *r = walk->rounds;
+
+    if (arrow->from == arrow->to)
+        return;
+    if (r->narrows == r->capacity) {
+        r->capacity = r->capacity ? 2 * r->capacity : 1024;
+        r->arrows = plan_memory(realloc(r->arrows, r->capacity * sizeof(*r->arrows)));
+    }
+    r->arrows[r->narrows++] = *arrow;
+}
+
+static int reads_memory(const struct hx_step *step)
+{
+    return (step->src == HX_SLOT && step->op != HX_OP_SEND) || step->op == HX_OP_FETCH;
+}
+
+/* Whether rank's stage reads memory of this peer. */
+static int reads_from(const struct hx_stage *stage, int peer)
+{
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        const struct hx_step *step = &stage->steps[i];
+        uint32_t n = step->op == HX_OP_REDUCE ? step->n : 1;
+        for (uint32_t k = 0; reads_memory(step) && k < n; k++)
+            if (stage->members[step->op == HX_OP_REDUCE ? k : step->peer] == peer)
+                return 1;
+    }
+    return 0;
+}
+
+static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
+{
+    const struct hx_stage *stage = &plan->stages[s];
+    const struct hx_shape *shape = walk->job->shape;
+    struct hx_layout layout;
+    uint32_t flags = 0;
+
+    hx_layout_init(&layout, plan, stage, &walk->job->sizes);
+    for (uint32_t i = 0; i < stage->nsteps; i++) {
+        const struct hx_step *step = &stage->steps[i];
+        struct plan_arrow arrow = {.to = plan->rank, .level = stage->level};
+        flags = flags_after(walk, stage, step, plan->rank, flags);
+        for (uint64_t slice = 0; step->nblocks && slice < layout.nslices; slice++) {
+            size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
+            arrow.bytes += bytes;
+            arrow.messages += bytes > 0;
+        }
+        arrow.order = flags ? flags - 1 : 0;
+        if (step->op == HX_OP_SEND && arrow.bytes) {
+            arrow.from = plan->rank;
+            arrow.to = stage->members[step->peer];
+            arrow.order = step->tag;
+            arrow.kind = shape->node_of[arrow.from] == shape->node_of[arrow.to] ? PLAN_INSIDE : PLAN_BETWEEN;
+            arrow_add(walk, &arrow);
+        } else if (reads_memory(step) && arrow.bytes) {
+            arrow.kind = PLAN_READ;
+            for (uint32_t k = 0; k < (step->op == HX_OP_REDUCE ? step->n : 1); k++) {
+                arrow.from = stage->members[step->op == HX_OP_REDUCE ? k : step->peer];
+                arrow_add(walk, &arrow);
+            }
+        }
+        arrow.kind = PLAN_FLAG;
+        arrow.bytes = arrow.messages = 0;
+        for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
+            arrow.from = peer_rank(stage, step, k);
+            arrow.order = walk->published[arrow.from][step->tag];
+            if (!reads_from(stage, arrow.from))
+                arrow_add(walk, &arrow);
+        }
+        i += left_out(stage, step);
+    }
+}
+
+static int arrow_compare(const void *a, const void *b)
+{
+    const struct plan_arrow *x = a, *y = b;
+    const int64_t keys[][2] = {{x->level, y->level},
+                               {x->order, y->order},
+                               {x->kind, y->kind},
+                               {x->from, y->from},
+                               {x->to, y->to}};
+
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (keys[k][0] != keys[k][1])
+            return keys[k][0] < keys[k][1] ? -1 : 1;
+    return 0;
+}
+
+/* Where nothing passes there is no column. */
+static void columns_number(struct plan_rounds *r)
+{
+    qsort(r->arrows, r->narrows, sizeof(*r->arrows), arrow_compare);
+    r->column_level = plan_memory(calloc(r->narrows + 1, sizeof(*r->column_level)));
+    for (size_t i = 0; i < r->narrows; i++) {
+        struct plan_arrow *arrow = &r->arrows[i], *before = arrow - 1;
+        if (i == 0 || arrow->level != before->level || arrow->order != before->order)
+            r->column_level[r->ncolumns++] = arrow->level;
+        arrow->column = r->ncolumns - 1;
+    }
+}
+
+static void level_name(struct walk *walk, const struct hx_stage *stage)
+{
+    static const char *const where[] = {"", "inside nodes", "between nodes", "", "over all ranks"};
+    int one_node = walk->job->shape->nnodes == 1;
+    char *name = walk->rounds->level_name[stage->level];
+    size_t n = strlen(name), room = sizeof(walk->rounds->level_name[0]);
+
+    walk->rounds->level_where[stage->level] = one_node ? "inside the node" : where[stage->scope];
+    if (n == 0)
+        snprintf(name, room, "%s", stage->algorithm);
+    else if (!strstr(name, stage->algorithm))
+        snprintf(name + n, room - n, ", %s", stage->algorithm);
+}
+
+void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job)
+{
+    int p = job->shape->nranks;
+    struct walk walk = {.job = job, .rounds = rounds};
+
+    memset(rounds, 0, sizeof(*rounds));
+    walk.plans = plan_memory(calloc((size_t)p, sizeof(*walk.plans)));
+    walk.published = plan_memory(calloc((size_t)p, sizeof(*walk.published)));
+    for (int rank = 0; rank < p; rank++) {
+        walk.plans[rank] = plan_job_compose(job, rank);
+        if (walk.plans[rank]->nlevels > rounds->nlevels)
+            rounds->nlevels = walk.plans[rank]->nlevels;
+    }
+    rounds->level_where = plan_memory(calloc((size_t)rounds->nlevels + 1, sizeof(*rounds->level_where)));
+    rounds->level_name = plan_memory(calloc((size_t)rounds->nlevels + 1, sizeof(*rounds->level_name)));
+    for (int level = 0; level < rounds->nlevels; level++) {
+        flags_follow(&walk, level);
+        for (int rank = 0; rank < p; rank++)
+            for (int s = 0; s < walk.plans[rank]->nstages; s++)
+                if (walk.plans[rank]->stages[s].level == level) {
+                    level_name(&walk, &walk.plans[rank]->stages[s]);
+                    stage_walk(&walk, walk.plans[rank], s);
+                }
+    }
+    columns_number(rounds);
+    for (int rank = 0; rank < p; rank++)
+        hx_plan_release(walk.plans[rank]);
+    free(walk.plans);
+    free(walk.published);
+}
+
+void plan_rounds_close(struct plan_rounds *rounds)
+{
+    free(rounds->arrows);
+    free(rounds->column_level);
+    free(rounds->level_where);
+    free(rounds->level_name);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What passes between the ranks of a plan, in the order of rounds: for drawing. */
+#ifndef HX_PLAN_ROUNDS_H
+#define HX_PLAN_ROUNDS_H
+#include "tools/plan/coll_plan.h"
+
+enum plan_arrow_kind { PLAN_BETWEEN, PLAN_INSIDE, PLAN_READ, PLAN_FLAG, PLAN_ARROW_KINDS };
+
+struct plan_arrow {
+    int from, to; /* ranks */
+    int column, level;
+    /* within its level: the round of a message; how many flags one after the other a read has waited for */
+    uint32_t order;
+    enum plan_arrow_kind kind;
+    uint64_t bytes, messages; /* of all slices; as many messages as slices that are not empty */
+};
+
+struct plan_rounds {
+    struct plan_arrow *arrows; /* by column */
+    size_t narrows, capacity;
+    int ncolumns, nlevels;
+    int *column_level; /* [ncolumns] */
+    const char **level_where; /* [nlevels]: "inside nodes" */
+    char (*level_name)[64];   /* [nlevels]: its algorithms */
+};
+
+/* Messages, reads of others' slots, and flags that nothing is read after, of all ranks. */
+void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job);
+void plan_rounds_close(struct plan_rounds *rounds);
+
+#endif

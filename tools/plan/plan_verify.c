@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_plan verify: the checker over the plans of all ranks, for every candidate - not only those that the planner
+ * likes.
+ *
+ * One run of the checker holds a chain of calls, so that it proves single calls and every kind of neighbourhood:
+ *
+ *   this | this, in place | another collective | this, sparse | the third collective | this, ragged
+ *
+ * Ragged: where ranks have blocks, they are of different length, some empty, and results stand apart in another order.
+ * Plans that keep the order of ranks are proved to: on nodes that hold runs of ranks those whose algorithms need no commutative operation, and
+ * where a node's ranks are apart the flat ones made for it ("ordered").
+ * Collectives with a root are proved for every root on small shapes, for some on large ones.
+ *
+ * Slots and flags alternate between two banks, so a call meets what stood there two calls before.
+ *
+ * One process per CPU; each goes through all candidates and takes those that no other has taken.
+ */
+#include "tools/plan/coll_plan.h"
+#include "runtime/plan/check.h"
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHAIN 6
+#define ALL_ROOTS_RANKS 12
+#define WIDE_RANKS 8
+
+struct ground { /* a shape, with one good candidate of each collective to call in between */
+    char name[64];
+    struct hx_shape *shape;
+    struct hx_plan **companions[HX_COLL_COUNT];
+    struct hx_candidate companion[HX_COLL_COUNT];
+};
+
+struct team { /* shared by the processes */
+    atomic_long taken, passed, failed;
+};
+
+struct totals {
+    const struct plan_options *options;
+    struct ground *grounds;
+    int ngrounds;
+    struct team *team;
+    long number, mine; /* of candidates: the next, and the one that is this process's */
+    long passed, failed;
+};
+
+/* ---- plans of all ranks ---- */
+
+static struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate)
+{
+    struct hx_plan **plans = plan_memory(calloc((size_t)shape->nranks, sizeof(*plans)));
+
+    for (int r = 0; r < shape->nranks; r++)
+        plans[r] = plan_compose(shape, r, candidate);
+    return plans;
+}
+
+static void plans_release(struct hx_plan **plans, int n)
+{
+    for (int r = 0; plans && r < n; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+}
+
+/* ---- one candidate on one shape ---- */
+
+/* As the planner asks the plan of the fullest node's rank. */
+static int widest_window(struct hx_plan **plans, int n)
+{
+    unsigned least = hx_fine_window_max(plans[0]);
+
+    for (int r = 1; r < n; r++)
+        least = hx_fine_window_max(plans[r]) < least ? hx_fine_window_max(plans[r]) : least;
+    return (int)least;
+}
+
+/* A sparse one of few ranks has as many slices under way as there may be. */
+static struct hx_check_call call_of(const struct hx_shape *shape, struct hx_plan **plans, int sparse)
+{
+    int wide = sparse && shape->nranks <= WIDE_RANKS;
+    struct hx_check_call call = {.plans = plans,
+                                 .window_fine = wide ? widest_window(plans, shape->nranks) : HX_FINE_WINDOW,
+                                 .window_coarse = (int)hx_coarse_window(plans[0]),
+                                 .in_place = plans[0]->coll == HX_COLL_BCAST};
+
+    hx_check_sizes(plans, shape->nranks, call.window_fine, call.window_coarse, sparse, &call.sizes);
+    return call;
+}
+
+/* Blocks of different length, up to that of the dense call: the first, and every fourth, of none. */
+static void ragged_make(struct hx_check_call *call, const struct hx_plan *plan, uint64_t *starts, uint64_t *places)
+{
+    int apart = plan->coll != HX_COLL_REDUCE_SCATTER;
+    uint64_t end = 0;
+
+    starts[0] = 0;
+    for (int r = 0; r < plan->p; r++)
+        starts[r + 1] = starts[r] + (r % 4 ? call->sizes.count * (uint64_t)(r % 4) / 3 : 0);
+    for (int r = plan->p - 1; r >= 0; r--) {
+        places[r] = end + (uint64_t)(r % 2);
+        end = places[r] + starts[r + 1] - starts[r];
+    }
+    call->sizes.starts = starts;
+    call->sizes.places = apart ? places : NULL;
+}
+
+static int root_check(struct totals *t, const struct ground *ground, const struct hx_candidate *candidate)
+{
+    const struct hx_shape *shape = ground->shape;
+    struct hx_plan **plans = plans_compose(shape, candidate);
+    struct hx_check_call dense = call_of(shape, plans, 0), sparse = call_of(shape, plans, 1), in_place = dense, ragged;
+    uint64_t *starts = plan_memory(malloc(2 * ((size_t)shape->nranks + 1) * sizeof(*starts)));
+    int others[2] = {(candidate->coll + 1) % HX_COLL_COUNT, (candidate->coll + 2) % HX_COLL_COUNT};
+    char report[2048];
+
+    /* the others put one side aside (runtime/start/init.c) */
+    in_place.in_place = candidate->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(candidate->coll) ||
+                        (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
+    dense.rank_order = sparse.rank_order = in_place.rank_order = hx_candidate_keeps_order(candidate, shape);
+    dense.exact = sparse.exact = in_place.exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT);
+    struct hx_traffic *traffic = NULL;
+    ragged = dense;
+    if (hx_coll_has_traffic(candidate->coll)) {
+        ragged.traffic = traffic = plan_memory(hx_check_traffic_new(shape->nranks, ragged.sizes.count));
+        ragged.sizes.limit /= 2;
+    }
+    if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))
+        ragged_make(&ragged, plans[0], starts, starts + shape->nranks + 1);
+    struct hx_check_call calls[CHAIN] = {dense, in_place, call_of(shape, ground->companions[others[0]], 0), sparse,
+                                         call_of(shape, ground->companions[others[1]], 0), ragged};
+    int good = hx_check(shape, calls, CHAIN, report, sizeof(report)) == HX_SUCCESS;
+
+    plans_release(plans, shape->nranks);
+    free(starts);
+    hx_check_traffic_free(traffic);
+    if (good) {
+        t->passed += CHAIN;
+        return 0;
+    }
+    char name[HX_CANDIDATE_NAME_BYTES], first[HX_CANDIDATE_NAME_BYTES], second[HX_CANDIDATE_NAME_BYTES];
+    hx_candidate_name(candidate, name);
+    hx_candidate_name(&ground->companion[others[0]], first);
+    hx_candidate_name(&ground->companion[others[1]], second);
+    printf("FAILED %s %s, root %d, shape %s: %s\n  (call 2 is %s %s, call 4 is %s %s, call 1 is in place, call 3 is sparse, call 5 is ragged)\n",
+           hx_coll_name(candidate->coll), name, candidate->root, ground->name, report, hx_coll_name((enum hx_coll)others[0]), first,
+           hx_coll_name((enum hx_coll)others[1]), second);
+    t->failed++;
+    return 1;
+}
+
+static int candidate_check(struct totals *t, const struct ground *ground, struct hx_candidate *candidate)
+{
+    int n = ground->shape->nranks, rooted = hx_coll_is_rooted(candidate->coll);
+    int every = n <= ALL_ROOTS_RANKS ? 1 : n / 2 - 1, failed = 0; /* else 0, n/2 - 1, n - 2, and n - 1 */
+
+    for (candidate->root = 0; candidate->root < (rooted ? n : 1) && !failed; candidate->root += every)
+        failed = root_check(t, ground, candidate);
+    if (rooted && every > 1 && !failed) {
+        candidate->root = n - 1;
+        failed = root_check(t, ground, candidate);
+    }
+    candidate->root = 0;
+    return failed;
+}
+
+/* ---- candidates ---- */
+
+/* The line of one candidate, whatever its lanes, or channels of a flat one: 1, 2 and the most. */
+static void candidate_verify(struct totals *t, struct hx_candidate *candidate, int flat)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+    long passed = t->passed, failed = t->failed;
+    int shapes = 0;
+
+    candidate->lanes = flat ? 0 : 1;
+    candidate->channels = 0;
+    if (!flat && ((candidate->first ? candidate->first->coll : HX_COLL_COUNT) != hx_candidate_first(candidate->coll, 1) ||
+                  (candidate->last ? candidate->last->coll : HX_COLL_COUNT) != hx_candidate_last(candidate->coll, 1)))
+        candidate->lanes = 2; /* these parts are for several lanes only */
+    if (!plan_uses(t->options, candidate) || t->number++ != t->mine)
+        return;
+    t->mine = atomic_fetch_add(&t->team->taken, 1);
+    hx_candidate_name(candidate, name);
+    if (!flat)
+        *strrchr(name, ' ') = 0;
+    for (int g = 0; g < t->ngrounds; g++) {
+        int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
+        if (flat)
+            most = lanes[2] = hx_algorithm_most_channels(candidate->flat, t->grounds[g].shape);
+        for (int i = 0; i < (most < 3 ? most : 3); i++) {
+            candidate->lanes = flat ? 0 : lanes[i];
+            candidate->channels = flat ? lanes[i] : 0;
+            if (!hx_candidate_fits(candidate, t->grounds[g].shape) ||
+                (candidate->ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
+                continue;
+            fits = 1;
+            candidate_check(t, &t->grounds[g], candidate);
+        }
+        shapes += fits;
+    }
+    if (shapes)
+        printf("%-21s %-45s %4d shapes %6ld checks  %s\n", hx_coll_name(candidate->coll), name, shapes,
+               t->passed + t->failed - passed - failed, t->failed > failed ? "FAILED" : "passed");
+    fflush(stdout);
+}
+
+/* Intra algorithms of the first and the last stage: those of one name. */
+static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first, enum hx_coll last)
+{
+    const struct hx_algorithm *outer;
+    int i = 0, j = 0;
+
+    if (first == HX_COLL_COUNT && last == HX_COLL_COUNT) /* fixed parts only */
+        for (struct hx_candidate c = {.coll = coll}; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
+            candidate_verify(t, &c, 0);
+    while ((outer = hx_algorithm_next(first != HX_COLL_COUNT ? first : last, HX_SCOPE_INTRA, &i))) {
+        struct hx_candidate c = {.coll = coll};
+        j = 0;
+        c.first = first == HX_COLL_COUNT ? NULL : outer;
+        c.last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, outer->name);
+        while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
+               (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j)))
+            candidate_verify(t, &c, 0);
+    }
+}
+
+/* With one lane the parts may be of other collectives than with several. */
+static void compositions_verify(struct totals *t, enum hx_coll coll)
+{
+    enum hx_coll first = hx_candidate_first(coll, 1), last = hx_candidate_last(coll, 1);
+
+    parts_verify(t, coll, first, last);
+    if (hx_candidate_first(coll, 2) != first || hx_candidate_last(coll, 2) != last)
+        parts_verify(t, coll, hx_candidate_first(coll, 2), hx_candidate_last(coll, 2));
+}
+
+static void coll_verify(struct totals *t, enum hx_coll coll)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
+        candidate_verify(t, &(struct hx_candidate){.coll = coll, .flat = a}, 1);
+        if (hx_coll_reduces(coll) && !hx_coll_is_scan(coll))
+            candidate_verify(t, &(struct hx_candidate){.coll = coll, .ordered = 1, .flat = a}, 1);
+    }
+    compositions_verify(t, coll);
+}
+
+/* ---- shapes ---- */
+
+static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *name)
+{
+    const char *own = hx_coll_is_rooted(coll)       ? "binomial"
+                      : coll == HX_COLL_BARRIER ? "dissemination"
+                      : hx_coll_is_scan(coll)   ? "recursive_doubling"
+                      : hx_coll_has_pairs(coll) ? "mesh"
+                                                : name;
+    return hx_algorithm_find(coll, HX_SCOPE_INTER, own);
+}
+
+static void companions_open(struct ground *ground)
+{
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        enum hx_coll coll = (enum hx_coll)c;
+        struct hx_candidate *good = &ground->companion[c];
+        int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
+        enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
+        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, hx_coll_has_traffic(coll) ? "mesh" : "nary")};
+        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1 && hx_candidate_composes(coll, ground->shape))
+            *good = (struct hx_candidate){
+                .coll = coll,
+                .lanes = lanes,
+                .first = first == HX_COLL_COUNT ? NULL : hx_algorithm_find(first, HX_SCOPE_INTRA, "nary"),
+                .inter = companion_find(hx_candidate_between(coll), "ring"),
+                .last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, "nary")};
+        else if (ground->shape->nnodes > 1)
+            good->flat = companion_find(coll, "circulant");
+        good->root = hx_coll_is_rooted(coll) ? ground->shape->nranks - 1 : 0;
+        ground->companions[c] = plans_compose(ground->shape, good);
+    }
+}
+
+static void ground_add(struct totals *t, const char *name)
+{
+    struct ground *ground = &t->grounds[t->ngrounds];
+
+    for (int g = 0; g < t->ngrounds; g++)
+        if (!strcmp(t->grounds[g].name, name))
+            return;
+    snprintf(ground->name, sizeof(ground->name), "%s", name);
+    ground->shape = plan_shape_parse(name);
+    if (t->options->ring_order)
+        plan_ring_set(ground->shape, name, t->options->ring_order);
+    companions_open(ground);
+    t->ngrounds++;
+}
+
+/* One node: of every other size with levels inside, of one to three, most of them uneven. */
+static void node_name(char *name, size_t capacity, uint64_t ranks)
+{
+    static const char *const levels[] = {"/2", "/3", "/2/2", "/5", "/3/2", "/2/3", "/2/2/2"};
+    uint64_t kind = ranks / 2 % 7, most = kind < 2 ? 3 : kind < 4 ? 5 : 8;
+
+    snprintf(name, capacity, "%d%s", (int)ranks, ranks % 2 && ranks >= most ? levels[kind] : "");
+}
+
+static void grounds_open(struct totals *t)
+{
+    static const char *const named[] = {"3/2,1,2", "4/2,4,3/2",    "8/2/2,7/2",    "2,2",
+                                        "2,2,2,2", "3,1,2:cyclic", "4,4,3:cyclic", "1,3", "33x1"};
+    const struct plan_options *o = t->options;
+    char name[32];
+
+    t->grounds = plan_memory(calloc(2 * (size_t)o->max_ranks + (size_t)o->nshapes + 8, sizeof(*t->grounds)));
+    for (int i = 0; i < o->nshapes; i++)
+        ground_add(t, o->shapes[i]);
+    for (uint64_t p = 1; !o->nshapes && p <= o->max_ranks; p++) {
+        node_name(name, sizeof(name), p);
+        ground_add(t, name);
+        snprintf(name, sizeof(name), "%dx1", (int)p);
+        if (p > 1)
+            ground_add(t, name);
+    }
+    for (size_t i = 0; !o->nshapes && i < sizeof(named) / sizeof(named[0]); i++)
+        ground_add(t, named[i]);
+}
+
+static void grounds_close(struct totals *t)
+{
+    for (int g = 0; g < t->ngrounds; g++) {
+        for (int c = 0; c < HX_COLL_COUNT; c++)
+            plans_release(t->grounds[g].companions[c], t->grounds[g].shape->nranks);
+        hx_shape_free(t->grounds[g].shape);
+    }
+    free(t->grounds);
+}
+
+static void verify_mine(struct totals *t)
+{
+    t->mine = atomic_fetch_add(&t->team->taken, 1);
+    for (int i = 0; i < t->options->ncolls; i++)
+        coll_verify(t, t->options->colls[i]);
+    atomic_fetch_add(&t->team->passed, t->passed);
+    atomic_fetch_add(&t->team->failed, t->failed);
+}
+
+/* Beside this process one more for each further CPU. Where none can be had this one does all. */
+static void verify_all(struct totals *t)
+{
+    cpu_set_t cpus;
+    int others = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? CPU_COUNT(&cpus) - 1 : 0, status;
+    pid_t pid = -1;
+
+    fflush(stdout);
+    while (others-- > 0 && (pid = fork()) > 0)
+        ;
+    verify_mine(t);
+    if (pid == 0) {
+        fflush(stdout);
+        _exit(0);
+    }
+    while ((pid = wait(&status)) > 0)
+        if (status != 0)
+            plan_refuse("verifying process %d ended with status %#x", (int)pid, status);
+}
+
+int plan_verify(const struct plan_options *options)
+{
+    struct team *team = mmap(NULL, sizeof(*team), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct totals totals = {.options = options, .team = plan_memory(team == MAP_FAILED ? NULL : team)};
+    long passed, failed;
+
+    grounds_open(&totals);
+    verify_all(&totals);
+    grounds_close(&totals);
+    passed = atomic_load(&team->passed);
+    failed = atomic_load(&team->failed);
+    munmap(team, sizeof(*team));
+    if (passed + failed == 0)
+        plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
+                    options->nalgorithms ? options->algorithms[0] : "any algorithm");
+    printf("%ld passed, %ld failed\n", passed, failed);
+    return failed ? 1 : 0;
+}

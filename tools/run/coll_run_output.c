@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --prefix: the ranks' streams come through pipes and leave line by line, so that lines of different ranks never mix. Nothing here waits:
+ * what an outlet does not take at once is kept, and no pipe that leads there is read meanwhile. */
+#include "tools/run/coll_run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define HEAD_BYTES 16 /* "[2147483647] " and a newline */
+
+static struct outlet {
+    size_t at, used_bytes;
+    char bytes[(HEAD_BYTES + 1) * sizeof ((struct stream *)0)->line]; /* of a pipe that holds nothing but newlines */
+} outlets[OUTLETS]; /* of standard output and standard error */
+static int lost, unread;
+
+int output_is_lost(void)
+{
+    return lost;
+}
+
+int output_is_unread(void)
+{
+    return unread;
+}
+
+static struct outlet *outlet_of(int fd)
+{
+    return &outlets[fd == STDERR_FILENO];
+}
+
+static size_t left_for(int fd)
+{
+    return outlet_of(fd)->used_bytes - outlet_of(fd)->at;
+}
+
+/* Most of a pipe's atomic write that is whole lines: other processes may write there too. */
+static size_t lines_of(const char *bytes, size_t count)
+{
+    const char *newline = count > PIPE_BUF ? memrchr(bytes, '\n', PIPE_BUF) : NULL;
+
+    return count <= PIPE_BUF ? count : newline ? (size_t)(newline + 1 - bytes) : PIPE_BUF;
+}
+
+/* Write what is kept for fd and it takes now. */
+static void flush(int fd)
+{
+    struct outlet *outlet = outlet_of(fd);
+    struct pollfd room = {.fd = fd, .events = POLLOUT}; /* a pipe that says so takes PIPE_BUF */
+
+    while (left_for(fd) > 0) {
+        if (poll(&room, 1, 0) <= 0)
+            return;
+        const ssize_t n = write(fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, left_for(fd)));
+        if (n < 0 && (errno == EINTR || errno == EAGAIN))
+            return;
+        if (n < 0) { /* the job goes on: what its ranks do matters more than what they say */
+            if (!lost && errno != EPIPE)
+                say("%s: %m; lines of the ranks are lost", fd == STDOUT_FILENO ? "standard output" : "standard error");
+            lost |= errno != EPIPE;
+            unread |= errno == EPIPE;
+        }
+        outlet->at = n < 0 ? outlet->used_bytes : outlet->at + (size_t)n;
+    }
+    outlet->at = outlet->used_bytes = 0;
+}
+
+static void pass_line(const struct stream *stream, const char *line, size_t bytes)
+{
+    struct outlet *outlet = outlet_of(stream->to_fd);
+    char *to = outlet->bytes + outlet->used_bytes;
+
+    to += snprintf(to, HEAD_BYTES, "[%d] ", stream->rank);
+    memcpy(to, line, bytes);
+    to[bytes] = '\n';
+    outlet->used_bytes = (size_t)(to + bytes + 1 - outlet->bytes);
+}
+
+static void stream_close(struct stream *stream)
+{
+    if (stream->used_bytes > 0)
+        pass_line(stream, stream->line, stream->used_bytes);
+    stream->used_bytes = 0;
+    close(stream->fd);
+    stream->fd = -1;
+}
+
+/* Where nothing is left at to_fd: read once and keep whole lines there; closes at the end. */
+static void stream_pass(struct stream *stream)
+{
+    char *start = stream->line, *end, *newline;
+    const size_t room = sizeof stream->line - stream->used_bytes;
+    const size_t most = stream->left_bytes >= 0 && (size_t)stream->left_bytes < room ? (size_t)stream->left_bytes : room;
+    const ssize_t n = most > 0 ? read(stream->fd, start + stream->used_bytes, most) : 0;
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        stream_close(stream);
+        return;
+    }
+    stream->left_bytes -= stream->left_bytes >= 0 ? (long)n : 0;
+    end = start + stream->used_bytes + n;
+    while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
+        pass_line(stream, start, (size_t)(newline - start));
+        start = newline + 1;
+    }
+    stream->used_bytes = (size_t)(end - start);
+    memmove(stream->line, start, stream->used_bytes);
+    if (stream->used_bytes == sizeof stream->line) {
+        pass_line(stream, stream->line, stream->used_bytes);
+        stream->used_bytes = 0;
+    }
+}
+
+int output_open(struct output *output, int ranks)
+{
+    *output = (struct output){.streams = calloc(2 * (size_t)ranks, sizeof *output->streams)};
+    if (!output->streams)
+        return 1;
+    output->n = 2 * ranks;
+    for (int i = 0; i < output->n; i++)
+        output->streams[i] = (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2, .left_bytes = -1};
+    return 0;
+}
+
+/* It has been read to the end that output_end set, and others may keep the pipe open. */
+static int is_over(const struct stream *stream)
+{
+    return stream->fd >= 0 && stream->left_bytes == 0;
+}
+
+int output_poll(const struct output *output, struct pollfd *fds)
+{
+    int at_once = 0;
+
+    for (int i = 0; i < output->n; i++) {
+        const struct stream *stream = &output->streams[i];
+        const int waits = left_for(stream->to_fd) > 0;
+
+        fds[i] = (struct pollfd){.fd = waits ? -1 : stream->fd, .events = POLLIN};
+        at_once |= !waits && is_over(stream);
+    }
+    for (int i = 0; i < OUTLETS; i++)
+        fds[output->n + i] = (struct pollfd){.fd = left_for(STDOUT_FILENO + i) > 0 ? STDOUT_FILENO + i : -1, .events = POLLOUT};
+    return at_once;
+}
+
+/* Streams are read by turns, each where its outlet has taken all before it: or the first would be heard alone. */
+void output_pass(struct output *output, const struct pollfd *fds)
+{
+    for (int i = 0; i < OUTLETS; i++)
+        flush(STDOUT_FILENO + i);
+    for (int k = 0, first = output->next; k < output->n; k++) {
+        const int i = (first + k) % output->n;
+        struct stream *stream = &output->streams[i];
+
+        if ((!fds[i].revents && !is_over(stream)) || left_for(stream->to_fd) > 0)
+            continue;
+        stream_pass(stream);
+        flush(stream->to_fd);
+        output->next = i + 1;
+    }
+}
+
+void output_end(struct output *output)
+{
+    for (int i = 0; i < output->n; i++) {
+        int bytes = 0;
+
+        if (output->streams[i].fd < 0)
+            continue;
+        ioctl(output->streams[i].fd, FIONREAD, &bytes);
+        output->streams[i].left_bytes = bytes;
+    }
+}
+
+int output_goes_on(const struct output *output)
+{
+    int more = left_for(STDOUT_FILENO) + left_for(STDERR_FILENO) > 0;
+
+    for (int i = 0; i < output->n; i++)
+        more |= output->streams[i].fd >= 0;
+    return more;
+}

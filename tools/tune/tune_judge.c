@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * coll_tune judge: how good the planner's choices are. As a job it measures every candidate of every point beside the
+ * choice, and may write all times to a file; from such files it asks the planner as it is now, with the table that
+ * HX_TABLE names or without, so that a table or a change of the model is judged without a job.
+ */
+#include "tools/tune/coll_tune.h"
+#include "tools/common/bench_backend.h"
+#include "tools/common/json_file.h"
+#include "runtime/base/error.h"
+#include "tools/common/whole_file.h"
+#include <json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SHOWN 12 /* of the worst */
+
+struct verdict {
+    char point[96], pick[HX_CANDIDATE_NAME_BYTES], best[HX_CANDIDATE_NAME_BYTES];
+    double pick_us, best_us, ratio;
+};
+
+struct tune_figure {
+    struct verdict *verdicts;
+    int n, unmeasured;
+};
+
+static void add_real(struct json_object *o, const char *name, double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.6g", value);
+    json_object_object_add(o, name, json_object_new_double_s(value, text));
+}
+
+static void add_text(struct json_object *o, const char *name, const char *text)
+{
+    json_object_object_add(o, name, json_object_new_string(text));
+}
+
+/* Nothing is lost: no table, nor what took minutes to measure. */
+static int output_check(const char *path)
+{
+    char error[OPTION_TEXT_BYTES];
+    struct json_object *there = NULL;
+    int bad = whole_file_check("output", path, error) != 0;
+
+    if (!bad && (there = whole_file_is_regular(path) && access(path, F_OK) == 0 ? json_object_from_file(path) : NULL) &&
+        json_object_object_get_ex(there, "hierax_table", NULL)) {
+        snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
+        bad = 1;
+    }
+    json_object_put(there);
+    if (bad)
+        fprintf(stderr, "coll_tune: %s\n", error);
+    return bad ? -1 : 0;
+}
+
+/* Of each rank, at each level inside the nodes. */
+static struct json_object *domains_list(const struct hx_shape *shape)
+{
+    struct json_object *levels = json_object_new_array();
+
+    for (int k = 0; k < shape->nlevels; k++) {
+        struct json_object *level = json_object_new_array();
+        for (int rank = 0; rank < shape->nranks; rank++)
+            json_object_array_add(level, json_object_new_int(hx_shape_domain(shape, k, rank)));
+        json_object_array_add(levels, level);
+    }
+    return levels;
+}
+
+struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
+{
+    const struct hx_comm *comm = hx_world->comms;
+    struct json_object *doc, *profile, *machine;
+    struct hx_table *here;
+    struct hx_net_profile net;
+    char shape[1024];
+
+    if (path && output_check(path))
+        return NULL;
+    if (hx_shape_format(comm->shape, shape, sizeof(shape)) >= (int)sizeof(shape) ||
+        !hx_shape_is_in_order(comm->shape)) {
+        fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
+                        "characters to write\n", sizeof(shape));
+        return NULL;
+    }
+    if (!(here = hx_table_new())) {
+        fprintf(stderr, "coll_tune: no memory\n");
+        return NULL;
+    }
+    doc = json_object_new_object(), profile = json_object_new_object(), machine = json_object_new_object();
+    hx_world_profile(hx_world, &net);
+    json_object_object_add(doc, "hierax_judgement", json_object_new_int(1));
+    add_text(doc, "hierax", here->machine.hierax);
+    add_text(machine, "cpu", here->machine.cpu);
+    json_object_object_add(machine, "cpus", json_object_new_int(here->machine.cpus));
+    json_object_object_add(doc, "machine", machine);
+    hx_table_free(here);
+    add_text(doc, "shape", shape);
+    json_object_object_add(doc, "domains", domains_list(comm->shape));
+    json_object_object_add(doc, "single_copy", json_object_new_boolean(hx_world->job.single_copy));
+    json_object_object_add(doc, "llc_bytes", json_object_new_int64((int64_t)hx_world->job.llc_bytes));
+    add_real(doc, "cpus_per_node", hx_world->job.cpus_per_node);
+    add_text(doc, "provider", net.provider ? net.provider : "");
+    add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
+    json_object_object_add(doc, "alloc", json_object_new_boolean(traits.windows));
+    add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
+    add_real(profile, "alpha_us", net.alpha_us);
+    add_real(profile, "gb_s", net.gb_s);
+    add_real(profile, "stream_gb_s", net.stream_gb_s);
+    add_real(profile, "core_gb_s", net.core_gb_s);
+    add_real(profile, "message_us", net.message_us);
+    json_object_object_add(doc, "network", profile);
+    json_object_object_add(doc, "points", json_object_new_array());
+    return doc;
+}
+
+static void verdict_print(const struct verdict *v)
+{
+    printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v->point, v->ratio, v->pick, v->pick_us, v->best, v->best_us);
+}
+
+/* On rank 0. */
+void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey)
+{
+    struct json_object *p = json_object_new_object(), *plans = json_object_new_array();
+    int best = 0;
+
+    for (int i = 0; i < survey->n; i++) {
+        struct json_object *plan = json_object_new_object();
+        add_text(plan, "plan", survey->plans[i].name);
+        add_real(plan, "us", survey->plans[i].us);
+        add_real(plan, "predicted_us", survey->plans[i].predicted_us);
+        json_object_array_add(plans, plan);
+        best = survey->plans[i].us < survey->plans[best].us ? i : best;
+    }
+    add_text(p, "collective", hx_coll_name(point->coll));
+    json_object_object_add(p, "bytes", json_object_new_int64((int64_t)point->bytes));
+    json_object_object_add(p, "plans", plans);
+    json_object_array_add(json_object_object_get(doc, "points"), p);
+    fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
+            (unsigned long long)point->bytes, survey->plans[0].name, survey->plans[0].us, survey->plans[best].name,
+            survey->plans[best].us, survey->plans[0].us / survey->plans[best].us);
+}
+
+static int judgement_write(struct json_object *doc, const char *path)
+{
+    char error[OPTION_TEXT_BYTES] = "";
+    struct whole_file file;
+    FILE *out = whole_file_open(&file, path);
+
+    if (out)
+        fprintf(out, "%s\n", json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
+    if (whole_file_end(&file, "output", path, error) == 0)
+        return 0;
+    fprintf(stderr, "coll_tune: %s\n", error);
+    return -1;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+static const char *text_of(struct json_object *o, const char *name)
+{
+    struct json_object *value = json_object_object_get(o, name);
+    return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+}
+
+static double real_of(struct json_object *o, const char *name)
+{
+    struct json_object *value = json_object_object_get(o, name);
+    double real = json_object_is_type(value, json_type_object) ? 0 : json_object_get_double(value);
+    return isfinite(real) && real > 0 ? real : 0;
+}
+
+/* 0, or -1: there are none such, or no memory. */
+static int domains_take(struct hx_shape *shape, struct json_object *levels)
+{
+    size_t depth = json_object_is_type(levels, json_type_array) ? json_object_array_length(levels) : 0, n = (size_t)shape->nranks;
+    int *ids = depth <= HX_SHAPE_LEVELS ? malloc((depth + 1) * n * sizeof(*ids)) : NULL, status = ids ? 0 : -1;
+
+    for (size_t k = 0; k < depth && status == 0; k++) {
+        struct json_object *level = json_object_array_get_idx(levels, k);
+        status = json_object_is_type(level, json_type_array) && json_object_array_length(level) == n ? 0 : -1;
+        for (size_t rank = 0; rank < n && status == 0; rank++)
+            ids[rank * depth + k] = json_object_get_int(json_object_array_get_idx(level, rank));
+    }
+    if (status == 0)
+        status = hx_shape_set_levels(shape, ids, (int)depth);
+    free(ids);
+    return status;
+}
+
+/* Files of earlier versions tell the shape alone. */
+static struct hx_job job_of(struct json_object *doc, const struct hx_shape *shape)
+{
+    struct json_object *single_copy = json_object_object_get(doc, "single_copy");
+    double llc_bytes = real_of(doc, "llc_bytes");
+    struct hx_job job = {.llc_bytes = llc_bytes > 0 ? (uint64_t)llc_bytes : 32 << 20,
+                         .single_copy = single_copy ? json_object_get_boolean(single_copy) : 1,
+                         .ranks_per_cpu = real_of(doc, "ranks_per_cpu"),
+                         .cpus_per_node = real_of(doc, "cpus_per_node")};
+
+    if (job.ranks_per_cpu > 0 && job.cpus_per_node <= 0)
+        job.cpus_per_node = shape->max_local / job.ranks_per_cpu;
+    return job;
+}
+
+/* That the file does not tell: floats, in the program's own memory. */
+static struct hx_traits traits_of(struct json_object *doc)
+{
+    const char *name = text_of(doc, "datatype");
+    struct hx_traits traits = hx_traits_of(!strcmp(name, hx_numbers_names[HX_NUMBERS_HALF])      ? HX_FLOAT16
+                                           : !strcmp(name, hx_numbers_names[HX_NUMBERS_INTEGER]) ? HX_INT32
+                                                                                                  : HX_FLOAT32);
+
+    traits.windows = json_object_get_boolean(json_object_object_get(doc, "alloc"));
+    return traits;
+}
+
+static int judged_open(struct tune_judged *j, struct json_object *doc, const char *path)
+{
+    struct json_object *net = json_object_object_get(doc, "network"), *machine = json_object_object_get(doc, "machine");
+    const char *provider = text_of(doc, "provider");
+    struct hx_net_profile profile = {.provider = provider,
+                                     .alpha_us = real_of(net, "alpha_us"),
+                                     .gb_s = real_of(net, "gb_s"),
+                                     .stream_gb_s = real_of(net, "stream_gb_s"),
+                                     .core_gb_s = real_of(net, "core_gb_s"), /* may be missing */
+                                     .message_us = real_of(net, "message_us")};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_job job = {0};
+    size_t bytes;
+
+    if ((j->shape = hx_shape_parse(text_of(doc, "shape"), error)))
+        job = job_of(doc, j->shape);
+    if (!j->shape || job.ranks_per_cpu < 1 || domains_take(j->shape, json_object_object_get(doc, "domains")) != 0 ||
+        (j->shape->nnodes > 1 &&
+         !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
+        fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
+        return -1;
+    }
+    if (profile.core_gb_s == 0)
+        profile.core_gb_s = HX_CORE_SPARED_GB_S;
+    snprintf(j->machine.hierax, sizeof(j->machine.hierax), "%s", text_of(doc, "hierax"));
+    snprintf(j->machine.cpu, sizeof(j->machine.cpu), "%s", text_of(machine, "cpu"));
+    j->machine.cpus = (int)real_of(machine, "cpus");
+    j->traits = traits_of(doc);
+    if (hx_env_load(&j->env, NULL) != HX_SUCCESS ||
+        hx_planner_init(&j->planner, &j->env, j->shape, 0, &job, j->shape->nnodes > 1 ? &profile : NULL) != HX_SUCCESS)
+        return -1;
+    if (j->env.table &&
+        hx_tuning_read(&j->env, j->shape->nnodes > 1 ? provider : NULL, &j->tuning, &bytes) != HX_SUCCESS) {
+        fprintf(stderr, "coll_tune: HX_TABLE: %s\n", hx_last_detail());
+        return -1;
+    }
+    if (j->tuning)
+        hx_tuning_use(&j->planner, j->tuning, bytes);
+    return 0;
+}
+
+void tune_judged_free(struct tune_judged *j)
+{
+    if (!j)
+        return;
+    hx_planner_release(&j->planner);
+    hx_env_release(&j->env);
+    hx_shape_free(j->shape);
+    free(j->tuning);
+    free(j);
+}
+
+/* The planner's choice for a point by name. 0, or -1: there is none. */
+static int choose(struct tune_judged *j, enum hx_coll coll, double bytes, char name[HX_CANDIDATE_NAME_BYTES])
+{
+    const char *fallback;
+    int pick, n;
+
+    bytes = coll == HX_COLL_BARRIER ? 1 : bytes;
+    j->planner.cost.windows = j->traits.windows;
+    n = hx_planner_candidates(&j->planner, coll, 0, j->traits.folding, bytes, j->candidates, &fallback);
+    hx_planner_tuned(&j->planner, coll, j->traits, bytes, j->candidates, n, &pick);
+    if (pick < 0)
+        pick = hx_planner_best(&j->planner, j->candidates, n, bytes);
+    if (pick < 0)
+        return -1;
+    hx_candidate_name(&j->candidates[pick], name);
+    return 0;
+}
+
+static int verdict_add(struct json_object *point, const char *pick, const char *shape, struct tune_figure *figure)
+{
+    struct json_object *plans = json_object_object_get(point, "plans");
+    struct verdict *more = realloc(figure->verdicts, (size_t)(figure->n + 1) * sizeof(*more)), *v = more + figure->n;
+    size_t n = json_object_is_type(plans, json_type_array) ? json_object_array_length(plans) : 0;
+
+    if (!more)
+        return -1;
+    figure->verdicts = more;
+    *v = (struct verdict){.best_us = INFINITY};
+    snprintf(v->pick, sizeof(v->pick), "%s", pick);
+    snprintf(v->point, sizeof(v->point), "%s %.0f on %s", text_of(point, "collective"), real_of(point, "bytes"), shape);
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(plans, i);
+        double us = real_of(plan, "us");
+        if (us > 0 && us < v->best_us) {
+            v->best_us = us;
+            snprintf(v->best, sizeof(v->best), "%s", text_of(plan, "plan"));
+        }
+        if (!strcmp(text_of(plan, "plan"), v->pick))
+            v->pick_us = us;
+    }
+    v->ratio = v->pick_us / v->best_us;
+    figure->n += v->pick_us > 0;
+    figure->unmeasured += v->pick_us <= 0;
+    return n ? 0 : -1;
+}
+
+static int point_judge(void *ctx, struct tune_judged *j, struct json_object *point)
+{
+    char pick[HX_CANDIDATE_NAME_BYTES], shape[64];
+    enum hx_coll coll;
+
+    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || choose(j, coll, real_of(point, "bytes"), pick) != 0)
+        return -1;
+    hx_shape_format(j->shape, shape, sizeof(shape));
+    return verdict_add(point, pick, shape, ctx);
+}
+
+int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *bytes,
+                     struct tune_plan plans[HX_MAX_CANDIDATES])
+{
+    struct json_object *list = json_object_object_get(point, "plans");
+    int n = json_object_is_type(list, json_type_array) ? (int)json_object_array_length(list) : 0;
+
+    if (hx_coll_parse(text_of(point, "collective"), coll) != 0 || n > HX_MAX_CANDIDATES)
+        return -1;
+    *bytes = *coll == HX_COLL_BARRIER ? 1 : real_of(point, "bytes");
+    for (int i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(list, (size_t)i);
+        plans[i] = (struct tune_plan){.us = real_of(plan, "us")};
+        snprintf(plans[i].name, sizeof(plans[i].name), "%s", text_of(plan, "plan"));
+    }
+    return n;
+}
+
+/* Every point of a file is shown to visit. 0, or -1 after printing why. */
+int tune_judgement_read(const char *path, struct tune_judged *j,
+                        int (*visit)(void *ctx, struct tune_judged *j, struct json_object *point), void *ctx)
+{
+    char error[OPTION_TEXT_BYTES];
+    struct json_object *doc = json_file_read(path, error), *points = json_object_object_get(doc, "points");
+    size_t n = json_object_is_type(points, json_type_array) ? json_object_array_length(points) : 0;
+    int status = doc ? judged_open(j, doc, path) : -1;
+
+    if (!doc)
+        fprintf(stderr, "coll_tune: %s\n", error);
+    for (size_t i = 0; status == 0 && i < n; i++)
+        if ((status = visit(ctx, j, json_object_array_get_idx(points, i))) < 0)
+            fprintf(stderr, "coll_tune: %s: point %zu is none\n", path, i + 1);
+    json_object_put(doc);
+    return status;
+}
+
+/* ---- telling --------------------------------------------------------------------------------------------------- */
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct verdict *x = a, *y = b;
+    return (x->ratio < y->ratio) - (x->ratio > y->ratio);
+}
+
+static void figure_print(struct tune_figure *figure, int all)
+{
+    struct verdict *v = figure->verdicts;
+    int n = figure->n, above = 0;
+
+    if (n)
+        qsort(v, (size_t)n, sizeof(*v), worst_first);
+    printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
+    for (int i = 0; i < n && (all || i < SHOWN); i++)
+        verdict_print(&v[i]);
+    for (int i = 0; i < n; i++)
+        above += v[i].ratio > 1.3;
+    printf("# %d points: chosen / best %.2f x at the median, %.2f x at worst; above 1.3 x: %d\n", n,
+           n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
+    if (figure->unmeasured)
+        printf("# %d more where what is chosen now was not measured\n", figure->unmeasured);
+}
+
+int tune_judge(const struct tune_options *o)
+{
+    struct tune_figure figure = {0};
+    int status = 0;
+
+    for (int f = 0; f < o->nfiles && status == 0; f++) {
+        struct tune_judged *j = calloc(1, sizeof(*j));
+        status = j && tune_judgement_read(o->files[f], j, point_judge, &figure) == 0 ? 0 : 2;
+        tune_judged_free(j);
+    }
+    if (status == 0)
+        figure_print(&figure, 0);
+    free(figure.verdicts);
+    return status;
+}
+
+int tune_judge_end(struct json_object *doc, const char *path)
+{
+    struct json_object *points = json_object_object_get(doc, "points");
+    size_t n = json_object_array_length(points);
+    struct tune_figure figure = {0};
+    int status = path && n ? judgement_write(doc, path) : 0; /* of nothing measured an earlier file stays */
+
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *point = json_object_array_get_idx(points, i);
+        struct json_object *first = json_object_array_get_idx(json_object_object_get(point, "plans"), 0);
+        verdict_add(point, text_of(first, "plan"), text_of(doc, "shape"), &figure);
+    }
+    figure_print(&figure, 1);
+    free(figure.verdicts);
+    return status;
+}

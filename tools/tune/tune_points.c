@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* coll_tune: which sizes of which collectives are measured. Alike on all ranks. */
+#include "tools/common/bench_backend.h"
+#include "tools/tune/coll_tune.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void point_add(struct tune_run *run, int collective, uint64_t want)
+{
+    struct bench_row row = {.collective = (enum bench_collective)collective};
+    struct tune_point *last = run->npoints ? &run->points[run->npoints - 1] : NULL, *point = &run->points[run->npoints];
+
+    bench_row_size(&run->o->bench, &run->job, want, &row);
+    if (last && last->collective == row.collective && last->bytes == row.bytes) /* two small sizes were raised to the same one */
+        return;
+    *point = (struct tune_point){.collective = row.collective, .bytes = row.bytes, .count = row.count};
+    hx_coll_parse(bench_collective_names[collective], &point->coll);
+    tuner_key(run->tuner, point);
+    point->entry.measured_bytes = (int64_t)row.bytes;
+    point->entry.to_bytes = UINT64_MAX;
+    if (point->entry.numbers != HX_NUMBERS_FLOAT || point->entry.windows) { /* where these end, those of floats in other memory serve */
+        point->entry.from_bytes = row.bytes / 2;
+        point->entry.to_bytes = 2 * row.bytes + 1;
+    }
+    if (last && last->collective == row.collective) {
+        last->entry.to_bytes = tune_middle(last->bytes, row.bytes);
+        point->entry.from_bytes = last->entry.to_bytes + 1;
+    }
+    run->npoints++;
+}
+
+size_t tune_points_most(const struct tune_run *run)
+{
+    return (size_t)run->o->bench.ncollectives * TUNE_SIZES;
+}
+
+/* Down from the greatest by the factor: that one is measured too, since what is beyond it goes by it. */
+static uint64_t size_after(const struct bench_options *b, uint64_t bytes)
+{
+    uint64_t next = b->max_bytes;
+
+    while (next / b->factor > bytes)
+        next /= b->factor;
+    return next;
+}
+
+static void sizes_add(struct tune_run *run, int collective)
+{
+    uint64_t want = run->o->bench.min_bytes;
+
+    point_add(run, collective, want);
+    while (want < run->o->bench.max_bytes)
+        point_add(run, collective, want = size_after(&run->o->bench, want));
+}
+
+/* judge, model */
+static void fixed_sizes_add(struct tune_run *run, int collective)
+{
+    static const uint64_t sizes[] = {8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
+
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
+        if (run->o->bench.min_bytes <= sizes[k] && sizes[k] <= run->o->bench.max_bytes)
+            point_add(run, collective, sizes[k]);
+}
+
+int tune_points_make(struct tune_run *run)
+{
+    run->points = calloc(tune_points_most(run), sizeof(*run->points));
+    run->stories = calloc(tune_points_most(run), sizeof(*run->stories));
+    run->survey = calloc(1, sizeof(*run->survey));
+    if (!run->points || !run->stories || !run->survey) {
+        fprintf(stderr, "coll_tune: no memory\n");
+        return -1;
+    }
+    for (int i = 0; i < run->o->bench.ncollectives && run->o->command != TUNE_CONFIRM; i++)
+        (run->o->command == TUNE_RUN ? sizes_add : fixed_sizes_add)(run, run->o->bench.collectives[i]);
+    return 0;
+}
+
+int tune_points_left(const struct tune_run *run, int from)
+{
+    int left = 0;
+
+    for (int i = from; i < run->npoints; i++)
+        left += run->points[i].again || (!run->points[i].known && !run->points[i].measured);
+    return left;
+}
+
+#define MUCH_MORE 2 /* times: with less the same would come out */
+
+int tune_points_again(struct tune_run *run)
+{
+    int open = 0, again = 0, stop = 0;
+    double left = run->o->budget_s - tune_elapsed_s(run, &stop);
+
+    for (int i = 0; i < run->npoints; i++)
+        open += run->points[i].open;
+    for (int i = 0; i < run->npoints && !stop; i++) {
+        struct tune_point *point = &run->points[i];
+        again += point->again = point->open && left / open >= MUCH_MORE * point->seconds;
+        point->open = point->again;
+    }
+    return again;
+}
+
+/* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both, and those up to where
+ * they met. Returns whether there is one. */
+static int point_insert(struct tune_run *run, int i)
+{
+    struct tune_point *low = &run->points[i], *point = low + 1, high = *point;
+    struct bench_row row = {.collective = low->collective};
+
+    bench_row_size(&run->o->bench, &run->job, tune_middle(low->bytes, high.bytes), &row);
+    if (row.bytes <= low->bytes || row.bytes >= high.bytes || (size_t)run->npoints == tune_points_most(run))
+        return 0;
+    uint64_t from = tune_middle(low->bytes, row.bytes) + 1, to = tune_middle(row.bytes, high.bytes);
+    memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
+    memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
+    run->stories[i + 1] = (struct tune_story){0};
+    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
+    tuner_key(run->tuner, point);
+    point->entry.measured_bytes = (int64_t)row.bytes;
+    point->entry.from_bytes = from < high.entry.from_bytes ? from : high.entry.from_bytes;
+    point->entry.to_bytes = to > low->entry.to_bytes ? to : low->entry.to_bytes;
+    low->entry.to_bytes = point->entry.from_bytes - 1;
+    point[1].entry.from_bytes = point->entry.to_bytes + 1;
+    run->npoints++;
+    return 1;
+}
+
+int tune_points_refine(struct tune_run *run)
+{
+    int measured = 0, added = 0, stop = 0;
+    double elapsed = tune_elapsed_s(run, &stop);
+
+    for (int i = 0; i < run->npoints; i++)
+        measured += run->points[i].measured;
+    double seconds = measured ? elapsed / measured : 1, left = stop ? 0 : run->o->budget_s - elapsed; /* of a point */
+    for (int i = run->npoints - 2; i >= 0 && run->o->refine && (added + 1) * seconds < left; i--) {
+        const struct tune_point *low = &run->points[i], *high = low + 1;
+        if (low->collective == high->collective && high->bytes > 2 * low->bytes && low->entry.to_bytes + 1 == high->entry.from_bytes &&
+            (strcmp(low->entry.plan, high->entry.plan) || low->entry.slice_bytes != high->entry.slice_bytes))
+            added += point_insert(run, i);
+    }
+    return added;
+}
