@@ -13,7 +13,7 @@
  * The secret itself never crosses the socket, and a recorded hello admits nobody. A porter keeps connections until the fence. Then the host
  * looks at each connection once: a process that has not sent its hello by then is a stranger.
  *
- * A rank that fails still goes to the fence, and all that would have shared the segment with it are told why.
+ * A rank that fails still goes to the fence. The other ranks of its node are told why it has failed.
  *
  * A node is what one socket and one memfd connect, whatever its host name. Abstract sockets and memfds have no file, so
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hx_alloc: a memfd for each window, sealed against shrinking. A rank tells in its control line, with the buffers of its call, in
- * which window they stand; the others of the node map it (peer_map.c). A window that is freed gives its pages back at once, whoever
- * has it mapped still; its number is not used again.
+ * hx_alloc: a memfd for each window, sealed against shrinking. With the buffers of its call a rank writes, in its control, the window of
+ * each buffer. The other ranks of the node map that window (peer_map.c). A window that is freed gives its pages back at once, even while
+ * others have it mapped. Its number is not used again.
  */
 #include "runtime/engine/shared_alloc.h"
 #include "runtime/api/call.h"

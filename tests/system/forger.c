@@ -112,7 +112,7 @@ static int completions(void)
     return n > 0 ? (int)n : 0;
 }
 
-/* Whoever does not want it does not take it: for a moment. Returns whether it has gone. */
+/* Send one message, and give it a moment to leave: the receiver may take no more. Returns whether it has gone. */
 static int say(fi_addr_t to, const void *message, size_t bytes, uint64_t tag)
 {
     static struct fi_context2 contexts[4096];
