@@ -186,8 +186,8 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
     int most = planner->shape->max_local < HX_MATCH_STAGES ? planner->shape->max_local : HX_MATCH_STAGES, n = 1;
     int pairs = hx_coll_has_pairs(coll); /* lanes of an all-to-all save a hop inside the node */
 
-    lanes[0] = hx_coll_has_traffic(coll) ? planner->shape->max_local : 1;
-    if (!hx_candidate_takes_lanes(coll) || hx_coll_has_traffic(coll))
+    lanes[0] = hx_coll_has_pair_counts(coll) ? planner->shape->max_local : 1;
+    if (!hx_candidate_takes_lanes(coll) || hx_coll_has_pair_counts(coll))
         return 1;
     if (planner->forced_lanes > 0) {
         lanes[0] = planner->forced_lanes > most ? most : (int)planner->forced_lanes;
@@ -282,7 +282,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
 /* Do the settings say anything about the levels of a composition? */
 static int levels_are_forced(const struct hx_planner *planner, enum hx_coll coll)
 {
-    if ((planner->forced_lanes && hx_candidate_takes_lanes(coll) && !hx_coll_has_traffic(coll)) || planner->forced[coll].inter)
+    if ((planner->forced_lanes && hx_candidate_takes_lanes(coll) && !hx_coll_has_pair_counts(coll)) || planner->forced[coll].inter)
         return 1;
     for (int lanes = 1; lanes <= 2; lanes++)
         if (part_forced(planner, coll, hx_candidate_first(coll, lanes)) ||
@@ -300,9 +300,9 @@ static const char *levels_lack(const struct hx_planner *planner, enum hx_coll co
         return NULL;
     if (!hx_candidate_composes(coll, shape))
         return "flat, since a composition needs nodes that hold runs of ranks";
-    if (hx_coll_has_traffic(coll) && SLOT_BYTES_OF_COUNT * (size_t)shape->nranks > planner->live_bytes)
+    if (hx_coll_has_pair_counts(coll) && SLOT_BYTES_OF_COUNT * (size_t)shape->nranks > planner->live_bytes)
         return "flat, since a rank's slots have no room for the counts of so many";
-    if (hx_coll_has_traffic(coll) && shape->max_local >= HX_MATCH_STAGES)
+    if (hx_coll_has_pair_counts(coll) && shape->max_local >= HX_MATCH_STAGES)
         return "flat, since a node has more ranks than there may be lanes";
     return ordered && !hx_shape_is_in_order(shape)
                ? "flat, since the operation is not commutative: a composition then needs nodes that hold runs of ranks"

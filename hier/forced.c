@@ -132,7 +132,7 @@ static hx_status_t value_check(const struct hx_planner *planner, const char *var
         if (item_parse(next, &item, &next) < 0)
             return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length,
                            item.text);
-        if (item.ranged && (hx_coll_has_traffic(coll) || coll == HX_COLL_BARRIER))
+        if (item.ranged && (hx_coll_has_pair_counts(coll) || coll == HX_COLL_BARRIER))
             return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes",
                            variable, value, hx_coll_name(coll));
         status = name_check(planner, variable, &item, coll, scope, also);

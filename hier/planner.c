@@ -85,7 +85,7 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
                                      .in_place = candidate->coll == HX_COLL_BCAST, .rank_order = candidate->ordered,
                                      .exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT)};
         hx_check_sizes(plans, p, call.window_fine, call.window_coarse, 0, &call.sizes);
-        for (int longs = 0; status == HX_SUCCESS && longs <= hx_coll_has_traffic(candidate->coll); longs++) {
+        for (int longs = 0; status == HX_SUCCESS && longs <= hx_coll_has_pair_counts(candidate->coll); longs++) {
             if (longs)
                 call.sizes.limit = 0; /* now no block is short */
             if (hx_check(planner->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
@@ -109,8 +109,8 @@ static const char *measured_with(const struct hx_planner *planner, const struct 
     struct hx_table_entry key;
 
     hx_table_key(&key, tuned->coll, traits, planner->shape, planner->provider);
-    return key.numbers == tuned->numbers ? key.windows == tuned->windows ? "" : " (in other memory)"
-           : key.windows == tuned->windows ? " (of floats)" : " (of floats, in other memory)";
+    return key.numbers == tuned->numbers ? key.shared_alloc == tuned->shared_alloc ? "" : " (in other memory)"
+           : key.shared_alloc == tuned->shared_alloc ? " (of floats)" : " (of floats, in other memory)";
 }
 
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
@@ -125,7 +125,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
-    if (planner->cost.windows)
+    if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && passes_ring(&candidates[best])) {
         char order[256];
@@ -228,7 +228,7 @@ static hx_status_t planner_choose(struct hx_planner *planner, enum hx_coll coll,
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    planner->cost.windows = traits.windows;
+    planner->cost.shared_alloc = traits.shared_alloc;
     n = hx_planner_candidates(planner, coll, root, traits.folding, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
     status = choose_among(planner, candidates, &n, &best, traits, count, elem_bytes, &tuned, choice);

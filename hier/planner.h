@@ -3,8 +3,8 @@
  * The planner: candidates for a collective on a shape, the choice among them, the cut into slices. Everything it depends on is the
  * same on all ranks: the shape, rank 0's settings and facts, the arguments of the call. The tools use it without a job.
  */
-#ifndef HX_PLANNER_H
-#define HX_PLANNER_H
+#ifndef HX_HIER_PLANNER_H
+#define HX_HIER_PLANNER_H
 #include "hier/compose/compose.h"
 #include "hier/cost/cost.h"
 #include "runtime/api/comm.h"
@@ -18,7 +18,7 @@
 static inline unsigned hx_coarse_window(const struct hx_plan *plan)
 {
     unsigned channels = plan->nlanes ? 1 : (unsigned)plan->nstages;
-    return channels * HX_COARSE_WINDOW > HX_RING_CHANNELS ? HX_RING_CHANNELS / channels : HX_COARSE_WINDOW;
+    return channels * HX_COARSE_WINDOW > HX_PAIR_RINGS ? HX_PAIR_RINGS / channels : HX_COARSE_WINDOW;
 }
 
 /* Fine slices under way at once, at most. Where messages inside the node pass rings, each slice under way has rings of its own; every member of

@@ -202,7 +202,7 @@ static double least_of_slices(double slice, double bytes)
     return slice > bytes / (SLICES_MAX / 2) ? slice : bytes / (SLICES_MAX / 2);
 }
 
-/* Nobody knows how long a vector with traffic is: one slice. What is chosen is which of its blocks are short: copying them a few times
+/* Nobody knows how long a vector with pair counts is: one slice. What is chosen is which of its blocks are short: copying them a few times
  * inside the nodes costs less than a message of their own, and there is room for all. */
 static void limit_choose(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
                          struct hx_choice *choice)
@@ -242,7 +242,7 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
     choice->window_coarse = hx_coarse_window(plan);
-    if (hx_coll_has_traffic(plan->coll) && plan->nlanes) {
+    if (hx_coll_has_pair_counts(plan->coll) && plan->nlanes) {
         limit_choose(planner, &d, count, elem_bytes, choice);
         deciding_release(&d);
         return HX_SUCCESS;

@@ -157,17 +157,17 @@ static const struct hx_table_entry *entry_find_like(const struct hx_planner *pla
         like.numbers = HX_NUMBERS_FLOAT;
         entry = entry_find(planner, coll, like, bytes);
     }
-    if (entry || !traits.windows || hx_candidate_needs(best, HX_NEEDS_SINGLE_COPY))
+    if (entry || !traits.shared_alloc || hx_candidate_needs(best, HX_NEEDS_SINGLE_COPY))
         return entry;
     like = traits;
-    like.windows = 0;
+    like.shared_alloc = 0;
     entry = entry_find(planner, coll, like, bytes);
     return entry ? entry : entry_find_like(planner, coll, like, bytes, best);
 }
 
 static int has_like(enum hx_coll coll, struct hx_traits traits)
 {
-    return traits.windows || (hx_coll_reduces(coll) && traits.numbers != HX_NUMBERS_FLOAT);
+    return traits.shared_alloc || (hx_coll_reduces(coll) && traits.numbers != HX_NUMBERS_FLOAT);
 }
 
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control groups that this process is in: their folders, and what memory they leave. root, as in cores.h, is put before /proc/... and
  * /sys/fs/cgroup/... */
-#ifndef HX_CGROUP_H
-#define HX_CGROUP_H
+#ifndef HX_TOPO_CGROUP_H
+#define HX_TOPO_CGROUP_H
 #include <stdint.h>
 #include <stdio.h>
 

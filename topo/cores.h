@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the kernel lets this process use: the cpuset, the cgroup's CPU quota and memory limit, the thread's binding. */
-#ifndef HX_CORES_H
-#define HX_CORES_H
+#ifndef HX_TOPO_CORES_H
+#define HX_TOPO_CORES_H
 #include <hwloc.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The processor of this machine by name: part of what a table or a report is good for. */
-#ifndef HX_CPU_MODEL_H
-#define HX_CPU_MODEL_H
+#ifndef HX_TOPO_CPU_MODEL_H
+#define HX_TOPO_CPU_MODEL_H
 
 #define HX_CPU_MODEL_BYTES 64
 

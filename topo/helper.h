@@ -7,8 +7,8 @@
  * The core where the program's thread runs comes last. A process that has one core only has no candidate: its helper
  * stays with it.
  */
-#ifndef HX_HELPER_H
-#define HX_HELPER_H
+#ifndef HX_TOPO_HELPER_H
+#define HX_TOPO_HELPER_H
 #include "topo/nic.h"
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The inside of struct hx_topo, for the files of topo only. */
-#ifndef HX_MACHINE_H
-#define HX_MACHINE_H
+#ifndef HX_TOPO_MACHINE_H
+#define HX_TOPO_MACHINE_H
 #include "topo/cores.h"
 #include "topo/nic.h"
 

@@ -3,8 +3,8 @@
  * Network interfaces and how near they are to this process. From rdma-core devices and from what libfabric reports
  * (fi_info.nic), which the caller passes as plain PCI addresses and names, so that topo needs no libfabric endpoint.
  */
-#ifndef HX_NIC_H
-#define HX_NIC_H
+#ifndef HX_TOPO_NIC_H
+#define HX_TOPO_NIC_H
 #include "topo/place.h"
 
 struct hx_nic {

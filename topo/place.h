@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This process's place on its machine, by hwloc, within what cpuset and cgroup allow. */
-#ifndef HX_PLACE_H
-#define HX_PLACE_H
+#ifndef HX_TOPO_PLACE_H
+#define HX_TOPO_PLACE_H
 #include "topo/shape.h"
 #include <limits.h>
 

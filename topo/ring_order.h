@@ -10,8 +10,8 @@
  *     1           9  1                                                  and of two ends the lower neighbour first
  *     2              1
  */
-#ifndef HX_RING_ORDER_H
-#define HX_RING_ORDER_H
+#ifndef HX_TOPO_RING_ORDER_H
+#define HX_TOPO_RING_ORDER_H
 #include <stddef.h>
 
 struct hx_link { /* between two nodes, as measured */

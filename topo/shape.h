@@ -14,8 +14,8 @@
  *
  *   one node, 8/2/2:   level 0:  0 1 2 3 | 4 5 6 7      level 1:  0 1 | 2 3 | 4 5 | 6 7
  */
-#ifndef HX_SHAPE_H
-#define HX_SHAPE_H
+#ifndef HX_TOPO_SHAPE_H
+#define HX_TOPO_SHAPE_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -39,12 +39,12 @@ int hx_candidate_takes_lanes(enum hx_coll coll)
     return coll != HX_COLL_BARRIER && !hx_coll_is_scan(coll);
 }
 
-/* On so many? With traffic a rank must carry no other's lane. */
+/* On so many? With pair counts a rank must carry no other's lane. */
 static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     if (candidate->lanes > shape->max_local || candidate->lanes > HX_MATCH_STAGES)
         return 0;
-    if (hx_coll_has_traffic(candidate->coll)) /* one number more is for the long blocks */
+    if (hx_coll_has_pair_counts(candidate->coll)) /* one number more is for the long blocks */
         return candidate->lanes == shape->max_local && candidate->lanes < HX_MATCH_STAGES;
     return candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll);
 }
@@ -61,7 +61,7 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
         after = "release";
     } else if (hx_coll_is_scan(candidate->coll)) {
         after = "apply";
-    } else if (hx_coll_has_traffic(candidate->coll)) {
+    } else if (hx_coll_has_pair_counts(candidate->coll)) {
         before = "counts";
         after = "direct";
     }
@@ -124,7 +124,7 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 {
     if (strcmp(flat->name, "ring") || hx_flat_scope(shape) != HX_SCOPE_FLAT)
         return 1;
-    return shape->max_local < HX_RING_CHANNELS ? shape->max_local : HX_RING_CHANNELS;
+    return shape->max_local < HX_PAIR_RINGS ? shape->max_local : HX_PAIR_RINGS;
 }
 
 /* Who is late finds a message of every round of its ring: match ids tell that many apart. */
@@ -143,7 +143,7 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
     if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape) || !ring_fits(candidate, shape))
         return 0;
     if (hx_coll_has_pairs(candidate->coll) &&
-        (candidate->lanes && !hx_coll_has_traffic(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
+        (candidate->lanes && !hx_coll_has_pair_counts(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
         return 0;
     if (candidate->lanes == 0)
         return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&

@@ -32,8 +32,8 @@
  * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. Where
  * there is a root, its node counts local ranks from it on, so that it carries lane 0 itself.
  */
-#ifndef HX_COMPOSE_H
-#define HX_COMPOSE_H
+#ifndef HX_HIER_COMPOSE_COMPOSE_H
+#define HX_HIER_COMPOSE_COMPOSE_H
 #include "runtime/plan/plan.h"
 
 struct hx_candidate {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A composition under way, and what compositions are made of. Errors are sticky, in status. Private to compose*.c. */
-#ifndef HX_COMPOSER_H
-#define HX_COMPOSER_H
+#ifndef HX_HIER_COMPOSE_COMPOSER_H
+#define HX_HIER_COMPOSE_COMPOSER_H
 #include "hier/compose/compose.h"
 #include "hier/compose/lists.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of numbers under construction: the blocks or rows of one stage. A failure is sticky. Private to compose*.c. */
-#ifndef HX_LISTS_H
-#define HX_LISTS_H
+#ifndef HX_HIER_COMPOSE_LISTS_H
+#define HX_HIER_COMPOSE_LISTS_H
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -84,7 +84,7 @@ static double parts_us(const struct hx_cost_params *p, enum hx_coll coll, int n,
 static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
 {
     double others = (double)(n - 1) / n, hops = 2, calls = n - 1, fetched = others, copied = 0, reduced = 0; /* parts of bytes */
-    double fetch_us = p->windows ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->windows ? p->intra_gb_s : p->fetch_gb_s;
+    double fetch_us = p->shared_alloc ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->shared_alloc ? p->intra_gb_s : p->fetch_gb_s;
 
     if (coll == HX_COLL_ALLREDUCE) {
         hops = 3;
@@ -275,8 +275,8 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
     return cost;
 }
 
-/* With traffic: counts, then short blocks, and a look at each of the long ones, which there may be. */
-static double traffic_us(const struct hx_cost_params *params, const struct hx_shape *shape, double bytes)
+/* With pair counts: counts, then short blocks, and a look at each of the long ones, which there may be. */
+static double pair_counts_us(const struct hx_cost_params *params, const struct hx_shape *shape, double bytes)
 {
     return 2 * hx_cost_hand_over(params, shape->max_local - 1) + 2 * (8.0 * shape->nranks + bytes) / params->intra_gb_s * 1e-3 +
            shape->nranks * EMPTY_STEP * params->intra_alpha_us;
@@ -327,7 +327,7 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
     struct hx_cost cost = {0};
     int lanes = candidate->lanes;
 
-    cost.intra_us = (hx_coll_has_traffic(candidate->coll) ? traffic_us(params, shape, bytes) : 0) +
+    cost.intra_us = (hx_coll_has_pair_counts(candidate->coll) ? pair_counts_us(params, shape, bytes) : 0) +
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
     double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
     struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);

@@ -5,8 +5,8 @@
  * that takes longer. Who copies what goes between nodes (TCP) does not add up meanwhile; where devices do it (EFA), sums cost no time of
  * their own. Every rank computes the same numbers from the job's facts.
  */
-#ifndef HX_COST_H
-#define HX_COST_H
+#ifndef HX_HIER_COST_COST_H
+#define HX_HIER_COST_COST_H
 #include "hier/compose/compose.h"
 #include <stddef.h>
 
@@ -23,7 +23,7 @@ struct hx_cost_params {
     double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
     double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own are no reason to fetch */
-    int windows;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
+    int shared_alloc;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
 

@@ -172,7 +172,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
         refuse(r, hx_place_member(r->text, r->at, "collective"), name, ": no such collective");
     entry->ordered = !read_flag(r, "commutative");
     read_numbers(r, entry);
-    entry->windows = json_object_object_get_ex(r->from, "alloc", NULL) && read_flag(r, "alloc");
+    entry->shared_alloc = json_object_object_get_ex(r->from, "alloc", NULL) && read_flag(r, "alloc");
     entry->nnodes = (int)read_integer(r, "nodes", 1, INT_MAX);
     read_pair(r, "ranks_per_node", 1, 0, ranks);
     if (ranks[1] > INT_MAX)
@@ -443,7 +443,7 @@ static void write_entry(FILE *out, const struct hx_table_entry *entry)
             entry->ordered ? "false" : "true");
     if (hx_coll_reduces(entry->coll))
         fprintf(out, "\"datatype\": \"%s\", ", hx_numbers_names[entry->numbers]);
-    if (entry->windows)
+    if (entry->shared_alloc)
         fprintf(out, "\"alloc\": true, ");
     fprintf(out, "\"nodes\": %d, \"ranks_per_node\": [%d, %d], \"placement\": \"%s\"", entry->nnodes, entry->min_local, entry->max_local,
             entry->in_order ? "block" : "other");

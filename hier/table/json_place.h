@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where values stand in a JSON text, which json-c does not tell; for messages that name line and column. The text has
  * passed json-c, and ends with a NUL. Offsets are in bytes. Private to table*.c. */
-#ifndef HX_TABLE_PLACE_H
-#define HX_TABLE_PLACE_H
+#ifndef HX_HIER_TABLE_JSON_PLACE_H
+#define HX_HIER_TABLE_JSON_PLACE_H
 #include <stddef.h>
 
 #define HX_PLACE_DEPTH 8    /* of objects and arrays in each other */

@@ -60,7 +60,7 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_tra
     entry->coll = coll;
     entry->ordered = traits.folding == HX_FOLDS_IN_ORDER && hx_coll_reduces(coll) && !hx_coll_is_scan(coll);
     entry->numbers = hx_coll_reduces(coll) ? traits.numbers : HX_NUMBERS_FLOAT;
-    entry->windows = traits.windows;
+    entry->shared_alloc = traits.shared_alloc;
     entry->nnodes = shape->nnodes;
     entry->min_local = shape->min_local;
     entry->max_local = shape->max_local;
@@ -72,7 +72,7 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_tra
 static int key_order(const struct hx_table_entry *a, const struct hx_table_entry *b)
 {
     const int pairs[][2] = {{(int)a->coll, (int)b->coll}, {a->ordered, b->ordered}, {(int)a->numbers, (int)b->numbers},
-                            {a->windows, b->windows}, {a->nnodes, b->nnodes}, {a->min_local, b->min_local},
+                            {a->shared_alloc, b->shared_alloc}, {a->nnodes, b->nnodes}, {a->min_local, b->min_local},
                             {a->max_local, b->max_local}, {b->in_order, a->in_order}};
 
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)

@@ -21,8 +21,8 @@
  *     ]
  *   }
  */
-#ifndef HX_TABLE_H
-#define HX_TABLE_H
+#ifndef HX_HIER_TABLE_TABLE_H
+#define HX_HIER_TABLE_TABLE_H
 #include "hier/cost/cost.h"
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ struct hx_table_entry {
     enum hx_coll coll;
     int ordered;                             /* an operation that is not commutative */
     enum hx_numbers numbers;                 /* that it folds */
-    int windows;                             /* buffers in memory of hx_alloc */
+    int shared_alloc;                             /* buffers in memory of hx_alloc */
     int nnodes, min_local, max_local;        /* shape: nodes; ranks on the emptiest and the fullest */
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
     char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */

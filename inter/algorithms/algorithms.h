@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The algorithms that use transfers only. They were made for the network, and run inside a node over its rings as
  * well. */
-#ifndef HX_INTER_ALGORITHMS_H
-#define HX_INTER_ALGORITHMS_H
+#ifndef HX_INTER_ALGORITHMS_ALGORITHMS_H
+#define HX_INTER_ALGORITHMS_ALGORITHMS_H
 #include "runtime/plan/plan.h"
 
 extern const struct hx_algorithm hx_inter_algorithms[]; /* ends with a NULL name */

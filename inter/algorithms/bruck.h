@@ -3,8 +3,8 @@
  * The digits of Bruck's all-to-all: a block that has to go i members on goes there in one hop for each digit of i that
  * is not 0, lowest first. Shared by the algorithm and the cost model.
  */
-#ifndef HX_BRUCK_H
-#define HX_BRUCK_H
+#ifndef HX_INTER_ALGORITHMS_BRUCK_H
+#define HX_INTER_ALGORITHMS_BRUCK_H
 #include <stdint.h>
 
 #define HX_KBRUCK_RADIX 4

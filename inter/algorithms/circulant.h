@@ -10,8 +10,8 @@
  *
  * Each phase costs ceil(log2 p) alpha + S (p-1)/p beta. Source: J. L. Traeff, arXiv 2410.14234.
  */
-#ifndef HX_CIRCULANT_H
-#define HX_CIRCULANT_H
+#ifndef HX_INTER_ALGORITHMS_CIRCULANT_H
+#define HX_INTER_ALGORITHMS_CIRCULANT_H
 #include "runtime/plan/plan.h"
 
 static inline int hx_circulant_rounds(int p)

@@ -24,8 +24,8 @@
  * Source: J. L. Traeff, "Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast,
  * reduction and all-reduction", arXiv 2407.18004.
  */
-#ifndef HX_CIRCULANT_SCHEDULE_H
-#define HX_CIRCULANT_SCHEDULE_H
+#ifndef HX_INTER_ALGORITHMS_CIRCULANT_SCHEDULE_H
+#define HX_INTER_ALGORITHMS_CIRCULANT_SCHEDULE_H
 #include "inter/algorithms/circulant.h"
 
 #define HX_CIRCULANT_ROUNDS 31

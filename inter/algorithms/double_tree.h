@@ -19,8 +19,8 @@
  * Source: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
  * Computing 35 (2009).
  */
-#ifndef HX_DOUBLE_TREE_H
-#define HX_DOUBLE_TREE_H
+#ifndef HX_INTER_ALGORITHMS_DOUBLE_TREE_H
+#define HX_INTER_ALGORITHMS_DOUBLE_TREE_H
 #include "runtime/plan/plan.h"
 
 struct hx_double_tree { /* of one number in one tree; 0: none */

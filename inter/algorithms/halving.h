@@ -10,8 +10,8 @@
  * Numbers ascend with members, so what a run of numbers stands for is a run of members. At distance d, number a
  * exchanges with a ^ d; before, both know about the same 2d numbers (halving), or each about its own d (doubling).
  */
-#ifndef HX_HALVING_H
-#define HX_HALVING_H
+#ifndef HX_INTER_ALGORITHMS_HALVING_H
+#define HX_INTER_ALGORITHMS_HALVING_H
 #include "runtime/plan/plan.h"
 
 struct hx_halving {

@@ -4,8 +4,8 @@
  * member is everybody's first. Two phases of one round, shared by all-reduce, reduce-scatter and all-gather; each
  * costs alpha + S (p-1)/p beta.
  */
-#ifndef HX_MESH_H
-#define HX_MESH_H
+#ifndef HX_INTER_ALGORITHMS_MESH_H
+#define HX_INTER_ALGORITHMS_MESH_H
 #include "runtime/plan/plan.h"
 
 #define HX_MESH_WINDOW 32 /* exchanges of an all-to-all under way at once */

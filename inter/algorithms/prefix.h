@@ -3,8 +3,8 @@
  * What scans and exclusive scans share. Everything folds in rank order: what comes from a lower member stands on the
  * left, so any associative operation serves. A result of one contribution is that contribution as it is.
  */
-#ifndef HX_PREFIX_H
-#define HX_PREFIX_H
+#ifndef HX_INTER_ALGORITHMS_PREFIX_H
+#define HX_INTER_ALGORITHMS_PREFIX_H
 #include "runtime/plan/plan.h"
 
 /* Everybody sends in to all higher members; what comes from member q stands in row q. Ends with everything joined. */

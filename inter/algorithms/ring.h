@@ -3,8 +3,8 @@
  * The ring: member r sends to r+1 and receives from r-1, one block per round. Two phases of p-1 rounds, shared by
  * all-reduce, reduce-scatter and all-gather; each costs (p-1) alpha + S (p-1)/p beta.
  */
-#ifndef HX_RING_H
-#define HX_RING_H
+#ifndef HX_INTER_ALGORITHMS_RING_H
+#define HX_INTER_ALGORITHMS_RING_H
 #include "runtime/plan/plan.h"
 
 /* Blocks that hold nothing, as of other channels, take no steps. */

@@ -10,8 +10,8 @@
  * The digit's weight is the number's span: its subtree holds the numbers v .. v + span - 1, a run. Each level of
  * weights, from the highest down, is one round of a broadcast or scatter; a reduction or gather goes back up.
  */
-#ifndef HX_TREE_H
-#define HX_TREE_H
+#ifndef HX_INTER_ALGORITHMS_TREE_H
+#define HX_INTER_ALGORITHMS_TREE_H
 #include "runtime/plan/plan.h"
 
 #define HX_KNOMIAL_RADIX 4

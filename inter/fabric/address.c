@@ -254,7 +254,7 @@ static int is_of_this_host(const struct hx_rail *rail, const struct rail_blob *p
  * there. Over loopback, where one segment of up to 64 KiB can take more than half of the buffer, TCP closes its window
  * until that segment has been read to the end: when it ends within a head, both wait for ever. Buffers long enough for
  * several segments prevent it, but FI_SOCKETS_MAX_BUF_SZ gives them to accepted connections only. So send nothing over
- * an accepted connection: make one of our own, by a first word, before we hear of the peer's. */
+ * an accepted connection: make one of our own, by a first message, before we hear of the peer's. */
 static void keep_moving(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct rail_blob *peer)
 {
     struct hx_credit none = {.sum = 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the endpoint's own: bounce buffers (slots) and requests (chunks). Both come from blocks that are kept
+ * Memory of the endpoint's own: bounce buffers (bounces) and requests (chunks). Both come from blocks that are kept
  * until the endpoints close, so a steady state allocates and registers nothing. Where the provider wants local
  * registration each block is registered once, as a whole, for the rail that it serves.
  */
@@ -18,12 +18,12 @@
 #define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, where there are any */
 #define CHUNKS_PER_BLOCK 256
 
-struct hx_slot_block {
-    struct hx_slot_block *next;
+struct hx_bounce_block {
+    struct hx_bounce_block *next;
     void *base;
     size_t bytes;
     struct hx_registration registration;
-    struct hx_slot slots[];
+    struct hx_bounce bounces[];
 };
 
 struct hx_chunk_block {
@@ -73,7 +73,7 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_r
     return rc;
 }
 
-static int block_register(struct hx_rail *rail, struct hx_slot_block *block, int first)
+static int block_register(struct hx_rail *rail, struct hx_bounce_block *block, int first)
 {
     int rc = hx_rail_register(rail, block->base, block->bytes, &block->registration);
 
@@ -97,19 +97,19 @@ static void *block_map(size_t bytes)
 }
 
 /* 0, or what libfabric says. */
-static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int registered)
+static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int registered)
 {
-    size_t bytes = pool->slot_bytes * 4 > BLOCK_BYTES ? pool->slot_bytes * 4 : BLOCK_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t count = bytes / pool->slot_bytes;
-    struct hx_slot_block *block;
+    size_t bytes = pool->bounce_bytes * 4 > BLOCK_BYTES ? pool->bounce_bytes * 4 : BLOCK_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t count = bytes / pool->bounce_bytes;
+    struct hx_bounce_block *block;
     int rc;
 
-    if (pool->slot_bytes < 4096) { /* control: a page or two */
+    if (pool->bounce_bytes < 4096) { /* control: a page or two */
         bytes = 8192;
-        count = bytes / pool->slot_bytes;
+        count = bytes / pool->bounce_bytes;
     }
     bytes = (bytes + page - 1) & ~(page - 1);
-    block = calloc(1, sizeof(*block) + count * sizeof(block->slots[0]));
+    block = calloc(1, sizeof(*block) + count * sizeof(block->bounces[0]));
     if (block == NULL)
         return -FI_ENOMEM;
     block->bytes = bytes;
@@ -122,24 +122,24 @@ static int pool_grow(struct hx_rail *rail, struct hx_slot_pool *pool, int regist
         return rc;
     }
     for (size_t i = count; i-- > 0;) {
-        block->slots[i].base = (uint8_t *)block->base + i * pool->slot_bytes;
-        block->slots[i].registration = &block->registration;
-        block->slots[i].next = pool->free;
-        pool->free = &block->slots[i];
+        block->bounces[i].base = (uint8_t *)block->base + i * pool->bounce_bytes;
+        block->bounces[i].registration = &block->registration;
+        block->bounces[i].next = pool->free;
+        pool->free = &block->bounces[i];
     }
     block->next = pool->blocks;
     pool->blocks = block;
-    pool->block_slots = count;
-    pool->slots += count;
+    pool->block_bounces = count;
+    pool->bounces += count;
     return 0;
 }
 
-int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail)
+int hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
 {
     int rc = 0;
 
-    for (int i = 0; net->register_local && rc == 0 && i < HX_SLOT_KINDS; i++)
-        rc = pool_grow(rail, &rail->slots[i], 1);
+    for (int i = 0; net->register_local && rc == 0 && i < HX_BOUNCE_KINDS; i++)
+        rc = pool_grow(rail, &rail->bounces[i], 1);
     return rc;
 }
 
@@ -164,30 +164,30 @@ int hx_sink_prepare(struct hx_net *net)
     return -1;
 }
 
-static struct hx_slot_pool *pool_for(struct hx_rail *rail, size_t bytes)
+static struct hx_bounce_pool *pool_for(struct hx_rail *rail, size_t bytes)
 {
-    struct hx_slot_pool *pool = rail->slots;
+    struct hx_bounce_pool *pool = rail->bounces;
 
-    while (pool->slot_bytes < bytes)
+    while (pool->bounce_bytes < bytes)
         pool++;
     return pool;
 }
 
 static int is_first_full(const struct hx_net *net)
 {
-    for (int i = 0; i < net->nrails * HX_SLOT_KINDS; i++)
-        if (net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS].is_full)
+    for (int i = 0; i < net->nrails * HX_BOUNCE_KINDS; i++)
+        if (net->rails[i / HX_BOUNCE_KINDS].bounces[i % HX_BOUNCE_KINDS].is_full)
             return 0;
     return 1;
 }
 
 /* Once a pool could not grow it stays as it is: to try for each message would cost more than it might gain. */
-static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, struct hx_slot_pool *pool)
+static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, struct hx_bounce_pool *pool)
 {
     int rc = pool->is_full ? -FI_ENOMEM : pool_grow(rail, pool, net->register_local);
     char limit[96];
 
-    if (rc == 0 || pool->is_full || pool->slots == 0)
+    if (rc == 0 || pool->is_full || pool->bounces == 0)
         return rc;
     if (is_first_full(net)) {
         memlock_text(limit, sizeof(limit));
@@ -198,53 +198,53 @@ static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, str
     return rc;
 }
 
-struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
+struct hx_bounce *hx_bounce_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
 {
-    struct hx_slot_pool *pool = pool_for(rail, bytes);
-    struct hx_slot *slot;
+    struct hx_bounce_pool *pool = pool_for(rail, bytes);
+    struct hx_bounce *bounce;
 
     if (pool->free == NULL && pool_grow_or_stay(net, rail, pool) != 0)
         return NULL;
-    slot = pool->free;
-    pool->free = slot->next;
-    return slot;
+    bounce = pool->free;
+    pool->free = bounce->next;
+    return bounce;
 }
 
 /* Receives that hold all slots would end by the peers' sends only, and these, by the same, have no slot. So some are left to sends as
  * long as the pool grows, since it is seen to be full too late; and then half. */
-static size_t receives_max(const struct hx_slot_pool *pool)
+static size_t receives_max(const struct hx_bounce_pool *pool)
 {
-    return pool->is_full ? pool->slots / 2 : pool->slots - pool->block_slots / 2;
+    return pool->is_full ? pool->bounces / 2 : pool->bounces - pool->block_bounces / 2;
 }
 
-struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
+struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes)
 {
-    struct hx_slot_pool *pool = pool_for(rail, bytes);
-    struct hx_slot *slot;
+    struct hx_bounce_pool *pool = pool_for(rail, bytes);
+    struct hx_bounce *bounce;
 
     if (pool->receives >= receives_max(pool) && pool_grow_or_stay(net, rail, pool) != 0)
         return NULL;
-    slot = hx_slot_alloc(net, rail, bytes);
-    if (slot != NULL) {
-        slot->receives = 1;
+    bounce = hx_bounce_alloc(net, rail, bytes);
+    if (bounce != NULL) {
+        bounce->receives = 1;
         pool->receives++;
     }
-    return slot;
+    return bounce;
 }
 
-void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
+void hx_bounce_leave(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
 {
-    pool_for(rail, bytes)->receives -= (size_t)slot->receives;
-    slot->receives = 0;
+    pool_for(rail, bytes)->receives -= (size_t)bounce->receives;
+    bounce->receives = 0;
 }
 
-void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes)
+void hx_bounce_release(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
 {
-    struct hx_slot_pool *pool = pool_for(rail, bytes);
+    struct hx_bounce_pool *pool = pool_for(rail, bytes);
 
-    hx_slot_leave(rail, slot, bytes);
-    slot->next = pool->free;
-    pool->free = slot;
+    hx_bounce_leave(rail, bounce, bytes);
+    bounce->next = pool->free;
+    pool->free = bounce;
 }
 
 /* ---- chunks */
@@ -281,7 +281,7 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     chunk->edge = edge;
     chunk->path = path;
     chunk->op = NULL;
-    chunk->slot = NULL;
+    chunk->bounce = NULL;
     chunk->registration = NULL;
     return chunk;
 }
@@ -296,17 +296,17 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
     if (path->rail->sends_in_flight >= net->send_limit || (chunk = hx_control_alloc(net, kind, edge, path)) == NULL)
         return -FI_EAGAIN;
     chunk->bytes = bytes;
-    chunk->slot = hx_slot_alloc(net, path->rail, bytes);
-    if (chunk->slot == NULL) {
+    chunk->bounce = hx_bounce_alloc(net, path->rail, bytes);
+    if (chunk->bounce == NULL) {
         hx_chunk_release(net, chunk);
         return -FI_EAGAIN;
     }
     hx_proof_write(net, edge, control, message, bytes);
-    memcpy(chunk->slot->base, message, bytes);
-    rc = fi_tsend(path->rail->ep, chunk->slot->base, bytes, hx_descriptor(chunk->slot->registration), path->addr,
+    memcpy(chunk->bounce->base, message, bytes);
+    rc = fi_tsend(path->rail->ep, chunk->bounce->base, bytes, hx_descriptor(chunk->bounce->registration), path->addr,
                   hx_control_tag(control), &chunk->context);
     if (rc != 0) {
-        hx_slot_release(path->rail, chunk->slot, bytes);
+        hx_bounce_release(path->rail, chunk->bounce, bytes);
         hx_chunk_release(net, chunk);
         return rc;
     }
@@ -318,14 +318,14 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
 }
 
 int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
-                       const struct hx_slot *slot, size_t bytes)
+                       const struct hx_bounce *bounce, size_t bytes)
 {
     struct hx_path *path = &edge->paths[0];
     struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
 
     if (chunk == NULL)
         return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, slot->base, bytes, hx_descriptor(slot->registration), path->addr, hx_control_tag(control), 0,
+    if (fi_trecv(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(control), 0,
                  &chunk->context) != 0) {
         hx_chunk_release(net, chunk);
         hx_path_refuse(path, HX_POST_RECV);
@@ -363,9 +363,9 @@ void hx_bounce_close(struct hx_net *net)
 {
     if (net->sink != NULL)
         munmap(net->sink, hx_chunk_bytes_most(net));
-    for (int i = 0; i < net->nrails * HX_SLOT_KINDS; i++) {
-        const struct hx_slot_pool *pool = &net->rails[i / HX_SLOT_KINDS].slots[i % HX_SLOT_KINDS];
-        for (struct hx_slot_block *block = pool->blocks, *next; block != NULL; block = next) {
+    for (int i = 0; i < net->nrails * HX_BOUNCE_KINDS; i++) {
+        const struct hx_bounce_pool *pool = &net->rails[i / HX_BOUNCE_KINDS].bounces[i % HX_BOUNCE_KINDS];
+        for (struct hx_bounce_block *block = pool->blocks, *next; block != NULL; block = next) {
             next = block->next;
             if (block->registration.mr != NULL)
                 fi_close(&block->registration.mr->fid);

@@ -22,23 +22,23 @@
 static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
 {
     if (chunk->kind == HX_CHUNK_RECV) /* it ends by its cancellation, or when its rest has come */
-        return chunk->slot != NULL;
-    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_WINDOW) &&
-           (chunk->slot != NULL || hx_region_is_left(net, chunk->registration));
+        return chunk->bounce != NULL;
+    return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_TARGET) &&
+           (chunk->bounce != NULL || hx_region_is_left(net, chunk->registration));
 }
 
-/* No message waits for this window any more. Its memory stays in use until the peer certainly writes no more. */
-static void window_leave(struct hx_net *net, struct hx_chunk *chunk)
+/* No message waits for this write target any more. Its memory stays in use until the peer certainly writes no more. */
+static void target_leave(struct hx_net *net, struct hx_chunk *chunk)
 {
     net->recvs_in_flight--;
     chunk->edge->recvs_in_flight--;
-    if (chunk->slot != NULL)
-        hx_slot_leave(chunk->path->rail, chunk->slot, chunk->bytes);
+    if (chunk->bounce != NULL)
+        hx_bounce_leave(chunk->path->rail, chunk->bounce, chunk->bytes);
     if (!chunk->edge->ended)
         return;
-    if (chunk->slot != NULL)
-        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
-    chunk->slot = NULL;
+    if (chunk->bounce != NULL)
+        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
+    chunk->bounce = NULL;
     chunk->registration = NULL;
     hx_chunk_release(net, chunk);
 }
@@ -54,15 +54,15 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
         net->recvs_in_flight--;
         hx_chunk_drop(net, chunk);
         hx_message_advance(net, op, bytes);
-    } else if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_WINDOW && chunk->edge->ended)) {
+    } else if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->ended)) {
         size_t bytes = chunk->bytes;
         chunk->op = NULL;
-        if (chunk->kind == HX_CHUNK_WINDOW)
-            window_leave(net, chunk);
+        if (chunk->kind == HX_CHUNK_TARGET)
+            target_leave(net, chunk);
         else if (chunk->kind == HX_CHUNK_RECV)
             fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
         hx_message_advance(net, op, bytes);
-    } else if (chunk->kind != HX_CHUNK_WINDOW) {
+    } else if (chunk->kind != HX_CHUNK_TARGET) {
         fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     } else {
         if (!net->breaking) {
@@ -91,7 +91,7 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
         hx_chunks_visit(net, chunk_cancel, op);
 }
 
-int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
+int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
 {
     if (theirs == op->signature || op->signature == 0)
         return 0;

@@ -23,10 +23,10 @@ static struct hx_net_op *chunk_empty(struct hx_net *net, struct hx_chunk *chunk,
         chunk->edge->lacks_room = 0;
         hx_edge_activate(net, chunk->edge);
     }
-    if (chunk->slot != NULL)
-        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
+    if (chunk->bounce != NULL)
+        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
     chunk->op = NULL;
-    chunk->slot = NULL;
+    chunk->bounce = NULL;
     chunk->registration = NULL;
     return op;
 }
@@ -125,19 +125,19 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         return;
     }
     chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
-    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->slot != NULL ? chunk->slot->base : NULL);
+    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->bounce != NULL ? chunk->bounce->base : NULL);
     chunk_end(net, chunk, &bytes);
     if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
         hx_recv_wait(net, edge, op);
 }
 
-/* A peer has written into a window. number: that of its invitation, as it came. */
+/* A peer has written into a write target. number: that of its invitation, as it came. */
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
     struct hx_chunk *chunk = number <= UINT32_MAX ? hx_chunk_numbered(net, hx_number_show(net, (uint32_t)number)) : NULL;
     size_t bytes;
 
-    if (chunk == NULL || chunk->kind != HX_CHUNK_WINDOW) {
+    if (chunk == NULL || chunk->kind != HX_CHUNK_TARGET) {
         hx_forged(net, "a remote write", -1);
     } else if (chunk->op != NULL) {
         recv_done(net, chunk, chunk->bytes);
@@ -176,14 +176,14 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
         break;
     case HX_CHUNK_PEEK: hx_early_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_EARLY: hx_early_end(net, chunk, 1, (uint32_t)entry->data); break;
-    case HX_CHUNK_WORD:
-        chunk->edge->words--;
+    case HX_CHUNK_MESSAGE:
+        chunk->edge->control_messages--;
         chunk->path->rail->sends_in_flight--;
         chunk_end(net, chunk, &bytes);
         return 0;
-    case HX_CHUNK_HEAR: hx_word_heard(net, chunk, entry->len); return 0;
+    case HX_CHUNK_HEAR: hx_control_message_arrived(net, chunk, entry->len); return 0;
     case HX_CHUNK_AGAIN:
-    case HX_CHUNK_WINDOW:
+    case HX_CHUNK_TARGET:
     case HX_CHUNK_SPENT:
     case HX_CHUNK_FREE: break;
     }
@@ -254,7 +254,7 @@ static hx_status_t failure_tell(const struct hx_net *net, struct hx_edge *edge, 
                    fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
 }
 
-/* EFA numbers the messages to a peer, and the peer takes none that follow one which has failed, not even words. Only
+/* EFA numbers the messages to a peer, and the peer takes none that follow one which has failed, not even control messages. Only
  * that our endpoint has gone it can find out, when it next asks after us: so it is closed. What a device has written has
  * no number, but nobody tells that it is missing. */
 static int leaves_a_hole(const struct hx_net *net, const struct fi_cq_err_entry *error)
@@ -300,14 +300,14 @@ static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t stat
     hx_flows_fail(net, edge, status);
 }
 
-/* A word could not be sent. A device reports in this way that the peer is gone; over TCP liveness.c finds out. */
+/* A control message could not be sent. A device reports in this way that the peer is gone; over TCP liveness.c finds out. */
 static void word_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct hx_edge *edge = chunk->edge;
     size_t bytes;
     int gone;
 
-    edge->words--;
+    edge->control_messages--;
     if (*error_meaning(net, edge, error->err, error->prov_errno, &gone) != 0 && gone > UNREACHED)
         hx_edge_lose(net, edge);
     else if (gone == UNREACHED)
@@ -417,14 +417,14 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
         return 0;
     } else if (chunk->kind == HX_CHUNK_EARLY) {
         hx_early_end(net, chunk, 0, 0);
-    } else if (chunk->kind == HX_CHUNK_WORD) {
+    } else if (chunk->kind == HX_CHUNK_MESSAGE) {
         word_fail(net, chunk, &error);
         return 0;
     } else if (chunk->kind == HX_CHUNK_HEAR) {
         net->rails[chunk->offset].hears = 0;
         hx_chunk_release(net, chunk);
         if (error.err == FI_ETRUNC)
-            hx_forged(net, "a word", -1);
+            hx_forged(net, "a control message", -1);
         return 0;
     } else if (error.err != FI_ETRUNC || !too_long(net, chunk, &error)) {
         chunk_fail(net, chunk, &error);
@@ -513,7 +513,7 @@ int hx_progress(struct hx_net *net)
             return rc;
         handled += rc;
         if (!net->rails[i].hears)
-            hx_words_hear(net, &net->rails[i]);
+            hx_control_message_receive(net, &net->rails[i]);
     }
     if (breaks(net)) /* now: the program may make no other call */
         return -(int)net->broken;

@@ -75,10 +75,10 @@ int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
 {
     if (edge->credit_listening)
         return 0;
-    if (edge->credit_slot == NULL)
-        edge->credit_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
-    if (edge->credit_slot == NULL ||
-        hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_slot, sizeof(struct hx_credit)) != 0)
+    if (edge->credit_bounce == NULL)
+        edge->credit_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
+    if (edge->credit_bounce == NULL ||
+        hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_bounce, sizeof(struct hx_credit)) != 0)
         return -FI_EAGAIN;
     edge->credit_listening = 1;
     return 0;
@@ -86,7 +86,7 @@ int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
 
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
 {
-    struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_slot->base;
+    struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_bounce->base;
     struct hx_flow *flow = hx_proof_check(net, HX_CONTROL_CREDIT, edge, &credit, bytes, sizeof(credit)) ? edge->flows : NULL;
 
     while (flow != NULL && flow->number != credit.flow)

@@ -91,7 +91,7 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     int rc;
 
     attr.size += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
-    attr.size++; /* a word */
+    attr.size++; /* a control message */
     if (rail->info->caps & FI_RMA) /* writes use none of the device's receives */
         attr.size += rail->info->rx_attr->size;
     attr.wait_obj = wait_object(net);
@@ -140,7 +140,7 @@ static hx_status_t rail_open(const struct hx_net *net, struct hx_rail *rail)
         return failed(rail, "fi_ep_bind of the addresses", rc);
     if ((rc = fi_enable(rail->ep)) != 0)
         return failed(rail, "fi_enable", rc);
-    return hx_slots_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
+    return hx_bounce_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
 /* write_bytes: see struct hx_net; what is wanted, 0: no writes. */
@@ -199,12 +199,12 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
         if (rail->info->rx_attr->size > 0) /* else it does not say */
             net->rx_size = smaller(net->rx_size, rail->info->rx_attr->size);
-        rail->slots[HX_SLOT_CONTROL].slot_bytes = 128;
-        rail->slots[HX_SLOT_EAGER].slot_bytes = HX_EAGER_BYTES;
-        rail->slots[HX_SLOT_CHUNK].slot_bytes = hx_chunk_bytes_most(net);
+        rail->bounces[HX_BOUNCE_CONTROL].bounce_bytes = 128;
+        rail->bounces[HX_BOUNCE_EAGER].bounce_bytes = HX_EAGER_BYTES;
+        rail->bounces[HX_BOUNCE_CHUNK].bounce_bytes = hx_chunk_bytes_most(net);
     }
     hx_room_prepare(net);
-    hx_listens_reserve(net, 1); /* for words */
+    hx_listens_reserve(net, 1); /* for control messages */
 }
 
 /* A descriptor for all rails: that of the only one, or of those that have completions. */
@@ -470,9 +470,9 @@ const struct hx_net_ops hx_net_fabric = {
     .arm = net_arm,
     .cancel = hx_message_cancel,
     .ask = hx_late_ask,
-    .tell = hx_word_tell,
+    .tell = hx_control_message_send,
     .has_met = net_has_met,
-    .listen = hx_words_listen,
+    .listen = hx_control_message_listen,
     .memory_add = hx_region_add,
     .memory_remove = hx_region_remove,
     .counters = net_counters,

@@ -16,8 +16,8 @@
  *
  * Where devices write into each other's memory by themselves, long messages go that way instead: write.c.
  */
-#ifndef HX_FABRIC_H
-#define HX_FABRIC_H
+#ifndef HX_INTER_FABRIC_FABRIC_H
+#define HX_INTER_FABRIC_FABRIC_H
 #include "runtime/base/error.h"
 #include "runtime/ports/transport.h"
 #include "topo/nic.h"
@@ -53,41 +53,41 @@ struct hx_registration {
     uint8_t *base;
 };
 
-struct hx_slot {
+struct hx_bounce {
     void *base;
     const struct hx_registration *registration;
-    struct hx_slot *next;
+    struct hx_bounce *next;
     int receives; /* 1: counted in its pool's, else 0 */
 };
 
-struct hx_slot_block;
+struct hx_bounce_block;
 
-struct hx_slot_pool {
-    size_t slot_bytes, block_slots;
-    size_t slots, receives; /* all; those of receives that are posted */
+struct hx_bounce_pool {
+    size_t bounce_bytes, block_bounces;
+    size_t bounces, receives; /* all; those of receives that are posted */
     int is_full;            /* it could not grow */
-    struct hx_slot *free;
-    struct hx_slot_block *blocks;
+    struct hx_bounce *free;
+    struct hx_bounce_block *blocks;
 };
 
-enum { HX_SLOT_CONTROL, HX_SLOT_EAGER, HX_SLOT_CHUNK, HX_SLOT_KINDS };
+enum { HX_BOUNCE_CONTROL, HX_BOUNCE_EAGER, HX_BOUNCE_CHUNK, HX_BOUNCE_KINDS };
 
 /* ---- requests */
-enum hx_control_kind { HX_CONTROL_CREDIT, HX_CONTROL_INVITE, HX_CONTROL_WORD, HX_CONTROLS };
+enum hx_control_kind { HX_CONTROL_CREDIT, HX_CONTROL_INVITE, HX_CONTROL_MESSAGE, HX_CONTROLS };
 
 enum hx_chunk_kind {
     HX_CHUNK_FREE,
     HX_CHUNK_SEND,
     HX_CHUNK_RECV,
     HX_CHUNK_AGAIN,  /* a receive to be posted again: the message that arrived in it was dropped */
-    HX_CHUNK_WINDOW, /* a receive that the peer writes: it is invited to, nothing is posted */
+    HX_CHUNK_TARGET, /* a receive that the peer writes: it is invited to, nothing is posted */
     HX_CHUNK_INVITE, /* that invitation */
     HX_CHUNK_LISTEN, /* a receive of the peer's next invitation */
     HX_CHUNK_CREDIT, /* a receive of the peer's next credit */
     HX_CHUNK_TELL,   /* a credit that is sent, where it cannot be injected */
     HX_CHUNK_PEEK,   /* a look for early messages */
     HX_CHUNK_EARLY,  /* the receive of one that it has found */
-    HX_CHUNK_WORD,   /* a word that is sent */
+    HX_CHUNK_MESSAGE,   /* a control message that is sent */
     HX_CHUNK_HEAR,   /* the receive of the next, from anybody: of no edge */
     HX_CHUNK_SPENT   /* a send that has failed: more may be told of it */
 };
@@ -106,7 +106,7 @@ struct hx_chunk {
     struct hx_net_op *op;       /* NULL once the message was cancelled or has failed */
     struct hx_edge *edge;
     struct hx_path *path;   /* of the edge */
-    struct hx_slot *slot;   /* NULL: straight to or from the caller's memory */
+    struct hx_bounce *bounce;   /* NULL: straight to or from the caller's memory */
     const struct hx_registration *registration; /* of what is sent or received into; NULL where none is needed */
     struct hx_early *early; /* where an early message goes */
     size_t offset, bytes;   /* within the message; HEAR: offset is the number of the rail */
@@ -143,8 +143,8 @@ struct hx_rail {
     int wait_fd;
     int no_trywait; /* wait_fd is not the queue's own descriptor: see endpoint.c */
     int unread;     /* posted since the queue was last read: a completion may be there without a wake-up */
-    struct hx_slot_pool slots[HX_SLOT_KINDS];
-    struct hx_slot *word_slot; /* where the next word arrives */
+    struct hx_bounce_pool bounces[HX_BOUNCE_KINDS];
+    struct hx_bounce *control_bounce; /* where the next control message arrives */
     int hears;                 /* a receive is posted on it */
     struct hx_socket *sockets; /* the process's connected sockets, as last found: room.c */
     size_t nsockets;
@@ -184,7 +184,7 @@ struct hx_proof { /* proof.c; at the head of each control message */
     int32_t from, to; /* ranks of the job */
 };
 
-struct hx_proof_window { /* numbers received of one kind of control message from one peer */
+struct hx_replay_filter { /* numbers received of one kind of control message from one peer */
     uint64_t last, seen; /* the largest number; bit i: number last - i has been received too */
 };
 
@@ -200,21 +200,21 @@ struct hx_edge {
     struct hx_op_queue recvs;    /* receives the provider has refused so far */
     int again;                   /* requests of kind AGAIN */
     uint64_t said[HX_CONTROLS];  /* control messages sent to it */
-    struct hx_proof_window heard[HX_CONTROLS];
+    struct hx_replay_filter heard[HX_CONTROLS];
     struct hx_op_queue eager;    /* short sends it has refused */
     struct hx_flow *flows;       /* list, the last used first */
-    struct hx_slot *credit_slot; /* where the peer's next credit arrives; NULL until the first long send */
+    struct hx_bounce *credit_bounce; /* where the peer's next credit arrives; NULL until the first long send */
     int credit_listening;        /* a receive is posted on it */
-    uint32_t words;              /* sent and not yet gone */
+    uint32_t control_messages;   /* sent and not yet gone */
     size_t write_bytes;          /* messages of as many and more are written; 0: none */
     struct hx_op_queue writes;   /* sends of which not all is written */
     struct hx_invite *invites;   /* list, in order of arrival: what could not be written yet */
-    struct hx_slot *invite_slot; /* where the next arrives; NULL until there was something to be written */
+    struct hx_bounce *invite_bounce; /* where the next arrives; NULL until there was something to be written */
     int invite_listening;        /* a receive is posted on it */
     uint64_t listened_at;        /* ns: when hx_edge_listens last found that it does, 0: never */
     uint8_t met;                 /* a message has passed, so there are connections */
     uint8_t lacks_room;          /* a send waits until another send has ended */
-    uint8_t owes;                /* words, see control_message.c: it is to be told all once more */
+    uint8_t owes;                /* see control_message.c: it is to be told all once more */
     uint8_t moved;               /* something has come from it since it was last asked after */
     uint8_t gone;                /* it cannot be reached: as a rule its process has gone */
     uint8_t ended;               /* a device has told that its process has: it writes nothing any more */
@@ -265,7 +265,7 @@ struct hx_net {
                          * needed, the provider survives such a message */
     size_t recv_limit; /* chunk receives posted at a time: HX_RECV_LIMIT, or less where the device takes less beside what listens */
     size_t rx_size;    /* receives that the device takes on each rail */
-    size_t listens;    /* of these, the receives that are, or will be, posted for words, credits and invitations */
+    size_t listens;    /* of these, the receives that are, or will be, posted for control messages, credits and invitations */
     size_t write_bytes; /* of an edge whose peer writes too; 0: the device does not */
     int links;          /* interfaces over which the ranks of this node reach others together */
     uint64_t link_bits; /* rate of each, bit/s; 0: not known */
@@ -369,7 +369,7 @@ size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size fo
 int hx_provider_is_native_tcp(const struct fi_info *info);
 int hx_provider_is_efa(const struct fi_info *info);
 
-/* endpoint.c: reserve n more of the device's receives for words, credits and invitations */
+/* endpoint.c: reserve n more of the device's receives for control messages, credits and invitations */
 void hx_listens_reserve(struct hx_net *net, size_t n);
 int hx_any_edge_is_lost(const struct hx_net *net); /* is a peer gone? */
 
@@ -385,23 +385,23 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
 /* bounce.c: slots and chunks; NULL when memory or registration is refused */
 /* A first block of each kind where they are registered: with too little locked memory for it nobody need start. 0, or
  * -1 after hx_fail. */
-int hx_slots_prepare(const struct hx_net *net, struct hx_rail *rail);
+int hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail);
 int hx_sink_is_needed(const struct hx_net *net); /* does a message that is longer than its receive break the connection? */
 int hx_sink_prepare(struct hx_net *net);         /* 0, or -1 after hx_fail */
-struct hx_slot *hx_slot_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
-struct hx_slot *hx_slot_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
+struct hx_bounce *hx_bounce_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
+struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 /* No receive is waited for in it, but somebody may write there. */
-void hx_slot_leave(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
-void hx_slot_release(struct hx_rail *rail, struct hx_slot *slot, size_t bytes);
+void hx_bounce_leave(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes);
+void hx_bounce_release(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes);
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net);
 /* A request that belongs to no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
 /* Write the proof into the head of the control message, and send a copy of it. 0, or libfabric's error. */
 ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
                         size_t bytes);
-/* Receive a control message into this slot, which the edge keeps. 0, or -FI_EAGAIN. */
+/* Receive a control message into this bounce, which the edge keeps. 0, or -FI_EAGAIN. */
 int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
-                       const struct hx_slot *slot, size_t bytes);
+                       const struct hx_bounce *bounce, size_t bytes);
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
@@ -464,7 +464,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 /* Does the peer's invitation prove that it makes a different call? theirs: the signature in the invitation; 0: none, which counts as a
  * different call. If the calls differ, the message has failed. */
-int hx_message_is_unlike(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
+int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Let what is under way end that still uses one of n registrations. Returns 0 if it does not. */
 int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n);
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
@@ -508,17 +508,17 @@ int hx_recv_proves(struct hx_net *net, struct hx_net_op *op, size_t offset, uint
 int hx_progress(struct hx_net *net);
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
-/* control_message.c; hx_word_tell and hx_words_listen: see runtime/ports/transport.h */
-void hx_words_hear(struct hx_net *net, struct hx_rail *rail); /* post the receive of the next one, or try again later: rail->hears is 0 */
-void hx_word_heard(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
-void hx_words_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
-void hx_word_tell(struct hx_net *net, int peer, const struct hx_word *word);
-int hx_word_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_word *word); /* 0, also when enough are under way; or -FI_EAGAIN:
+/* control_message.c; hx_control_message_send and hx_control_message_listen: see runtime/ports/transport.h */
+void hx_control_message_receive(struct hx_net *net, struct hx_rail *rail); /* post the receive of the next one, or try again later: rail->hears is 0 */
+void hx_control_message_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
+void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
+void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message);
+int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message); /* 0, also when enough are under way; or -FI_EAGAIN:
                                                                                         * try again */
-int hx_words_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
+int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
 /* liveness.c; hx_late_ask: see runtime/ports/transport.h */
-int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word);
+int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *message);
 /* A short message was lost because its peer could not be reached. The provider does not say which peer. code, why: the provider's error. */
 void hx_late_lose(struct hx_net *net, int code, const char *why);
 /* Over TCP: does the peer still take connections, although one has broken? Waits for up to a second. */
@@ -539,7 +539,7 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
 /* Encrypt the number of a request for its invitation, and decrypt it. */
 uint32_t hx_number_hide(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden);
-void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a word"; claimed: the rank it names,
+void hx_forged(struct hx_net *net, const char *what, int claimed); /* count it, and tell once. what: "a control message"; claimed: the rank it names,
                                                                     * -1: none */
 
 /* credit.c */

@@ -188,7 +188,7 @@ static void lost_end(struct hx_net *net, uint64_t now)
     net->breaking = HX_ERR_TRANSPORT;
 }
 
-int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
+int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *message)
 {
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
@@ -215,7 +215,7 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_word *word)
     if (hx_net_is_tcp(net) && tcp_is_gone(net, late, now)) {
         hx_edge_lose(net, edge);
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !hx_net_is_tcp(net)) && hx_word_ask(net, edge, word) == 0) {
+    } else if (now >= late->ask_at && (late->connected || !hx_net_is_tcp(net)) && hx_control_message_ask(net, edge, message) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }

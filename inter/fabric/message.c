@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages: cut into chunks at the same offsets on both sides, posted as far as credits, windows and the provider
+ * Messages: cut into chunks at the same offsets on both sides, posted as far as credits, posted receives and the provider
  * allow. What is refused waits in a queue of its edge, so one slow peer holds up nobody else, and is tried again
  * after the completion queue has been read. Long sends wait in queues of their flows, short ones for none of these.
  */
@@ -129,23 +129,23 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
     if (chunk == NULL)
         return NULL;
     pieces->n = hx_segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
-    chunk->slot = NULL;
+    chunk->bounce = NULL;
     chunk->registration = NULL;
     if (bounces(net, path, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
-        chunk->slot =
-            op->direction == HX_NET_RECV ? hx_slot_alloc_receive(net, path->rail, bytes) : hx_slot_alloc(net, path->rail, bytes);
-        if (chunk->slot == NULL) {
+        chunk->bounce =
+            op->direction == HX_NET_RECV ? hx_bounce_alloc_receive(net, path->rail, bytes) : hx_bounce_alloc(net, path->rail, bytes);
+        if (chunk->bounce == NULL) {
             hx_chunk_release(net, chunk);
             return NULL;
         }
-        pieces->at[0] = (struct iovec){chunk->slot->base, bytes};
+        pieces->at[0] = (struct iovec){chunk->bounce->base, bytes};
         pieces->n = 1;
-        chunk->registration = chunk->slot->registration;
+        chunk->registration = chunk->bounce->registration;
         net->count.bounced_bytes += bytes;
         if (op->direction == HX_NET_SEND)
-            hx_segments_gather(op, offset, chunk->slot->base, bytes);
+            hx_segments_gather(op, offset, chunk->bounce->base, bytes);
     }
-    chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : op->written ? HX_CHUNK_WINDOW : HX_CHUNK_RECV;
+    chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : op->written ? HX_CHUNK_TARGET : HX_CHUNK_RECV;
     chunk->op = op;
     chunk->edge = edge;
     chunk->path = path;
@@ -157,8 +157,8 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 {
-    if (chunk->slot != NULL) {
-        hx_slot_release(chunk->path->rail, chunk->slot, chunk->bytes);
+    if (chunk->bounce != NULL) {
+        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
         net->count.bounced_bytes -= chunk->bytes;
     }
     hx_chunk_release(net, chunk);
@@ -284,7 +284,7 @@ static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx
     struct hx_rail *rail = chunk->path->rail;
     struct fi_msg_tagged message;
 
-    if (chunk->kind == HX_CHUNK_WINDOW)
+    if (chunk->kind == HX_CHUNK_TARGET)
         return hx_invite_send(net, edge, chunk, pieces->at[0].iov_base);
     if (net->sink != NULL)
         pieces->at[pieces->n++] = (struct iovec){net->sink, hx_chunk_bytes_most(net)};
@@ -342,8 +342,8 @@ static int chunk_again(struct hx_net *net, struct hx_chunk *chunk)
     struct hx_pieces pieces = {.n = 1};
     ssize_t rc = -FI_EAGAIN;
 
-    if (chunk->slot != NULL)
-        pieces.at[0] = (struct iovec){chunk->slot->base, chunk->bytes};
+    if (chunk->bounce != NULL)
+        pieces.at[0] = (struct iovec){chunk->bounce->base, chunk->bytes};
     else
         pieces.n = hx_segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
     if (!hx_path_is_refused(chunk->path, HX_POST_RECV))
@@ -456,13 +456,13 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
     struct hx_net_op *op;
     int refused = 0;
 
-    if (edge->credit_slot != NULL)
+    if (edge->credit_bounce != NULL)
         refused |= hx_credit_listen(net, edge) != 0;
     for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
         if (hx_credit_is_due(edge, flow))
             refused |= hx_credit_tell(net, edge, flow) != 0;
     refused |= hx_writes_continue(net, edge) != 0;
-    refused |= hx_words_continue(net, edge) != 0;
+    refused |= hx_control_message_continue(net, edge) != 0;
     if (edge->again > 0) {
         struct again again = {edge, 0};
         hx_chunks_visit(net, edge_again, &again);

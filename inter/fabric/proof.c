@@ -3,17 +3,17 @@
  * Proofs that a message is of the job. They are needed because any process that reaches an endpoint can send to it. The keys come from the
  * job's secret.
  *
- *   control messages (words, credits, invitations)   A SipHash-2-4 of 64 bits over kind, sender, receiver, a number and the content.
+ *   control messages (rank to rank, credits, invitations)   A SipHash-2-4 of 64 bits over kind, sender, receiver, a number and the content.
  *       The number grows with each message of a kind to a peer. A receiver accepts each of the last 64 numbers once, in any order, and no
  *       older ones. (Thousands of invitations may be under way, so older ones are accepted: write.c follows each once.) A forged message is
  *       accepted with a probability of 2^-64, a repeated one never.
  *   messages (chunks)   32 bits of a SipHash over match id, chunk, sender, receiver and the call's signature, as completion data. A forged
  *       chunk is accepted with a probability of 2^-32. The content is neither covered nor encrypted: an attacker who can change packets on
  *       their way can change it.
- *   remote writes   The number of the invitation, encrypted in 32 bits. If n windows are open, a guess meets one with a probability of
+ *   remote writes   The number of the invitation, encrypted in 32 bits. If n write targets are open, a guess meets one with a probability of
  *       n * 2^-32.
  *
- * A proof takes 24 to 45 ns a message (240 ns for a word, but words are few). A message with a wrong proof is dropped and counted; the
+ * A proof takes 24 to 45 ns a message (240 ns for a message, but they are few). A message with a wrong proof is dropped and counted; the
  * first one is reported.
  */
 #include "inter/fabric/fabric.h"
@@ -57,7 +57,7 @@ void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum h
     proof->mac = mac_of(net, proof, bytes);
 }
 
-static int is_new(struct hx_proof_window *heard, enum hx_control_kind control, uint64_t number)
+static int is_new(struct hx_replay_filter *heard, enum hx_control_kind control, uint64_t number)
 {
     uint64_t ahead = number - heard->last, age = heard->last - number;
 
@@ -90,7 +90,7 @@ void hx_forged(struct hx_net *net, const char *what, int claimed)
 struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control, const struct hx_edge *sender, const void *message, size_t came,
                                size_t bytes)
 {
-    static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a word"};
+    static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};
     const struct hx_proof *proof = message;
     struct hx_edge *edge = NULL;
 

@@ -9,8 +9,8 @@
  * chunk, begin anywhere, so that many of them use all paths too. Where a message begins does not depend on its length:
  * ends that expect another length still meet, and tell.
  */
-#ifndef HX_STRIPE_H
-#define HX_STRIPE_H
+#ifndef HX_INTER_FABRIC_STRIPE_H
+#define HX_INTER_FABRIC_STRIPE_H
 #include "inter/fabric/fabric.h"
 
 static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_edge *edge, size_t total_bytes)

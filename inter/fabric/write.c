@@ -93,10 +93,10 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
 
 static int listen_post(struct hx_net *net, struct hx_edge *edge)
 {
-    if (edge->invite_slot == NULL)
-        edge->invite_slot = hx_slot_alloc(net, edge->paths[0].rail, sizeof(struct invite));
-    if (edge->invite_slot == NULL ||
-        hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_slot, sizeof(struct invite)) != 0)
+    if (edge->invite_bounce == NULL)
+        edge->invite_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct invite));
+    if (edge->invite_bounce == NULL ||
+        hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_bounce, sizeof(struct invite)) != 0)
         return -FI_EAGAIN;
     edge->invite_listening = 1;
     return 0;
@@ -142,7 +142,7 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
         op = op->next;
     if (op == NULL)
         return 0;
-    if (hx_message_is_unlike(net, op, invite->signature))
+    if (hx_message_mismatches(net, op, invite->signature))
         return FOLLOWED;
     if (invite->total_bytes != op->total_bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sends %zu bytes where rank %d of the job expects %llu (match id %#llx)", net->rank,
@@ -180,7 +180,7 @@ void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
     struct invite invite;
     int rc;
 
-    memcpy(&invite, edge->invite_slot->base, sizeof(invite));
+    memcpy(&invite, edge->invite_bounce->base, sizeof(invite));
     edge->invite_listening = 0;
     hx_chunk_release(net, chunk);
     rc = hx_proof_check(net, HX_CONTROL_INVITE, edge, &invite, bytes, sizeof(invite)) ? invite_follow(net, edge, &invite) : FOLLOWED;
@@ -195,7 +195,7 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     struct hx_invite **link = &edge->invites, *kept;
     int again = 0;
 
-    if ((edge->writes.head != NULL || edge->invite_slot != NULL) && !edge->invite_listening)
+    if ((edge->writes.head != NULL || edge->invite_bounce != NULL) && !edge->invite_listening)
         again = listen_post(net, edge);
     while (edge->writes.head != NULL && (kept = *link) != NULL) {
         int rc = invite_follow(net, edge, &kept->invite);
@@ -215,16 +215,16 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
 struct edge_failure {
     const struct hx_edge *edge;
     hx_status_t status; /* HX_SUCCESS: only count */
-    int windows;
+    int targets;
 };
 
-static void window_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+static void target_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     struct edge_failure *failure = arg;
 
-    if (chunk->kind != HX_CHUNK_WINDOW || chunk->edge != failure->edge || chunk->op == NULL)
+    if (chunk->kind != HX_CHUNK_TARGET || chunk->edge != failure->edge || chunk->op == NULL)
         return;
-    failure->windows++;
+    failure->targets++;
     if (failure->status != HX_SUCCESS)
         hx_message_fail(net, chunk->op, failure->status);
 }
@@ -233,15 +233,15 @@ int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge)
 {
     struct edge_failure none = {edge, HX_SUCCESS, 0};
 
-    hx_chunks_visit(net, window_fail, &none);
-    return edge->writes.head != NULL || none.windows > 0;
+    hx_chunks_visit(net, target_fail, &none);
+    return edge->writes.head != NULL || none.targets > 0;
 }
 
 void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
     while (edge->writes.head != NULL)
         hx_message_fail(net, edge->writes.head, status);
-    hx_chunks_visit(net, window_fail, &(struct edge_failure){edge, status, 0});
+    hx_chunks_visit(net, target_fail, &(struct edge_failure){edge, status, 0});
 }
 
 void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)

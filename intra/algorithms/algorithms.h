@@ -6,8 +6,8 @@
  * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads
  * from its own cache: that is not counted. Copying S costs 2 S.
  */
-#ifndef HX_INTRA_ALGORITHMS_H
-#define HX_INTRA_ALGORITHMS_H
+#ifndef HX_INTRA_ALGORITHMS_ALGORITHMS_H
+#define HX_INTRA_ALGORITHMS_ALGORITHMS_H
 #include "runtime/plan/plan.h"
 
 extern const struct hx_algorithm hx_intra_algorithms[]; /* ends with a NULL name */

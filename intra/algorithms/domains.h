@@ -7,8 +7,8 @@
  *
  *   domains of 3 and 2:  0 1 2 | 3 4     deputies of 0 1 2: 3 3 4     of 3 4: 0 1
  */
-#ifndef HX_DOMAINS_H
-#define HX_DOMAINS_H
+#ifndef HX_INTRA_ALGORITHMS_DOMAINS_H
+#define HX_INTRA_ALGORITHMS_DOMAINS_H
 #include "runtime/plan/plan.h"
 
 static inline int hx_domains(const struct hx_builder *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scans in shared memory: a member's slot is read by the higher ones only. */
-#ifndef HX_LOWER_H
-#define HX_LOWER_H
+#ifndef HX_INTRA_ALGORITHMS_SCAN_SLOTS_H
+#define HX_INTRA_ALGORITHMS_SCAN_SLOTS_H
 #include "runtime/plan/plan.h"
 
 enum { HX_LOWER_FILLED, HX_LOWER_READ };

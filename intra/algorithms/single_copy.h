@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the single-copy algorithms have in common. */
-#ifndef HX_SINGLE_COPY_H
-#define HX_SINGLE_COPY_H
+#ifndef HX_INTRA_ALGORITHMS_SINGLE_COPY_H
+#define HX_INTRA_ALGORITHMS_SINGLE_COPY_H
 #include "intra/algorithms/owners.h"
 
 /* My block of the others' in, into rows of SCRATCH in their order, each once its flag is up. Everybody begins with the member after

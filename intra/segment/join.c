@@ -466,14 +466,14 @@ static void node_leave(struct hx_shared *shared)
         return;
     for (int i = 0; shared->wake_fds && i < shared->n; i++)
         close(shared->wake_fds[i]);
-    for (int i = 0; shared->channels && i < HX_CONTEXTS; i++)
-        if (shared->channels[i])
-            munmap(shared->channels[i], shared->channel_bytes);
+    for (int i = 0; shared->contexts && i < HX_CONTEXTS; i++)
+        if (shared->contexts[i])
+            munmap(shared->contexts[i], shared->context_bytes);
     if (shared->base)
         munmap(shared->base, shared->head_bytes);
     if (shared->memory >= 0)
         close(shared->memory);
-    free(shared->channels);
+    free(shared->contexts);
     free(shared->ranks);
     free(shared->wake_fds);
     free(shared);
@@ -491,8 +491,8 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     hx_status_t status = HX_SUCCESS, fenced;
 
     if (shared)
-        *shared = (struct hx_shared){.memory = -1, .channels = calloc(HX_CONTEXTS, sizeof(*shared->channels))};
-    if (!shared || !shared->channels)
+        *shared = (struct hx_shared){.memory = -1, .contexts = calloc(HX_CONTEXTS, sizeof(*shared->contexts))};
+    if (!shared || !shared->contexts)
         status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
     else if (wake_fd < 0)
         status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));

@@ -2,8 +2,8 @@
 /* The porter of a node's socket, for join.c. While the host waits for its launcher, up to the fence, the porter takes connections out of
  * the kernel's short queue, so that strangers cannot fill it. The porter is not a thread: once a process has had two threads, every call of
  * Hierax has to take a lock. */
-#ifndef HX_PORTER_H
-#define HX_PORTER_H
+#ifndef HX_INTRA_SEGMENT_PORTER_H
+#define HX_INTRA_SEGMENT_PORTER_H
 
 struct hx_porter;
 

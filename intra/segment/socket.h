@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The abstract Unix socket at which the ranks of a node meet, and what passes over it: messages with descriptors. For join.c. */
-#ifndef HX_SOCKET_H
-#define HX_SOCKET_H
+#ifndef HX_INTRA_SEGMENT_SOCKET_H
+#define HX_INTRA_SEGMENT_SOCKET_H
 #include <sys/types.h>
 
 #define HX_PUBLIC_BYTES 8 /* of the job's random bytes: name the socket; the others stay secret */

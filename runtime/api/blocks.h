@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks' blocks of different length, as the callers of reduce_scatter and allgatherv give them: checked, and told
  * apart. */
-#ifndef HX_BLOCKS_H
-#define HX_BLOCKS_H
+#ifndef HX_API_BLOCKS_H
+#define HX_API_BLOCKS_H
 #include "runtime/engine/engine.h"
 
 /* What the arrays say, for a kind of call; *count: the longest block. */

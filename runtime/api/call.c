@@ -24,38 +24,38 @@ static int op_is_open(hx_op_t op)
 }
 
 /* Element type and operation, each alone and together. */
-static hx_status_t types_check(const char *name, struct hx_kind kind)
+static hx_status_t types_check(const char *name, struct hx_call_key key)
 {
-    int reduces = hx_coll_reduces(kind.coll);
-    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(kind.dtype) ? kind.op : kind.dtype)) ? "has been freed" : "is none";
+    int reduces = hx_coll_reduces(key.coll);
+    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(key.dtype) ? key.op : key.dtype)) ? "has been freed" : "is none";
 
-    if (!dtype_is_open(kind.dtype))
-        return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)kind.dtype,
+    if (!dtype_is_open(key.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)key.dtype,
                        freed, hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name((hx_dtype_t)(HX_DTYPE_COUNT - 1)), HX_DTYPE_COUNT - 1);
-    if (!reduces || (op_is_open(kind.op) && (hx_user_op(kind.op).fn || hx_reduce_kernel(kind.dtype, kind.op))))
+    if (!reduces || (op_is_open(key.op) && (hx_user_op(key.op).fn || hx_reduce_kernel(key.dtype, key.op))))
         return HX_SUCCESS;
-    if (!op_is_open(kind.op))
-        return hx_fail(HX_ERR_ARG, "%s: operation %d %s; choose %s (%d) to %s (%d), or one of hx_op_create", name, (int)kind.op, freed,
+    if (!op_is_open(key.op))
+        return hx_fail(HX_ERR_ARG, "%s: operation %d %s; choose %s (%d) to %s (%d), or one of hx_op_create", name, (int)key.op, freed,
                        hx_op_name(HX_SUM), HX_SUM, hx_op_name((hx_op_t)(HX_OP_COUNT - 1)), HX_OP_COUNT - 1);
-    if (hx_dtype_name(kind.dtype))
-        return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(kind.op), hx_dtype_name(kind.dtype));
+    if (hx_dtype_name(key.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(key.op), hx_dtype_name(key.dtype));
     return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for datatype %d of %zu bytes, which is the program's own: so must be its "
-                   "operations (hx_op_create)", name, hx_op_name(kind.op), (int)kind.dtype, hx_dtype_bytes(kind.dtype));
+                   "operations (hx_op_create)", name, hx_op_name(key.op), (int)key.dtype, hx_dtype_bytes(key.dtype));
 }
 
 hx_status_t hx_call_check_kind(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     const char *name = call->name;
-    struct hx_kind kind = call->kind;
-    size_t elem_bytes = hx_dtype_bytes(kind.dtype), blocks = hx_coll_has_blocks(kind.coll) ? (size_t)comm->size : 1;
+    struct hx_call_key key = call->key;
+    size_t elem_bytes = hx_dtype_bytes(key.dtype), blocks = hx_coll_has_blocks(key.coll) ? (size_t)comm->size : 1;
     size_t bytes;
 
-    if (kind.root < 0 || kind.root >= comm->size)
-        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, kind.root, comm->size - 1);
-    else if (__builtin_mul_overflow(kind.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
+    if (key.root < 0 || key.root >= comm->size)
+        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, key.root, comm->size - 1);
+    else if (__builtin_mul_overflow(key.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
         hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
-                (size_t)kind.count, elem_bytes, blocks > 1 ? " per rank" : "");
+                (size_t)key.count, elem_bytes, blocks > 1 ? " per rank" : "");
     else
         return HX_SUCCESS;
     return hx_comm_fail(comm, HX_ERR_ARG);
@@ -64,7 +64,7 @@ hx_status_t hx_call_check_kind(const struct hx_call *call)
 /* What the arrays of a call with blocks of different length say. */
 static hx_status_t blocks_check(const struct hx_call *call)
 {
-    const struct hx_blocks *blocks = &call->kind.blocks;
+    const struct hx_blocks *blocks = &call->key.blocks;
     struct hx_comm *comm = call->comm;
     hx_status_t status = HX_SUCCESS;
 
@@ -72,7 +72,7 @@ static hx_status_t blocks_check(const struct hx_call *call)
         status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->rank,
                          blocks->counts[comm->rank]);
     else if (blocks->displs)
-        status = hx_blocks_check(call->name, "", blocks, comm->size, hx_dtype_bytes(call->kind.dtype), 1);
+        status = hx_blocks_check(call->name, "", blocks, comm->size, hx_dtype_bytes(call->key.dtype), 1);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
@@ -80,7 +80,7 @@ hx_status_t hx_call_check(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     const char *name = call->name;
-    struct hx_kind kind = call->kind;
+    struct hx_call_key key = call->key;
     const void *in = call->needed[0], *out = call->needed[1];
     hx_status_t status = hx_comm_check(comm, name);
 
@@ -90,21 +90,21 @@ hx_status_t hx_call_check(const struct hx_call *call)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
-    if ((status = types_check(name, kind)) != HX_SUCCESS)
+    if ((status = types_check(name, key)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
-        (kind.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || kind.count == 0)
+        (key.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || key.count == 0)
         return status;
     if (!in || !out)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
-                kind.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)kind.count);
-    else if (out == HX_IN_PLACE && hx_coll_is_rooted(kind.coll) && kind.coll != HX_COLL_BCAST && comm->rank != kind.root)
+                key.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)key.count);
+    else if (out == HX_IN_PLACE && hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->rank != key.root)
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
-                kind.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, kind.root);
+                key.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, key.root);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: %s", name,
-                kind.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
-                : kind.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
+                key.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
+                : key.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
                                                : "out is HX_IN_PLACE; only in may be");
     else
         return HX_SUCCESS;
@@ -115,110 +115,110 @@ uint64_t hx_call_amount(const struct hx_call *call)
 {
     uint64_t sent = 0;
 
-    if (!hx_coll_has_traffic(call->kind.coll))
-        return call->spreads ? call->said_count : call->kind.count;
+    if (!hx_coll_has_pair_counts(call->key.coll))
+        return call->root_knows ? call->said_count : call->key.count;
     for (int r = 0; r < call->comm->size; r++)
-        sent += call->traffic.sent[r];
+        sent += call->pair_counts.sent[r];
     return sent;
 }
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
-static void traffic_alone(const struct hx_traffic *traffic, size_t elem_bytes, const void *in, void *out)
+static void pair_counts_alone(const struct hx_pair_counts *pair_counts, size_t elem_bytes, const void *in, void *out)
 {
-    const unsigned char *from = (const unsigned char *)in + traffic->sent_at[0] * elem_bytes;
-    unsigned char *to = (unsigned char *)out + traffic->received_at[0] * elem_bytes;
+    const unsigned char *from = (const unsigned char *)in + pair_counts->sent_at[0] * elem_bytes;
+    unsigned char *to = (unsigned char *)out + pair_counts->received_at[0] * elem_bytes;
 
-    if (traffic->sent[0] && from != to)
-        memcpy(to, from, traffic->sent[0] * elem_bytes);
+    if (pair_counts->sent[0] && from != to)
+        memcpy(to, from, pair_counts->sent[0] * elem_bytes);
 }
 
 void hx_call_alone(const struct hx_call *call)
 {
-    const struct hx_kind *kind = &call->kind;
-    const void *in = call->aside == HX_ASIDE_IN ? call->aside_from : call->in; /* no slice reads what another one has written */
-    void *out = call->aside == HX_ASIDE_OUT ? call->aside_to : call->out;
+    const struct hx_call_key *key = &call->key;
+    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_from : call->in; /* no slice reads what another one has written */
+    void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_to : call->out;
 
-    if (kind->coll == HX_COLL_BARRIER || kind->coll == HX_COLL_EXSCAN || !out)
+    if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out)
         return;
-    if (hx_coll_has_traffic(kind->coll)) {
-        traffic_alone(&call->traffic, hx_dtype_bytes(kind->dtype), in, out);
+    if (hx_coll_has_pair_counts(key->coll)) {
+        pair_counts_alone(&call->pair_counts, hx_dtype_bytes(key->dtype), in, out);
         return;
     }
-    size_t at = kind->blocks.displs ? kind->blocks.displs[0] * hx_dtype_bytes(kind->dtype) : 0;
-    if (kind->coll == HX_COLL_SCATTER)
+    size_t at = key->blocks.displs ? key->blocks.displs[0] * hx_dtype_bytes(key->dtype) : 0;
+    if (key->coll == HX_COLL_SCATTER)
         in = (const unsigned char *)in + at;
     else
         out = (unsigned char *)out + at;
-    if (hx_coll_reduces(kind->coll) && kind->coll != HX_COLL_SCAN && hx_op_name(kind->op))
-        hx_reduce_kernel(kind->dtype, kind->op)(out, &in, 1, kind->count);
+    if (hx_coll_reduces(key->coll) && key->coll != HX_COLL_SCAN && hx_op_name(key->op))
+        hx_reduce_kernel(key->dtype, key->op)(out, &in, 1, key->count);
     else if (in != out)
-        memcpy(out, in, kind->count * hx_dtype_bytes(kind->dtype));
+        memcpy(out, in, key->count * hx_dtype_bytes(key->dtype));
 }
 
 /* One block after the other. */
-static const void *blocks_aside(const struct hx_call *call, void *memory)
+static const void *blocks_copy(const struct hx_call *call, void *memory)
 {
-    const struct hx_traffic *traffic = &call->traffic;
-    size_t elem_bytes = hx_dtype_bytes(call->kind.dtype), *at = memory, end = 0;
-    unsigned char *blocks = (unsigned char *)memory + hx_aside_head_bytes(call->comm->size);
+    const struct hx_pair_counts *pair_counts = &call->pair_counts;
+    size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = memory, end = 0;
+    unsigned char *blocks = (unsigned char *)memory + hx_inplace_copy_head_bytes(call->comm->size);
 
-    for (int r = 0; r < call->comm->size; end += traffic->sent[r++]) {
+    for (int r = 0; r < call->comm->size; end += pair_counts->sent[r++]) {
         at[r] = end;
-        if (traffic->sent[r])
-            hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + traffic->sent_at[r] * elem_bytes,
-                      traffic->sent[r] * elem_bytes);
+        if (pair_counts->sent[r])
+            hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + pair_counts->sent_at[r] * elem_bytes,
+                      pair_counts->sent[r] * elem_bytes);
     }
     return blocks;
 }
 
-void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out)
+void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out)
 {
-    if (call->aside == HX_ASIDE_IN)
-        *in = memcpy(memory, call->aside_from, call->aside_bytes);
-    else if (call->aside == HX_ASIDE_BLOCKS)
-        *in = blocks_aside(call, memory);
-    else if (call->aside == HX_ASIDE_OUT)
+    if (call->inplace_copy == HX_INPLACE_COPY_IN)
+        *in = memcpy(memory, call->inplace_copy_from, call->inplace_copy_bytes);
+    else if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
+        *in = blocks_copy(call, memory);
+    else if (call->inplace_copy == HX_INPLACE_COPY_OUT)
         *out = memory;
 }
 
-struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory)
+struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory)
 {
-    struct hx_traffic traffic = call->traffic;
+    struct hx_pair_counts pair_counts = call->pair_counts;
 
-    if (call->aside == HX_ASIDE_BLOCKS)
-        traffic.sent_at = memory;
-    return traffic;
+    if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
+        pair_counts.sent_at = memory;
+    return pair_counts;
 }
 
-void hx_call_settle(const struct hx_call *call, const void *memory)
+void hx_inplace_copy_end(const struct hx_call *call, const void *memory)
 {
-    if (call->aside == HX_ASIDE_OUT && call->aside_to)
-        hx_memcpy(call->aside_to, memory, call->aside_bytes);
+    if (call->inplace_copy == HX_INPLACE_COPY_OUT && call->inplace_copy_to)
+        hx_memcpy(call->inplace_copy_to, memory, call->inplace_copy_bytes);
 }
 
-void *hx_call_aside_new(size_t bytes)
+void *hx_inplace_copy_new(size_t bytes)
 {
     void *memory = NULL;
 
     return posix_memalign(&memory, 64, bytes) ? NULL : memory;
 }
 
-static hx_status_t aside_reserve(const struct hx_call *call)
+static hx_status_t inplace_copy_reserve(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
-    size_t bytes = call->aside == HX_ASIDE_NOTHING ? 0 : call->aside_bytes;
-    void *aside;
+    size_t bytes = call->inplace_copy == HX_INPLACE_COPY_NOTHING ? 0 : call->inplace_copy_bytes;
+    void *inplace_copy;
 
-    if (bytes <= comm->aside_bytes)
+    if (bytes <= comm->inplace_copy_bytes)
         return HX_SUCCESS;
-    if (!(aside = hx_call_aside_new(bytes))) {
+    if (!(inplace_copy = hx_inplace_copy_new(bytes))) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
     }
-    free(comm->aside);
-    comm->aside = aside;
-    comm->aside_bytes = bytes;
+    free(comm->inplace_copy);
+    comm->inplace_copy = inplace_copy;
+    comm->inplace_copy_bytes = bytes;
     return HX_SUCCESS;
 }
 
@@ -234,18 +234,18 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
         hx_call_alone(call);
         return HX_SUCCESS;
     }
-    if ((status = aside_reserve(call)) != HX_SUCCESS)
+    if ((status = inplace_copy_reserve(call)) != HX_SUCCESS)
         return status;
-    hx_call_aside(call, comm->aside, &in, &out);
-    if (!bound && (status = hx_bind(&comm->engine, hx_kind_on(comm, call->kind), &bound)) != HX_SUCCESS)
+    hx_inplace_copy_begin(call, comm->inplace_copy, &in, &out);
+    if (!bound && (status = hx_bind(&comm->engine, hx_call_key_on(comm, call->key), &bound)) != HX_SUCCESS)
         return hx_comm_break(comm, status);
-    if (hx_coll_has_traffic(call->kind.coll)) {
-        struct hx_traffic traffic = hx_call_traffic(call, comm->aside);
-        hx_bound_set_traffic(&comm->engine, bound, &traffic);
+    if (hx_coll_has_pair_counts(call->key.coll)) {
+        struct hx_pair_counts pair_counts = hx_call_pair_counts(call, comm->inplace_copy);
+        hx_bound_set_pair_counts(&comm->engine, bound, &pair_counts);
     }
     if ((status = hx_engine_run(&comm->engine, bound, call->name, in, out)) != HX_SUCCESS)
         return status;
-    hx_call_settle(call, comm->aside);
+    hx_inplace_copy_end(call, comm->inplace_copy);
     return HX_SUCCESS;
 }
 
@@ -266,9 +266,9 @@ hx_status_t hx_engine_await(struct hx_engine *engine)
 {
     if (engine->running != HX_IDLE) { /* that call has a time limit of its own */
         engine->awaiting++;
-        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .patience = &(struct hx_patience){0}});
+        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
         engine->awaiting--;
-        hx_news(engine->world);
+        hx_notify(engine->world);
     }
     return engine->comm->failed;
 }
@@ -281,33 +281,33 @@ static int left_look(void *ctx)
 void hx_engine_leave(struct hx_engine *engine)
 {
     if (engine->awaiting)
-        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .patience = &(struct hx_patience){0}});
+        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
 }
 
-static hx_status_t spread_run(const struct hx_call *call)
+static hx_status_t root_counts_run(const struct hx_call *call)
 {
     struct hx_call counts, known = *call;
-    struct hx_spread spread;
-    hx_status_t status = hx_spread_open(&spread, call);
+    struct hx_root_counts root_counts;
+    hx_status_t status = hx_root_counts_open(&root_counts, call);
 
     if (status == HX_SUCCESS && call->comm->size > 1) {
-        counts = hx_spread_call(&spread, call);
+        counts = hx_root_counts_call(&root_counts, call);
         status = call_run(&counts, NULL);
     }
     if (status == HX_SUCCESS)
-        status = hx_spread_apply(&spread, &known);
-    if (status == HX_SUCCESS && known.kind.count)
+        status = hx_root_counts_apply(&root_counts, &known);
+    if (status == HX_SUCCESS && known.key.count)
         status = call_run(&known, NULL);
     if (status == HX_SUCCESS)
-        status = hx_spread_compare(&spread, &known);
-    hx_spread_close(&spread);
+        status = hx_root_counts_compare(&root_counts, &known);
+    hx_root_counts_close(&root_counts);
     return status;
 }
 
 /* Must a barrier come first? */
 static int is_ahead(const struct hx_call *call)
 {
-    return !hx_kind_awaits_all(&call->kind) && hx_engine_is_far_ahead(&call->comm->engine);
+    return !hx_call_key_awaits_all(&call->key) && hx_engine_is_far_ahead(&call->comm->engine);
 }
 
 /* A call that is right, when its engine is free. */
@@ -320,7 +320,7 @@ static hx_status_t call_proceed(const struct hx_call *call)
         if ((status = call_run(&barrier, NULL)) != HX_SUCCESS)
             return status;
     }
-    return call->spreads ? spread_run(call) : call_run(call, NULL);
+    return call->root_knows ? root_counts_run(call) : call_run(call, NULL);
 }
 
 /* A call that is right. */
@@ -331,7 +331,7 @@ static hx_status_t call_await(const struct hx_call *call)
 
     if (call->comm->world->env->check && call->comm->size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
         return status;
-    if (call->kind.count == 0)
+    if (call->key.count == 0)
         return HX_SUCCESS;
     start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
     if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
@@ -343,8 +343,8 @@ static hx_status_t call_await(const struct hx_call *call)
 
 static hx_status_t call_block(const struct hx_call *call)
 {
-    struct hx_bound *bound = call->spreads ? NULL : hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
-    const unsigned dtype = (unsigned)call->kind.dtype, op = (unsigned)call->kind.op;
+    struct hx_bound *bound = call->root_knows ? NULL : hx_call_known(call->comm, call->key, call->needed[0], call->needed[1]);
+    const unsigned dtype = (unsigned)call->key.dtype, op = (unsigned)call->key.op;
     hx_status_t status;
 
     if (bound && !is_ahead(call))
@@ -367,7 +367,7 @@ static hx_status_t call_traced(const struct hx_call *call)
 
     if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->failed)
         return call_block(call);
-    hx_trace_call_begin(&open, call->name, &call->comm->engine, &call->kind, hx_call_amount(call));
+    hx_trace_call_begin(&open, call->name, &call->comm->engine, &call->key, hx_call_amount(call));
     status = call_block(call);
     hx_trace_call_end(&open, status);
     return status;
@@ -375,8 +375,8 @@ static hx_status_t call_traced(const struct hx_call *call)
 
 hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
-    hx_status_t status = hx_coll_has_traffic(call->kind.coll) ? hx_call_check_traffic(call)
-                         : call->spreads                      ? hx_spread_check(call)
+    hx_status_t status = hx_coll_has_pair_counts(call->key.coll) ? hx_call_check_pair_counts(call)
+                         : call->root_knows                      ? hx_root_counts_check(call)
                                                               : HX_SUCCESS;
 
     if (request)

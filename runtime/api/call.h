@@ -6,35 +6,35 @@
  * the same on all ranks; each engine runs its calls one after the other. They move when any function of Hierax is
  * called.
  */
-#ifndef HX_CALL_H
-#define HX_CALL_H
+#ifndef HX_API_CALL_H
+#define HX_API_CALL_H
 #include "runtime/api/comm.h"
 
 /* One call of one rank. */
 struct hx_call {
     const char *name; /* of the public function */
     struct hx_comm *comm;
-    struct hx_kind kind;
-    const void *in;        /* as the engine gets them, but where aside says otherwise */
+    struct hx_call_key key;
+    const void *in;        /* as the engine gets them, but where inplace_copy says otherwise */
     void *out;
     const void *needed[2]; /* what the caller gave, of which this rank must have both: maybe one buffer twice */
     const char *lacks;     /* an argument that is NULL and never may be, or NULL */
     int says_count;        /* its own count, as well as that of all ranks: they must agree */
     size_t said_count;
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
-     * that later slices still read; the smaller side is put aside, of an all-to-all with counts the blocks, for what lies
+     * that later slices still read; the smaller side is put inplace_copy, of an all-to-all with counts the blocks, for what lies
      * between them is not ours. (An all-reduce needs none: the checker proves its plans with one buffer.) */
-    enum hx_aside { HX_ASIDE_NOTHING, HX_ASIDE_IN, HX_ASIDE_BLOCKS, HX_ASIDE_OUT } aside;
-    size_t aside_bytes;
-    const void *aside_from; /* HX_ASIDE_IN: what is put there before */
-    void *aside_to;         /* HX_ASIDE_OUT: where it goes afterwards; NULL: nobody looks at it */
-    struct hx_traffic traffic; /* the caller's arrays, of a collective that has it */
-    int spreads; /* ranks know only their own said_count, the root all: root_counts.c */
+    enum hx_inplace_copy { HX_INPLACE_COPY_NOTHING, HX_INPLACE_COPY_IN, HX_INPLACE_COPY_BLOCKS, HX_INPLACE_COPY_OUT } inplace_copy;
+    size_t inplace_copy_bytes;
+    const void *inplace_copy_from; /* HX_INPLACE_COPY_IN: what is put there before */
+    void *inplace_copy_to;         /* HX_INPLACE_COPY_OUT: where it goes afterwards; NULL: nobody looks at it */
+    struct hx_pair_counts pair_counts; /* the caller's arrays, of a collective that has it */
+    int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
 };
 
-/* The lengths of a call that spreads them. */
-struct hx_spread {
+/* The lengths of a call whose counts only the root knows. */
+struct hx_root_counts {
     size_t *counts; /* [size] as the sending side says; NULL: it is no such call */
     void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
     int done;       /* counts are complete */
@@ -48,8 +48,8 @@ struct hx_request {
     enum hx_request_state state;
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
-    void *aside;
-    struct hx_spread spread;
+    void *inplace_copy;
+    struct hx_root_counts root_counts;
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
 };
@@ -68,25 +68,25 @@ static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose p
 
     return (struct hx_call){.name = name,
                             .comm = comm,
-                            .kind = hx_kind_barrier(purpose),
+                            .key = hx_call_key_barrier(purpose),
                             .in = token,
                             .out = token,
                             .needed = {name, name}};
 }
 
 /* The kind of a call that is made now. */
-static inline struct hx_kind hx_kind_on(const struct hx_comm *comm, struct hx_kind kind)
+static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, struct hx_call_key key)
 {
-    kind.windows = comm->windows;
-    return kind;
+    key.shared_alloc = comm->shared_alloc;
+    return key;
 }
 
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
-static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_kind kind, const void *in, const void *out)
+static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key, const void *in, const void *out)
 {
     if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
         return NULL;
-    return hx_bound_find(&comm->engine, hx_kind_on(comm, kind));
+    return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
 
 /* Is a barrier due before the next call that does not await all? The same on all ranks. */
@@ -113,37 +113,37 @@ void hx_progress_thread_end(struct hx_world *world);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);
-/* Is the traffic of a call that has it right? Looked at in each call: its like may have been bound, with other
+/* Are the pair counts of a call that has them right? Looked at in each call: its like may have been bound, with other
  * arrays. */
-hx_status_t hx_call_check_traffic(const struct hx_call *call);
+hx_status_t hx_call_check_pair_counts(const struct hx_call *call);
 /* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are
  * right. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
-/* Before a call that spreads: are its arguments right? Looked at in each call. */
-hx_status_t hx_spread_check(const struct hx_call *call);
-hx_status_t hx_spread_open(struct hx_spread *spread, const struct hx_call *call);
-void hx_spread_close(struct hx_spread *spread);
-/* The call that spreads the counts, unless there is only one rank; then, once: make it the call proper. */
-struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_call *call);
-hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call);
+/* Before such a call: are its arguments right? Looked at in each call. */
+hx_status_t hx_root_counts_check(const struct hx_call *call);
+hx_status_t hx_root_counts_open(struct hx_root_counts *root_counts, const struct hx_call *call);
+void hx_root_counts_close(struct hx_root_counts *root_counts);
+/* The call that sends the counts to all, unless there is only one rank; then, once: make it the call proper. */
+struct hx_call hx_root_counts_call(const struct hx_root_counts *root_counts, const struct hx_call *call);
+hx_status_t hx_root_counts_apply(struct hx_root_counts *root_counts, struct hx_call *call);
 /* At its end: had this rank expected other lengths? */
-hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call);
+hx_status_t hx_root_counts_compare(const struct hx_root_counts *root_counts, const struct hx_call *call);
 /* The elements that this rank says the call is about, for the trace. */
 uint64_t hx_call_amount(const struct hx_call *call);
-/* The only rank's result is its input; in place nothing is put aside. */
+/* The only rank's result is its input; in place nothing is copied. */
 void hx_call_alone(const struct hx_call *call);
-/* Put aside: before the call, memory as aside_bytes says; and afterwards. */
-void *hx_call_aside_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
-void hx_call_aside(const struct hx_call *call, void *memory, const void **in, void **out);
-void hx_call_settle(const struct hx_call *call, const void *memory);
-/* HX_ASIDE_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
-static inline size_t hx_aside_head_bytes(int ranks)
+/* The in-place copy: before the call, memory as inplace_copy_bytes says; and afterwards. */
+void *hx_inplace_copy_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
+void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out);
+void hx_inplace_copy_end(const struct hx_call *call, const void *memory);
+/* HX_INPLACE_COPY_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
+static inline size_t hx_inplace_copy_head_bytes(int ranks)
 {
     return ((size_t)ranks * sizeof(size_t) + 63) & ~(size_t)63; /* aligned as the memory */
 }
-/* The traffic of a call that has it, when hx_call_aside has been called. */
-struct hx_traffic hx_call_traffic(const struct hx_call *call, const void *memory);
+/* The pair counts of a call that has them, when hx_inplace_copy_begin has been called. */
+struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory);
 
 /* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
 struct hx_engine *hx_engine_next(struct hx_comm *comm);

@@ -25,7 +25,7 @@ static size_t place_of(const size_t *counts, const size_t *displs, int rank)
 
 /* ---- calls --------------------------------------------------------------------------------------------------- */
 
-/* So that the compiler makes no struct hx_call of a call that is ready: see QUICK_FORMS. */
+/* So that the compiler makes no struct hx_call of a call that is ready: see FAST_PATH_FORMS. */
 #define SEEN_THROUGH static inline __attribute__((always_inline))
 
 /* As hx_rank, of a communicator that has not been freed: a call by name costs more than it does. */
@@ -37,20 +37,20 @@ SEEN_THROUGH int rank_in(const hx_comm_t *comm)
 SEEN_THROUGH struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_op_t op, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLREDUCE, dtype, op, 0, count),
+    return (struct hx_call){.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_ALLREDUCE, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
 }
 
 SEEN_THROUGH struct hx_call reduce_scatter_block_call(const char *name, const void *in, void *out, size_t recvcount,
                                                 hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount),
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_REDUCE_SCATTER, dtype, op, 0, recvcount),
                            .in = in, .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE || in == out) {
-        call.in = call.aside_to = out;
-        call.aside = HX_ASIDE_OUT;
-        call.aside_bytes = recvcount * hx_dtype_bytes(dtype);
+        call.in = call.inplace_copy_to = out;
+        call.inplace_copy = HX_INPLACE_COPY_OUT;
+        call.inplace_copy_bytes = recvcount * hx_dtype_bytes(dtype);
     }
     return call;
 }
@@ -58,13 +58,13 @@ SEEN_THROUGH struct hx_call reduce_scatter_block_call(const char *name, const vo
 SEEN_THROUGH struct hx_call allgather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                      hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count), .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_ALLGATHER, dtype, HX_SUM, 0, count), .in = in,
                            .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE) {
-        call.aside = HX_ASIDE_IN;
-        call.aside_bytes = count * hx_dtype_bytes(dtype);
-        call.aside_from = block_at(out, rank_in(comm), count, dtype);
+        call.inplace_copy = HX_INPLACE_COPY_IN;
+        call.inplace_copy_bytes = count * hx_dtype_bytes(dtype);
+        call.inplace_copy_from = block_at(out, rank_in(comm), count, dtype);
     }
     return call;
 }
@@ -73,11 +73,11 @@ SEEN_THROUGH struct hx_call allgather_call(const char *name, const void *in, voi
 static struct hx_call blocks_call(const char *name, enum hx_coll coll, const void *in, void *out, const size_t *counts,
                                   const size_t *displs, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm, size_t *mine)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(coll, dtype, op, 0, 0), .in = in, .out = out,
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(coll, dtype, op, 0, 0), .in = in, .out = out,
                            .needed = {in, out}, .lacks = counts ? NULL : "counts"};
 
     if (counts)
-        call.kind.blocks = hx_blocks_of(counts, displs, hx_size(comm), &call.kind.count);
+        call.key.blocks = hx_blocks_of(counts, displs, hx_size(comm), &call.key.count);
     *mine = counts && rank_in(comm) >= 0 ? counts[rank_in(comm)] : 0;
     return call;
 }
@@ -96,9 +96,9 @@ static struct hx_call reduce_scatter_call(const char *name, const void *in, void
     else if (mine == 0)
         call.needed[1] = in;
     if (in_place && mine) {
-        call.aside = HX_ASIDE_OUT;
-        call.aside_bytes = mine * hx_dtype_bytes(dtype);
-        call.aside_to = out;
+        call.inplace_copy = HX_INPLACE_COPY_OUT;
+        call.inplace_copy_bytes = mine * hx_dtype_bytes(dtype);
+        call.inplace_copy_to = out;
     }
     return call;
 }
@@ -118,9 +118,9 @@ static struct hx_call allgatherv_call(const char *name, const void *in, size_t c
         else if (mine == 0)
             call.needed[0] = out;
     } else if (mine) {
-        call.aside = HX_ASIDE_IN;
-        call.aside_bytes = mine * hx_dtype_bytes(dtype);
-        call.aside_from = block_at(out, 1, place_of(counts, displs, rank_in(comm)), dtype);
+        call.inplace_copy = HX_INPLACE_COPY_IN;
+        call.inplace_copy_bytes = mine * hx_dtype_bytes(dtype);
+        call.inplace_copy_from = block_at(out, 1, place_of(counts, displs, rank_in(comm)), dtype);
     }
     return call;
 }
@@ -128,29 +128,29 @@ static struct hx_call allgatherv_call(const char *name, const void *in, size_t c
 SEEN_THROUGH struct hx_call alltoall_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                     hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count), .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_ALLTOALL, dtype, HX_SUM, 0, count), .in = in,
                            .out = out, .needed = {in, out}};
 
     if (in == HX_IN_PLACE) {
-        call.aside = HX_ASIDE_IN;
-        call.aside_bytes = (size_t)hx_size(comm) * count * hx_dtype_bytes(dtype);
-        call.aside_from = out;
+        call.inplace_copy = HX_INPLACE_COPY_IN;
+        call.inplace_copy_bytes = (size_t)hx_size(comm) * count * hx_dtype_bytes(dtype);
+        call.inplace_copy_from = out;
     }
     return call;
 }
 
 /* In place, what is sent stands where what comes goes. Counts that are too many for memory are refused. */
-static void traffic_aside(struct hx_call *call, int n, size_t elem_bytes)
+static void pair_counts_copy(struct hx_call *call, int n, size_t elem_bytes)
 {
     size_t elements = 0;
 
     for (int r = 0; r < n; r++)
-        elements += call->traffic.sent[r];
+        elements += call->pair_counts.sent[r];
     call->in = call->out;
     if (elements == 0 || n == 1) /* the only rank's block stays where it is */
         return;
-    call->aside = HX_ASIDE_BLOCKS;
-    call->aside_bytes = hx_aside_head_bytes(n) + elements * elem_bytes;
+    call->inplace_copy = HX_INPLACE_COPY_BLOCKS;
+    call->inplace_copy_bytes = hx_inplace_copy_head_bytes(n) + elements * elem_bytes;
 }
 
 /* A buffer of which nothing is used need not be there. */
@@ -167,14 +167,14 @@ static struct hx_call alltoallv_call(const char *name, const void *in, const siz
                                      void *out, const size_t *rcounts, const size_t *rdispls, hx_dtype_t dtype,
                                      hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = {.coll = HX_COLL_ALLTOALLV, .dtype = dtype, .op = HX_SUM, .count = 1},
-                           .in = in, .out = out, .needed = {in, out}, .traffic = {scounts, sdispls, rcounts, rdispls}};
+    struct hx_call call = {.name = name, .comm = comm, .key = {.coll = HX_COLL_ALLTOALLV, .dtype = dtype, .op = HX_SUM, .count = 1},
+                           .in = in, .out = out, .needed = {in, out}, .pair_counts = {scounts, sdispls, rcounts, rdispls}};
     int n = hx_size(comm);
 
     if (in == HX_IN_PLACE)
-        call.traffic = (struct hx_traffic){rcounts, rdispls, rcounts, rdispls};
+        call.pair_counts = (struct hx_pair_counts){rcounts, rdispls, rcounts, rdispls};
     if (in == HX_IN_PLACE && rcounts && rdispls)
-        traffic_aside(&call, n, hx_dtype_bytes(dtype));
+        pair_counts_copy(&call, n, hx_dtype_bytes(dtype));
     if (!in && is_idle(scounts, n))
         call.needed[0] = name;
     if (!out && is_idle(rcounts, n))
@@ -184,7 +184,7 @@ static struct hx_call alltoallv_call(const char *name, const void *in, const siz
 
 SEEN_THROUGH struct hx_call bcast_call(const char *name, void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_BCAST, dtype, HX_SUM, root, count), .in = buf,
+    return (struct hx_call){.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_BCAST, dtype, HX_SUM, root, count), .in = buf,
                             .out = buf, .needed = {buf, buf}};
 }
 
@@ -192,7 +192,7 @@ SEEN_THROUGH struct hx_call bcast_call(const char *name, void *buf, size_t count
 SEEN_THROUGH struct hx_call reduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,
                                   hx_op_t op, int root, hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_REDUCE, dtype, op, root, count),
+    return (struct hx_call){.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_REDUCE, dtype, op, root, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out,
                             .needed = {in, rank_in(comm) == root ? out : in}};
 }
@@ -201,7 +201,7 @@ SEEN_THROUGH struct hx_call reduce_call(const char *name, const void *in, void *
 SEEN_THROUGH struct hx_call gather_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, int root,
                                   hx_comm_t *comm)
 {
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_GATHER, dtype, HX_SUM, root, count), .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_GATHER, dtype, HX_SUM, root, count), .in = in,
                            .out = out, .needed = {in, rank_in(comm) == root ? out : in}};
 
     if (in == HX_IN_PLACE)
@@ -214,25 +214,25 @@ SEEN_THROUGH struct hx_call scatter_call(const char *name, const void *in, void 
                                    int root, hx_comm_t *comm)
 {
     int is_root = rank_in(comm) == root;
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCATTER, dtype, HX_SUM, root, count), .in = in,
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_SCATTER, dtype, HX_SUM, root, count), .in = in,
                            .out = out};
 
     call.needed[0] = is_root ? in : out;
     call.needed[1] = is_root && (in == HX_IN_PLACE || out == HX_IN_PLACE) ? in : out;
     if (out == HX_IN_PLACE) { /* the root's block goes where nobody looks */
-        call.aside = HX_ASIDE_OUT;
-        call.aside_bytes = count * hx_dtype_bytes(dtype);
+        call.inplace_copy = HX_INPLACE_COPY_OUT;
+        call.inplace_copy_bytes = count * hx_dtype_bytes(dtype);
     }
     return call;
 }
 
 /* The counts are not known yet; the other ranks are in the call all the same. */
-static struct hx_call spreading_call(const char *name, enum hx_coll coll, const void *in, void *out, size_t count, const size_t *counts,
+static struct hx_call root_counts_call(const char *name, enum hx_coll coll, const void *in, void *out, size_t count, const size_t *counts,
                                      const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
     int is_root = comm && rank_in(comm) == root;
-    struct hx_call call = {.name = name, .comm = comm, .kind = hx_kind_of(coll, dtype, HX_SUM, root, 1), .in = in, .out = out,
-                           .lacks = is_root && !counts ? "counts" : NULL, .spreads = 1, .said_count = count};
+    struct hx_call call = {.name = name, .comm = comm, .key = hx_call_key_of(coll, dtype, HX_SUM, root, 1), .in = in, .out = out,
+                           .lacks = is_root && !counts ? "counts" : NULL, .root_knows = 1, .said_count = count};
 
     call.root_counts = is_root ? counts : NULL;
     call.root_displs = is_root ? displs : NULL;
@@ -243,7 +243,7 @@ static struct hx_call spreading_call(const char *name, enum hx_coll coll, const 
 static struct hx_call gatherv_call(const char *name, const void *in, size_t count, void *out, const size_t *counts,
                                    const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
-    struct hx_call call = spreading_call(name, HX_COLL_GATHER, in, out, count, counts, displs, dtype, root, comm);
+    struct hx_call call = root_counts_call(name, HX_COLL_GATHER, in, out, count, counts, displs, dtype, root, comm);
 
     if (call.root_counts && in == HX_IN_PLACE) {
         call.said_count = counts[root];
@@ -258,12 +258,12 @@ static struct hx_call gatherv_call(const char *name, const void *in, size_t coun
 static struct hx_call scatterv_call(const char *name, const void *in, const size_t *counts, const size_t *displs, void *out,
                                     size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm)
 {
-    struct hx_call call = spreading_call(name, HX_COLL_SCATTER, in, out, count, counts, displs, dtype, root, comm);
+    struct hx_call call = root_counts_call(name, HX_COLL_SCATTER, in, out, count, counts, displs, dtype, root, comm);
 
     if (call.root_counts && out == HX_IN_PLACE) { /* the root's block goes where nobody looks */
         call.said_count = counts[root];
-        call.aside = HX_ASIDE_OUT;
-        call.aside_bytes = call.said_count * hx_dtype_bytes(dtype);
+        call.inplace_copy = HX_INPLACE_COPY_OUT;
+        call.inplace_copy_bytes = call.said_count * hx_dtype_bytes(dtype);
     }
     call.needed[1] = out || call.said_count ? out : name;
     call.needed[0] = rank_in(comm) != root ? call.needed[1] : in || !is_idle(call.root_counts, hx_size(comm)) ? in : name;
@@ -275,7 +275,7 @@ static struct hx_call scatterv_call(const char *name, const void *in, const size
 SEEN_THROUGH struct hx_call scan_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                 hx_comm_t *comm)
 {
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_SCAN, dtype, op, 0, count),
+    return (struct hx_call){.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_SCAN, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, out}};
 }
 
@@ -285,7 +285,7 @@ SEEN_THROUGH struct hx_call exscan_call(const char *name, const void *in, void *
 {
     int no_out = rank_in(comm) == 0 && in != HX_IN_PLACE;
 
-    return (struct hx_call){.name = name, .comm = comm, .kind = hx_kind_of(HX_COLL_EXSCAN, dtype, op, 0, count),
+    return (struct hx_call){.name = name, .comm = comm, .key = hx_call_key_of(HX_COLL_EXSCAN, dtype, op, 0, count),
                             .in = in == HX_IN_PLACE ? out : in, .out = out, .needed = {in, no_out ? in : out}};
 }
 
@@ -301,11 +301,11 @@ SEEN_THROUGH struct hx_call barrier_call(const char *name, hx_comm_t *comm)
 /* The plan of a blocking call that can run as it stands: it is bound, and nothing is to be put aside or done before. Else NULL. */
 SEEN_THROUGH struct hx_bound *ready(const struct hx_call *call)
 {
-    struct hx_bound *bound = hx_call_known(call->comm, call->kind, call->needed[0], call->needed[1]);
+    struct hx_bound *bound = hx_call_known(call->comm, call->key, call->needed[0], call->needed[1]);
 
-    if (!bound || call->aside != HX_ASIDE_NOTHING)
+    if (!bound || call->inplace_copy != HX_INPLACE_COPY_NOTHING)
         return NULL;
-    return hx_kind_awaits_all(&call->kind) || !hx_engine_is_far_ahead(&call->comm->engine) ? bound : NULL;
+    return hx_call_key_awaits_all(&call->key) || !hx_engine_is_far_ahead(&call->comm->engine) ? bound : NULL;
 }
 
 /* hx_i<name> and hx_<name>_init, with the parameters of <name>_call and a request. */
@@ -333,7 +333,7 @@ SEEN_THROUGH struct hx_bound *ready(const struct hx_call *call)
     NONBLOCKING_FORMS(name, parameters, arguments)
 
 /* The same where every instruction counts: of a call that is ready only what is looked at is made. */
-#define QUICK_FORMS(name, parameters, arguments)                                                                       \
+#define FAST_PATH_FORMS(name, parameters, arguments)                                                                       \
     static __attribute__((noinline)) hx_status_t name##_do(LIST parameters)                                            \
     {                                                                                                                  \
         struct hx_call call = name##_call("hx_" #name, LIST arguments);                                                \
@@ -350,12 +350,12 @@ SEEN_THROUGH struct hx_bound *ready(const struct hx_call *call)
     }                                                                                                                  \
     NONBLOCKING_FORMS(name, parameters, arguments)
 
-QUICK_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+FAST_PATH_FORMS(allreduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
             (in, out, count, dtype, op, comm))
-QUICK_FORMS(reduce_scatter_block,
+FAST_PATH_FORMS(reduce_scatter_block,
             (const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
             (in, out, recvcount, dtype, op, comm))
-QUICK_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
+FAST_PATH_FORMS(allgather, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
             (in, out, count, dtype, comm))
 ALL_FORMS(reduce_scatter,
           (const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
@@ -363,18 +363,18 @@ ALL_FORMS(reduce_scatter,
 ALL_FORMS(allgatherv,
           (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, hx_comm_t *comm),
           (in, count, out, counts, displs, dtype, comm))
-QUICK_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
+FAST_PATH_FORMS(alltoall, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm),
             (in, out, count, dtype, comm))
 ALL_FORMS(alltoallv,
           (const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts, const size_t *rdispls,
            hx_dtype_t dtype, hx_comm_t *comm),
           (in, scounts, sdispls, out, rcounts, rdispls, dtype, comm))
-QUICK_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm), (buf, count, dtype, root, comm))
-QUICK_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm),
+FAST_PATH_FORMS(bcast, (void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm), (buf, count, dtype, root, comm))
+FAST_PATH_FORMS(reduce, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm),
             (in, out, count, dtype, op, root, comm))
-QUICK_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
+FAST_PATH_FORMS(gather, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
             (in, out, count, dtype, root, comm))
-QUICK_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
+FAST_PATH_FORMS(scatter, (const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
             (in, out, count, dtype, root, comm))
 ALL_FORMS(gatherv,
           (const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype, int root, hx_comm_t *comm),
@@ -382,8 +382,8 @@ ALL_FORMS(gatherv,
 ALL_FORMS(scatterv,
           (const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm),
           (in, counts, displs, out, count, dtype, root, comm))
-QUICK_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+FAST_PATH_FORMS(scan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
             (in, out, count, dtype, op, comm))
-QUICK_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
+FAST_PATH_FORMS(exscan, (const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm),
             (in, out, count, dtype, op, comm))
-QUICK_FORMS(barrier, (hx_comm_t *comm), (comm))
+FAST_PATH_FORMS(barrier, (hx_comm_t *comm), (comm))

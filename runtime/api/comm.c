@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Communicators: how they are built and released. All share the process's endpoint, segment and doorbell. Each has a number of its own,
- * which selects its channels of the segment and its match ids. comm_create.c describes how the members of a new communicator agree on a
+ * which selects its contexts in the segment and its match ids. comm_create.c describes how the members of a new communicator agree on a
  * number, number.h when the number is free again.
  */
 #include "runtime/api/comm.h"
@@ -225,7 +225,7 @@ void hx_comm_release(struct hx_comm *comm)
     if (comm->next)
         comm->next->link = comm->link;
     open_remove(comm);
-    comm->world->numbers->comms[comm->id.number] = NULL; /* before the network makes progress: words that arrive must not find a
+    comm->world->numbers->comms[comm->id.number] = NULL; /* before the network makes progress: control messages that arrive must not find a
                                                           * communicator that is being closed */
     busy = network_forget(comm, failed);
     hx_counters_keep(comm);
@@ -248,7 +248,7 @@ void hx_comm_release(struct hx_comm *comm)
     free(comm->ranks);
     free(comm->local_ranks);
     free(comm->rows);
-    free(comm->aside);
+    free(comm->inplace_copy);
     hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->size);
 }
 

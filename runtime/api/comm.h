@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A communicator, and the tables of operations through which the runtime reaches segment, transport and planner. */
-#ifndef HX_COMM_H
-#define HX_COMM_H
+#ifndef HX_API_COMM_H
+#define HX_API_COMM_H
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/engine/engine.h"
 #include "runtime/base/error.h"
@@ -111,9 +111,9 @@ struct hx_world {
                                 * known */
     struct hx_stats stats;
     struct hx_distance distance; /* from the other ranks of the node */
-    struct hx_window *windows;          /* of hx_alloc; see runtime/engine/shared_alloc.h */
-    struct hx_window_map **window_maps; /* [ranks of the node] theirs that are mapped here; NULL until used */
-    uint64_t windows_made;
+    struct hx_shared_alloc *shared_allocs; /* of hx_alloc; see runtime/engine/shared_alloc.h */
+    struct hx_peer_map **peer_maps; /* [ranks of the node] theirs that are mapped here; NULL until used */
+    uint64_t shared_allocs_made;
 };
 
 extern struct hx_world *hx_world; /* NULL: Hierax is not started */
@@ -137,9 +137,9 @@ struct hx_comm {
     int freed;          /* the program has freed it: it is released with its last request */
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
-    int windows;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
-    void *aside;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
-    size_t aside_bytes;
+    int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
+    void *inplace_copy;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
+    size_t inplace_copy_bytes;
     hx_status_t failed; /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
     char why[HX_DETAIL_BYTES]; /* what its calls fail of, from when any thread finds it to when they do; "": they go on */

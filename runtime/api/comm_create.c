@@ -122,7 +122,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
     const struct parent *parent = ctx;
     struct hx_call call = {.name = parent->name,
                            .comm = parent->comm,
-                           .kind = hx_kind_for(parent->purpose, 0, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
+                           .key = hx_call_key_for(parent->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
                            .in = words,
                            .out = words,
                            .needed = {words, words}};
@@ -175,7 +175,7 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
     int *ranks = malloc(size * sizeof(*ranks));
     struct hx_call call = {.name = name,
                            .comm = parent,
-                           .kind = hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
+                           .key = hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
                            .in = &mine,
                            .out = places,
                            .needed = {&mine, places}};
@@ -288,7 +288,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 {
     const struct group *group = ctx;
     struct hx_engine *engine = &group->world->groups->engine;
-    struct hx_kind kind = hx_kind_for(HX_FOR_GROUP, group->about, hx_kind_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
+    struct hx_call_key key = hx_call_key_for(HX_FOR_GROUP, group->about, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
     struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
     struct hx_bound *bound = NULL;
     hx_status_t status;
@@ -304,7 +304,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
     status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
                                         group->me, &choice.plan);
     if (status == HX_SUCCESS)
-        status = hx_bind_plan(engine, kind, &choice, &bound);
+        status = hx_bind_plan(engine, key, &choice, &bound);
     if (status == HX_SUCCESS)
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
     if (status != HX_SUCCESS) {

@@ -92,22 +92,22 @@ static void deaths_tell(const struct hx_world *world, int peer)
     if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0)
         return;
     for (int rank = 0; rank < world->size;) {
-        struct hx_word word = {.kind = HX_WORD_DEAD};
-        for (; rank < world->size && word.ndead < HX_WORD_RANKS; rank++)
+        struct hx_control_message message = {.kind = HX_MESSAGE_DEAD};
+        for (; rank < world->size && message.ndead < HX_MESSAGE_RANKS; rank++)
             if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
-                word.dead[word.ndead++] = rank;
-        if (word.ndead)
-            hx_registry.net->tell(world->net, peer, &word);
+                message.dead[message.ndead++] = rank;
+        if (message.ndead)
+            hx_registry.net->tell(world->net, peer, &message);
     }
 }
 
 static void failure_tell(const struct hx_world *world, int peer, const struct hx_comm_id *id, const struct hx_failure *failure)
 {
-    struct hx_word word = {.kind = HX_WORD_FAILED, .rank = failure->rank, .status = failure->status,
+    struct hx_control_message message = {.kind = HX_MESSAGE_FAILED, .rank = failure->rank, .status = failure->status,
                            .context = (int32_t)id->number * HX_COMM_CONTEXTS, .generation = id->generation};
 
-    snprintf(word.text, sizeof(word.text), "%.*s", (int)sizeof(word.text) - 1, failure->text);
-    hx_registry.net->tell(world->net, peer, &word);
+    snprintf(message.text, sizeof(message.text), "%.*s", (int)sizeof(message.text) - 1, failure->text);
+    hx_registry.net->tell(world->net, peer, &message);
 }
 
 static void comm_tell(const struct hx_comm *comm, int peer)
@@ -145,7 +145,7 @@ void hx_failed_finish(const struct hx_world *world)
 
     for (int rank = 0; world->net && rank < world->size; rank++)
         if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->net, rank))
-            hx_registry.net->tell(world->net, rank, &(struct hx_word){.kind = HX_WORD_FINISHED});
+            hx_registry.net->tell(world->net, rank, &(struct hx_control_message){.kind = HX_MESSAGE_FINISHED});
 }
 
 static int is_known(uint32_t number)
@@ -156,7 +156,7 @@ static int is_known(uint32_t number)
 /* The last call that this rank has entered in a context that now belongs to no communicator. */
 static uint64_t last_call_in(const struct hx_shared *shared, int context)
 {
-    struct hx_control *controls = shared->channels[context]; /* NULL: this rank has entered no call there */
+    struct hx_control *controls = shared->contexts[context]; /* NULL: this rank has entered no call there */
 
     return controls ? atomic_load_explicit(&controls[shared->me].entered, memory_order_relaxed) >> HX_SLICE_BITS : 0;
 }
@@ -164,10 +164,10 @@ static uint64_t last_call_in(const struct hx_shared *shared, int context)
 /* peer waits in a call of a communicator that this rank may have freed. If it had failed before, tell peer the failure. If peer makes a
  * call that this rank did not make before it freed the communicator, tell peer that. (If the number has been used again since, this rank
  * cannot know the latter: a message may still be on its way.) */
-static void past_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+static void past_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     const struct hx_comm_numbers *numbers = world->numbers;
-    const struct hx_comm_id id = {.number = (uint32_t)word->context / HX_COMM_CONTEXTS, .generation = word->generation};
+    const struct hx_comm_id id = {.number = (uint32_t)message->context / HX_COMM_CONTEXTS, .generation = message->generation};
     struct hx_failure freed = {.status = HX_ERR_MISMATCH, .rank = -1};
 
     if (!is_known(id.number) || (numbers->comms[id.number] && numbers->comms[id.number]->id.generation == id.generation))
@@ -178,22 +178,22 @@ static void past_tell(const struct hx_world *world, int peer, const struct hx_wo
             return;
         }
     if (numbers->comms[id.number] || numbers->generations[id.number] != id.generation ||
-        word->call <= last_call_in(world->shared, word->context))
+        message->call <= last_call_in(world->shared, message->context))
         return;
     snprintf(freed.text, sizeof(freed.text), "it has freed this communicator before this call");
     failure_tell(world, peer, &id, &freed);
 }
 
-struct hx_word hx_failed_question_of(int late)
+struct hx_control_message hx_failed_question_of(int late)
 {
-    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = -1};
+    return (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = late, .context = -1};
 }
 
-struct hx_word hx_failed_question(const struct hx_run *run, int late)
+struct hx_control_message hx_failed_question(const struct hx_run *run, int late)
 {
     const struct hx_engine *engine = run->engine;
 
-    return (struct hx_word){.kind = HX_WORD_ASKS, .rank = late, .context = engine->context, .generation = engine->comm->id.generation,
+    return (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = late, .context = engine->context, .generation = engine->comm->id.generation,
                             .call = engine->pairs ? 0 : engine->call,
                             .signature = run->bound->signature};
 }
@@ -224,35 +224,35 @@ struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int pe
     return comm;
 }
 
-/* The engine that a word of peer is about; NULL: its communicator does not exist yet, or no longer. */
-static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_word *word)
+/* The engine that a control message of peer is about; NULL: its communicator does not exist yet, or no longer. */
+static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     struct hx_engine *engine;
-    const struct hx_comm *comm = hx_failed_comm(world, word->context, peer, &engine);
+    const struct hx_comm *comm = hx_failed_comm(world, message->context, peer, &engine);
 
-    return comm && comm->id.generation == word->generation ? engine : NULL;
+    return comm && comm->id.generation == message->generation ? engine : NULL;
 }
 
-static void failure_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+static void failure_heard(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    struct hx_engine *engine = engine_of(world, peer, word);
-    struct hx_failure failure = {.status = word->status, .rank = word->rank};
+    struct hx_engine *engine = engine_of(world, peer, message);
+    struct hx_failure failure = {.status = message->status, .rank = message->rank};
 
-    if (!engine || engine != &engine->comm->engine || word->status == HX_SUCCESS)
+    if (!engine || engine != &engine->comm->engine || message->status == HX_SUCCESS)
         return;
     if (engine->pairs) {
-        hx_pair_lose(engine, peer, (hx_status_t)word->status);
+        hx_pair_lose(engine, peer, (hx_status_t)message->status);
         return;
     }
     if (failure.rank < 0) /* peer has freed the communicator, and no longer knows its rank there */
         failure.rank = rank_in(engine->comm->ranks, engine->comm->size, peer);
-    snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(word->text), word->text);
+    snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(message->text), message->text);
     hx_failed_note(engine->comm, &failure);
 }
 
 struct dropped {
     const struct hx_world *world;
-    const struct hx_word *word;
+    const struct hx_control_message *message;
     int peer;
 };
 
@@ -260,91 +260,91 @@ static int has_sent(const struct hx_signature *signature, void *arg)
 {
     const struct dropped *d = arg;
 
-    return hx_registry.net->proof(d->world->net, d->world->rank, d->peer, d->word->doubt.match, d->word->doubt.chunk,
-                                  d->word->doubt.mix ^ hx_signature_bits(signature)) == d->word->doubt.proof;
+    return hx_registry.net->proof(d->world->net, d->world->rank, d->peer, d->message->doubt.match, d->message->doubt.chunk,
+                                  d->message->doubt.mix ^ hx_signature_bits(signature)) == d->message->doubt.proof;
 }
 
 /* peer has dropped a message, and asks whether this rank has sent it. If so, tell peer of which call it was. Either way keep the signature
  * of peer's call: it may explain messages that this rank has dropped. */
-static int sent_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+static int sent_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    struct hx_engine *engine = word->doubt.proof ? engine_of(world, peer, word) : NULL;
-    struct dropped dropped = {world, word, peer};
-    struct hx_word answer = {.kind = HX_WORD_SENT, .context = word->context, .generation = word->generation};
+    struct hx_engine *engine = message->doubt.proof ? engine_of(world, peer, message) : NULL;
+    struct dropped dropped = {world, message, peer};
+    struct hx_control_message answer = {.kind = HX_MESSAGE_SENT, .context = message->context, .generation = message->generation};
 
     if (!engine)
         return 0;
-    engine->sent = word->signature;
+    engine->sent = message->signature;
     if (!hx_signature_find(engine, has_sent, &dropped, &answer.signature))
         return 0;
     hx_registry.net->tell(world->net, peer, &answer);
     return 1;
 }
 
-static void sent_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+static void sent_heard(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    struct hx_engine *engine = engine_of(world, peer, word);
+    struct hx_engine *engine = engine_of(world, peer, message);
 
     if (engine)
-        engine->sent = word->signature; /* stall.c checks whether it explains the dropped message */
+        engine->sent = message->signature; /* stall.c checks whether it explains the dropped message */
 }
 
-static void call_heard(const struct hx_world *world, int peer, const struct hx_word *word)
+static void call_heard(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
-    uint64_t theirs = word->call << HX_SLICE_BITS | hx_signature_bits(&word->signature), mine;
+    struct hx_engine *engine = message->call ? engine_of(world, peer, message) : NULL;
+    uint64_t theirs = message->call << HX_SLICE_BITS | hx_signature_bits(&message->signature), mine;
     struct hx_failure failure = {.status = HX_ERR_MISMATCH};
     char there[HX_CALL_TEXT_BYTES];
 
     if (!engine)
         return;
     mine = atomic_load_explicit(&engine->mine->entered, memory_order_relaxed);
-    if (!hx_stamps_are_unlike(engine, mine, theirs))
+    if (!hx_stamps_mismatch(engine, mine, theirs))
         mine = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
-    if (!hx_stamps_are_unlike(engine, mine, theirs))
+    if (!hx_stamps_mismatch(engine, mine, theirs))
         return;
     failure.rank = engine->comm->rank;
-    hx_signature_tell(&word->signature, hx_coll_name((enum hx_coll)word->signature.coll), there, sizeof(there));
-    hx_unlike_tell(engine, mine, rank_in(engine->comm->ranks, engine->comm->size, peer), there, failure.text, sizeof(failure.text));
+    hx_signature_tell(&message->signature, hx_coll_name((enum hx_coll)message->signature.coll), there, sizeof(there));
+    hx_mismatch_describe(engine, mine, rank_in(engine->comm->ranks, engine->comm->size, peer), there, failure.text, sizeof(failure.text));
     hx_failed_note(engine->comm, &failure);
 }
 
 /* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. (Not for
  * calls on the world communicator: hx_finalize makes such calls itself, and this rank may be about to enter the next one.) */
-static void finish_tell(const struct hx_world *world, int peer, const struct hx_word *word)
+static void finish_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    const struct hx_engine *engine = word->call ? engine_of(world, peer, word) : NULL;
+    const struct hx_engine *engine = message->call ? engine_of(world, peer, message) : NULL;
     struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
 
     if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->shared, world->shared->me) ||
-        atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= word->call)
+        atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= message->call)
         return;
     failure.rank = engine->comm->rank;
     snprintf(failure.text, sizeof(failure.text), "rank %d " HX_HAS_FINISHED, failure.rank);
     failure_tell(world, peer, &engine->comm->id, &failure);
 }
 
-void hx_failed_heard(void *arg, int peer, const struct hx_word *word)
+void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message)
 {
     struct hx_world *world = arg;
 
-    switch ((enum hx_word_kind)word->kind) {
-    case HX_WORD_ASKS:
-        hx_watch_look_at(world->shared, word->rank);
-        if (!sent_tell(world, peer, word))
-            call_heard(world, peer, word);
+    switch ((enum hx_control_message_kind)message->kind) {
+    case HX_MESSAGE_ASKS:
+        hx_watch_look_at(world->shared, message->rank);
+        if (!sent_tell(world, peer, message))
+            call_heard(world, peer, message);
         all_tell(world, peer);
-        past_tell(world, peer, word);
-        finish_tell(world, peer, word);
-        hx_stand_asked(world, peer, word);
+        past_tell(world, peer, message);
+        finish_tell(world, peer, message);
+        hx_stand_asked(world, peer, message);
         break;
-    case HX_WORD_DEAD:
-        for (int i = 0; i < word->ndead; i++)
-            death_heard(world, word->dead[i]);
+    case HX_MESSAGE_DEAD:
+        for (int i = 0; i < message->ndead; i++)
+            death_heard(world, message->dead[i]);
         break;
-    case HX_WORD_FAILED: failure_heard(world, peer, word); break;
-    case HX_WORD_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
-    case HX_WORD_STANDS: hx_stand_heard(world, peer, word); break;
-    case HX_WORD_SENT: sent_heard(world, peer, word); break;
+    case HX_MESSAGE_FAILED: failure_heard(world, peer, message); break;
+    case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
+    case HX_MESSAGE_STANDS: hx_stand_heard(world, peer, message); break;
+    case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
     }
 }

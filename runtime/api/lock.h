@@ -4,10 +4,10 @@
  * between two looks. A process of a single thread, as the C library knows it, never locks.
  *
  * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting
- * go, it then wakes the sleepers (hx_news).
+ * go, it then wakes the sleepers (hx_notify).
  */
-#ifndef HX_LOCK_H
-#define HX_LOCK_H
+#ifndef HX_API_LOCK_H
+#define HX_API_LOCK_H
 #include "runtime/api/comm.h"
 #if defined(__has_include) && __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
@@ -55,7 +55,7 @@ hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
     })
 
 /* Something has moved that another thread may wait for. */
-static inline void hx_news(struct hx_world *world)
+static inline void hx_notify(struct hx_world *world)
 {
     world->waiter.news = 1;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Numbers of communicators. A number selects the communicator's channels in the node's segment, and is a part of its match ids. A new
+ * Numbers of communicators. A number selects the communicator's contexts in the node's segment, and is a part of its match ids. A new
  * communicator gets a number that is free on all of its members (comm_create.c). On one process a number is
  *
  *   taken     an open communicator of this process has it.
  *   parting   this rank has freed the communicator, but other members on this node have not: they may still read what this rank has written
- *             into its channels. Each member records in the segment that it has freed the communicator (closed). This rank looks there
+ *             into its contexts. Each member records in the segment that it has freed the communicator (closed). This rank looks there
  *             when it makes another communicator.
  *   resting   the communicator had failed, and its messages may still be under way. Nobody takes them for messages of a new communicator,
  *             because they carry a generation. Yet resting numbers are used last.
  *   free      none of these.
  *
- * The lowest number is taken first, so that few channels are touched and memory of freed channels is used again.
+ * The lowest number is taken first, so that few contexts are touched and memory of freed contexts is used again.
  */
-#ifndef HX_NUMBER_H
-#define HX_NUMBER_H
+#ifndef HX_API_NUMBER_H
+#define HX_API_NUMBER_H
 #include "runtime/api/comm.h"
 
 #define HX_NUMBER_WORDS (HX_COMM_NUMBERS / 64)

@@ -17,10 +17,10 @@ static struct hx_sizes info_sizes(const struct hx_bound *bound, uint64_t count)
     return sizes;
 }
 
-static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_info_t *info)
+static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_plan_info_t *info)
 {
     const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
-    const uint64_t count = kind.count;
+    const uint64_t count = key.count;
     struct hx_plan_stats stats;
     struct hx_sizes sizes;
     struct hx_bound *bound;
@@ -28,9 +28,9 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_kind kind, hx_plan_
 
     if (status != HX_SUCCESS) /* its detail tells why */
         return status;
-    if (hx_coll_has_traffic(kind.coll))
-        kind.count = 1; /* as in every call: its plan is for any counts */
-    if ((status = hx_bind(&comm->engine, kind, &bound)) != HX_SUCCESS)
+    if (hx_coll_has_pair_counts(key.coll))
+        key.count = 1; /* as in every call: its plan is for any counts */
+    if ((status = hx_bind(&comm->engine, key, &bound)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     sizes = info_sizes(bound, count);
     hx_plan_count(bound->plan, comm->shape, &sizes, &stats);
@@ -77,7 +77,7 @@ static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
 static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                              hx_plan_info_t *info)
 {
-    struct hx_kind kind = {.dtype = dtype, .op = op, .root = root, .count = count};
+    struct hx_call_key key = {.dtype = dtype, .op = op, .root = root, .count = count};
     hx_status_t status;
 
     if ((status = hx_comm_check(comm, "hx_plan_info")) != HX_SUCCESS)
@@ -86,23 +86,23 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
         hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
-    if (coll_find(collective, &kind.coll) < 0)
+    if (coll_find(collective, &key.coll) < 0)
         return coll_unknown(comm, collective);
     *info = (hx_plan_info_t){0};
-    if (kind.coll == HX_COLL_BARRIER)
-        kind = hx_kind_barrier(HX_FOR_CALL);
-    if (!hx_coll_reduces(kind.coll))
-        kind.op = HX_SUM;
-    if (!hx_coll_is_rooted(kind.coll))
-        kind.root = 0;
-    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .kind = kind, .needed = {info, info}});
-    if (status != HX_SUCCESS || kind.count == 0 || comm->size == 1)
+    if (key.coll == HX_COLL_BARRIER)
+        key = hx_call_key_barrier(HX_FOR_CALL);
+    if (!hx_coll_reduces(key.coll))
+        key.op = HX_SUM;
+    if (!hx_coll_is_rooted(key.coll))
+        key.root = 0;
+    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .key = key, .needed = {info, info}});
+    if (status != HX_SUCCESS || key.count == 0 || comm->size == 1)
         return status;
-    hx_user_hold((unsigned)kind.dtype); /* as a blocking call */
-    hx_user_hold((unsigned)kind.op);
-    status = info_fill(comm, hx_kind_on(comm, kind), info);
-    hx_user_leave(&comm->engine, (unsigned)kind.dtype);
-    hx_user_leave(&comm->engine, (unsigned)kind.op);
+    hx_user_hold((unsigned)key.dtype); /* as a blocking call */
+    hx_user_hold((unsigned)key.op);
+    status = info_fill(comm, hx_call_key_on(comm, key), info);
+    hx_user_leave(&comm->engine, (unsigned)key.dtype);
+    hx_user_leave(&comm->engine, (unsigned)key.op);
     return status;
 }
 

@@ -13,10 +13,10 @@ static void request_release(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
 
-    hx_spread_close(&request->spread);
-    hx_user_let_go((unsigned)request->call.kind.dtype);
-    hx_user_let_go((unsigned)request->call.kind.op);
-    free(request->aside);
+    hx_root_counts_close(&request->root_counts);
+    hx_user_let_go((unsigned)request->call.key.dtype);
+    hx_user_let_go((unsigned)request->call.key.op);
+    free(request->inplace_copy);
     hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
                    request->persistent ? " by hx_request_free" : ": its call is complete");
     comm->requests--;
@@ -30,13 +30,13 @@ static hx_status_t request_start(struct hx_request *request)
     hx_status_t status;
 
     request->since = HX_TRACING ? hx_trace_now() : 0;
-    request->call.kind = hx_kind_on(comm, request->call.kind); /* all ranks start in the same order: alike */
-    if (comm->size == 1 && request->call.spreads && !request->spread.done &&
-        (status = hx_spread_apply(&request->spread, &request->call)) != HX_SUCCESS)
+    request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
+    if (comm->size == 1 && request->call.root_knows && !request->root_counts.done &&
+        (status = hx_root_counts_apply(&request->root_counts, &request->call)) != HX_SUCCESS)
         return status;
     request->state = HX_REQUEST_DONE;
-    request->status = request->spread.done ? hx_spread_compare(&request->spread, &request->call) : HX_SUCCESS;
-    if (request->call.kind.count == 0) {
+    request->status = request->root_counts.done ? hx_root_counts_compare(&request->root_counts, &request->call) : HX_SUCCESS;
+    if (request->call.key.count == 0) {
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
@@ -73,20 +73,20 @@ static hx_status_t request_start(struct hx_request *request)
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
 {
     struct hx_request *request = calloc(1, sizeof(*request));
-    int puts_aside = call->aside != HX_ASIDE_NOTHING && call->kind.count && call->comm->size > 1;
-    void *aside = request && puts_aside ? hx_call_aside_new(call->aside_bytes) : NULL;
+    int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->size > 1;
+    void *inplace_copy = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
     hx_status_t status = HX_SUCCESS;
 
-    if (!request || (!aside && puts_aside)) {
-        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->aside_bytes);
+    if (!request || (!inplace_copy && copies)) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->inplace_copy_bytes);
         free(request);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
-    *request = (struct hx_request){.call = *call, .persistent = persistent, .aside = aside};
+    *request = (struct hx_request){.call = *call, .persistent = persistent, .inplace_copy = inplace_copy};
     call->comm->requests++;
-    hx_user_hold((unsigned)call->kind.dtype);
-    hx_user_hold((unsigned)call->kind.op);
-    if ((status = hx_spread_open(&request->spread, call)) != HX_SUCCESS ||
+    hx_user_hold((unsigned)call->key.dtype);
+    hx_user_hold((unsigned)call->key.op);
+    if ((status = hx_root_counts_open(&request->root_counts, call)) != HX_SUCCESS ||
         (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
         request_release(request);
         return status;
@@ -142,7 +142,7 @@ int hx_progress_all(struct hx_world *world)
     int events = world->net ? hx_registry.net->progress(world->net) : 0;
 
     if (events > 0)
-        hx_news(world);
+        hx_notify(world);
     hx_requests_progress(world);
     return events;
 }
@@ -214,7 +214,7 @@ static void test_tell(void *ctx)
 static struct hx_wait wait_for(struct wait *wait)
 {
     return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->env->timeout,
-                            &engine_of(wait->request)->patience};
+                            &engine_of(wait->request)->wait_clock};
 }
 
 static void request_late(struct hx_request *request)

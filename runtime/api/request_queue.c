@@ -30,32 +30,32 @@ struct hx_engine *hx_engine_next(struct hx_comm *comm)
 static hx_status_t engine_begin(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
-    struct hx_kind kind = first->call.kind;
+    struct hx_call_key key = first->call.key;
     const void *in = first->call.in;
     void *out = first->call.out;
     struct hx_bound *bound;
     hx_status_t status;
 
     engine->part = HX_PART_CALL;
-    if (!hx_kind_awaits_all(&kind) && hx_engine_is_far_ahead(engine)) {
+    if (!hx_call_key_awaits_all(&key) && hx_engine_is_far_ahead(engine)) {
         engine->part = HX_PART_BARRIER;
-        kind = hx_kind_barrier(HX_FOR_ORDER);
-    } else if (first->call.spreads && !first->spread.done) {
-        struct hx_call counts = hx_spread_call(&first->spread, &first->call);
+        key = hx_call_key_barrier(HX_FOR_ORDER);
+    } else if (first->call.root_knows && !first->root_counts.done) {
+        struct hx_call counts = hx_root_counts_call(&first->root_counts, &first->call);
         engine->part = HX_PART_COUNTS;
-        kind = counts.kind;
+        key = counts.key;
         in = counts.in;
         out = counts.out;
     }
-    if ((status = hx_bind(engine, kind, &bound)) != HX_SUCCESS)
+    if ((status = hx_bind(engine, key, &bound)) != HX_SUCCESS)
         return hx_comm_break(engine->comm, status);
-    if (kind.coll == HX_COLL_BARRIER)
+    if (key.coll == HX_COLL_BARRIER)
         in = out = &engine->token;
     else if (engine->part == HX_PART_CALL)
-        hx_call_aside(&first->call, first->aside, &in, &out);
-    if (hx_coll_has_traffic(kind.coll)) {
-        struct hx_traffic traffic = hx_call_traffic(&first->call, first->aside);
-        hx_bound_set_traffic(engine, bound, &traffic);
+        hx_inplace_copy_begin(&first->call, first->inplace_copy, &in, &out);
+    if (hx_coll_has_pair_counts(key.coll)) {
+        struct hx_pair_counts pair_counts = hx_call_pair_counts(&first->call, first->inplace_copy);
+        hx_bound_set_pair_counts(engine, bound, &pair_counts);
     }
     hx_run_begin(engine, bound, first->call.name, in, out);
     return HX_SUCCESS;
@@ -64,7 +64,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
 /* engine: where it has run. */
 static void request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
 {
-    hx_news(request->call.comm->world);
+    hx_notify(request->call.comm->world);
     if (HX_TRACING)
         hx_trace_background(request, engine, status);
     request->status = status;
@@ -79,14 +79,14 @@ static void first_end(struct hx_engine *engine)
     if (engine->part == HX_PART_BARRIER)
         return;
     if (engine->part == HX_PART_COUNTS) {
-        status = hx_spread_apply(&first->spread, &first->call);
-        if (engine->comm->failed || (status == HX_SUCCESS && first->call.kind.count))
+        status = hx_root_counts_apply(&first->root_counts, &first->call);
+        if (engine->comm->failed || (status == HX_SUCCESS && first->call.key.count))
             return;
     } else {
-        hx_call_settle(&first->call, first->aside);
+        hx_inplace_copy_end(&first->call, first->inplace_copy);
     }
     engine->first = first->next;
-    request_end(first, engine, status == HX_SUCCESS ? hx_spread_compare(&first->spread, &first->call) : status);
+    request_end(first, engine, status == HX_SUCCESS ? hx_root_counts_compare(&first->root_counts, &first->call) : status);
 }
 
 /* Until it must wait, has nothing left to do, or has failed. */

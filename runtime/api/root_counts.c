@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Lengths that not all ranks know: of a gatherv or scatterv the root knows all, every other rank only its own. What the
- * sending side says is spread over all ranks before, by plans as any: each rank's own count by an all-gather, the
+ * sending side says is sent to all ranks before, by plans as any: each rank's own count by an all-gather, the
  * root's by a broadcast. Then the plans of gather and scatter serve, with blocks of different length as all-gather has
  * them.
  *
@@ -20,15 +20,15 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "counts travel as HX_UINT64")
 
 static int is_root(const struct hx_call *call)
 {
-    return call->comm->rank == call->kind.root;
+    return call->comm->rank == call->key.root;
 }
 
-hx_status_t hx_spread_check(const struct hx_call *call)
+hx_status_t hx_root_counts_check(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     struct hx_blocks blocks = {.counts = call->root_counts, .displs = call->root_displs};
     hx_status_t status = HX_SUCCESS;
-    int gathers = call->kind.coll == HX_COLL_GATHER;
+    int gathers = call->key.coll == HX_COLL_GATHER;
 
     if (!comm || !hx_comm_is_open(comm) || comm->failed || call->lacks)
         return HX_SUCCESS; /* hx_call_check tells that */
@@ -39,104 +39,104 @@ hx_status_t hx_spread_check(const struct hx_call *call)
         else
             status = hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", call->name, lacking, call->said_count);
     } else if (blocks.counts && blocks.displs) {
-        status = hx_blocks_check(call->name, "", &blocks, comm->size, hx_dtype_bytes(call->kind.dtype), gathers);
+        status = hx_blocks_check(call->name, "", &blocks, comm->size, hx_dtype_bytes(call->key.dtype), gathers);
     }
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
-hx_status_t hx_spread_open(struct hx_spread *spread, const struct hx_call *call)
+hx_status_t hx_root_counts_open(struct hx_root_counts *root_counts, const struct hx_call *call)
 {
     size_t n = (size_t)call->comm->size;
 
-    *spread = (struct hx_spread){0};
-    if (!call->spreads)
+    *root_counts = (struct hx_root_counts){0};
+    if (!call->root_knows)
         return HX_SUCCESS;
-    if (!(spread->counts = calloc(n, sizeof(*spread->counts)))) {
+    if (!(root_counts->counts = calloc(n, sizeof(*root_counts->counts)))) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for the counts of %zu ranks", call->name, n);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
-    if (call->kind.coll == HX_COLL_GATHER)
-        spread->counts[call->comm->rank] = call->said_count;
+    if (call->key.coll == HX_COLL_GATHER)
+        root_counts->counts[call->comm->rank] = call->said_count;
     else if (is_root(call))
-        memcpy(spread->counts, call->root_counts, n * sizeof(*spread->counts));
+        memcpy(root_counts->counts, call->root_counts, n * sizeof(*root_counts->counts));
     return HX_SUCCESS;
 }
 
-void hx_spread_close(struct hx_spread *spread)
+void hx_root_counts_close(struct hx_root_counts *root_counts)
 {
-    free(spread->counts);
-    free(spread->scrap);
+    free(root_counts->counts);
+    free(root_counts->scrap);
 }
 
-struct hx_call hx_spread_call(const struct hx_spread *spread, const struct hx_call *call)
+struct hx_call hx_root_counts_call(const struct hx_root_counts *root_counts, const struct hx_call *call)
 {
-    struct hx_call counts = {.name = call->name, .comm = call->comm, .in = &call->said_count, .out = spread->counts};
+    struct hx_call counts = {.name = call->name, .comm = call->comm, .in = &call->said_count, .out = root_counts->counts};
 
-    uint64_t about = hx_about_rooted(call->kind.dtype, call->kind.root);
+    uint64_t about = hx_about_rooted(call->key.dtype, call->key.root);
 
-    if (call->kind.coll == HX_COLL_SCATTER) {
-        counts.kind = hx_kind_for(HX_FOR_SCATTERV, about,
-                                  hx_kind_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->kind.root, (uint64_t)call->comm->size));
+    if (call->key.coll == HX_COLL_SCATTER) {
+        counts.key = hx_call_key_for(HX_FOR_SCATTERV, about,
+                                  hx_call_key_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->key.root, (uint64_t)call->comm->size));
         counts.in = counts.out;
     } else {
-        counts.kind = hx_kind_for(HX_FOR_GATHERV, about, hx_kind_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1));
+        counts.key = hx_call_key_for(HX_FOR_GATHERV, about, hx_call_key_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1));
     }
     return counts;
 }
 
 /* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
-static int differing(const struct hx_spread *spread, const struct hx_call *call)
+static int differing(const struct hx_root_counts *root_counts, const struct hx_call *call)
 {
     int n = call->comm->size;
 
-    if (call->kind.coll == HX_COLL_SCATTER)
-        return spread->counts[call->comm->rank] != call->said_count ? call->comm->rank : -1;
+    if (call->key.coll == HX_COLL_SCATTER)
+        return root_counts->counts[call->comm->rank] != call->said_count ? call->comm->rank : -1;
     for (int r = 0; is_root(call) && r < n; r++)
-        if (spread->counts[r] != call->root_counts[r])
+        if (root_counts->counts[r] != call->root_counts[r])
             return r;
     return -1;
 }
 
-hx_status_t hx_spread_apply(struct hx_spread *spread, struct hx_call *call)
+hx_status_t hx_root_counts_apply(struct hx_root_counts *root_counts, struct hx_call *call)
 {
     const size_t *displs = call->root_displs;
-    size_t bytes = hx_dtype_bytes(call->kind.dtype), all = 0;
-    const struct hx_kind before = call->kind;
+    size_t bytes = hx_dtype_bytes(call->key.dtype), all = 0;
+    const struct hx_call_key before = call->key;
     hx_status_t status;
     int n = call->comm->size;
 
-    call->kind.blocks = hx_blocks_of(spread->counts, NULL, n, &call->kind.count);
+    call->key.blocks = hx_blocks_of(root_counts->counts, NULL, n, &call->key.count);
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS) { /* alike on all ranks; a persistent call's next start finds the same */
-        call->kind = before;
+        call->key = before;
         return status;
     }
-    spread->done = 1;
-    if (differing(spread, call) >= 0) {
+    root_counts->done = 1;
+    if (differing(root_counts, call) >= 0) {
         for (int r = 0; r < n; r++)
-            all += call->kind.coll == HX_COLL_GATHER || r == call->comm->rank ? spread->counts[r] : 0;
-        if (!(spread->scrap = malloc(all * bytes + 1))) {
+            all += call->key.coll == HX_COLL_GATHER || r == call->comm->rank ? root_counts->counts[r] : 0;
+        if (!(root_counts->scrap = malloc(all * bytes + 1))) {
             hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes that were not expected", call->name, all * bytes);
             return hx_comm_break(call->comm, HX_ERR_NOMEM);
         }
-        call->out = spread->scrap;
-        displs = call->kind.coll == HX_COLL_GATHER ? NULL : displs;
+        call->out = root_counts->scrap;
+        displs = call->key.coll == HX_COLL_GATHER ? NULL : displs;
     }
     if (displs)
-        call->kind.blocks = hx_blocks_of(spread->counts, displs, n, &call->kind.count);
+        call->key.blocks = hx_blocks_of(root_counts->counts, displs, n, &call->key.count);
     return HX_SUCCESS;
 }
 
-hx_status_t hx_spread_compare(const struct hx_spread *spread, const struct hx_call *call)
+hx_status_t hx_root_counts_compare(const struct hx_root_counts *root_counts, const struct hx_call *call)
 {
-    int r = call->spreads ? differing(spread, call) : -1;
+    int r = call->root_knows ? differing(root_counts, call) : -1;
 
     if (r < 0)
         return HX_SUCCESS;
-    if (call->kind.coll == HX_COLL_GATHER)
+    if (call->key.coll == HX_COLL_GATHER)
         hx_fail(HX_ERR_ARG, "%s: counts[%d] is %zu, but rank %d gives %zu elements", call->name, r,
-                call->root_counts[r], r, spread->counts[r]);
+                call->root_counts[r], r, root_counts->counts[r]);
     else
         hx_fail(HX_ERR_ARG, "%s: count is %zu on rank %d, but counts[%d] is %zu on root %d", call->name,
-                call->said_count, r, r, spread->counts[r], call->kind.root);
+                call->said_count, r, r, root_counts->counts[r], call->key.root);
     return hx_comm_fail(call->comm, HX_ERR_ARG);
 }

@@ -24,7 +24,7 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->ring_bytes += engine->ring_bytes;
     c->fetches += engine->fetches;
     c->fetched_bytes += engine->fetched_bytes;
-    c->window_bytes += engine->window_bytes;
+    c->shared_alloc_bytes += engine->shared_alloc_bytes;
     c->streamed_bytes += engine->streamed_bytes;
 }
 
@@ -83,30 +83,30 @@ uint64_t hx_stats_now(void)
 /* Of the whole vector: of an all-gather the output, of an all-to-all what this rank sends. */
 static uint64_t vector_bytes(const struct hx_call *call)
 {
-    const struct hx_kind *kind = &call->kind;
-    size_t each = hx_dtype_bytes(kind->dtype);
+    const struct hx_call_key *key = &call->key;
+    size_t each = hx_dtype_bytes(key->dtype);
     uint64_t elements = 0;
 
-    if (kind->coll == HX_COLL_BARRIER)
+    if (key->coll == HX_COLL_BARRIER)
         return 0;
-    if (call->spreads)
+    if (call->root_knows)
         return call->said_count * each;
-    if (hx_coll_has_traffic(kind->coll)) {
+    if (hx_coll_has_pair_counts(key->coll)) {
         for (int r = 0; r < call->comm->size; r++)
-            elements += call->traffic.sent[r];
+            elements += call->pair_counts.sent[r];
         return elements * each;
     }
-    if (kind->blocks.hash) { /* count is of all the blocks */
+    if (key->blocks.hash) { /* count is of all the blocks */
         for (int r = 0; r < call->comm->size; r++)
-            elements += kind->blocks.counts[r];
+            elements += key->blocks.counts[r];
         return elements * each;
     }
-    return kind->count * each * (hx_coll_has_blocks(kind->coll) ? (uint64_t)call->comm->size : 1);
+    return key->count * each * (hx_coll_has_blocks(key->coll) ? (uint64_t)call->comm->size : 1);
 }
 
 void hx_stats_call(const struct hx_call *call, uint64_t start_ns)
 {
-    struct hx_coll_stats *stats = &call->comm->world->stats.colls[call->kind.coll];
+    struct hx_coll_stats *stats = &call->comm->world->stats.colls[call->key.coll];
     uint64_t ns = hx_stats_now() - start_ns;
 
     stats->calls++;
@@ -117,7 +117,7 @@ void hx_stats_call(const struct hx_call *call, uint64_t start_ns)
 
 void hx_stats_start(const struct hx_call *call)
 {
-    struct hx_coll_stats *stats = &call->comm->world->stats.colls[call->kind.coll];
+    struct hx_coll_stats *stats = &call->comm->world->stats.colls[call->key.coll];
 
     stats->started++;
     stats->bytes += vector_bytes(call);

@@ -6,8 +6,8 @@
  * on the short way (hx_bind keeps the first place of each set empty), so that every call goes the long one, past
  * hx_stats_call.
  */
-#ifndef HX_STATS_H
-#define HX_STATS_H
+#ifndef HX_API_STATS_H
+#define HX_API_STATS_H
 #include "runtime/plan/plan.h"
 #include <stdint.h>
 

@@ -131,8 +131,8 @@ static void bound_forget(struct hx_engine *engine, unsigned handle)
     for (int set = 0; engine && set < HX_BOUND_SETS; set++)
         for (int way = 0; way < HX_BOUND_WAYS; way++) {
             struct hx_bound *bound = engine->cache[set][way];
-            if (bound && ((unsigned)bound->kind.op == handle || (unsigned)bound->kind.dtype == handle))
-                bound->kind.coll = HX_COLL_COUNT;
+            if (bound && ((unsigned)bound->key.op == handle || (unsigned)bound->key.dtype == handle))
+                bound->key.coll = HX_COLL_COUNT;
         }
 }
 

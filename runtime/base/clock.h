@@ -2,8 +2,8 @@
 /* Clocks and deadlines. Time in which a process was stopped (SIGTSTP, SIGSTOP, a machine that slept) is no waiting time. So if no thread
  * looked at the clock for a while, only HX_UNSEEN_NS of that gap count. Therefore a wait with a deadline sleeps at most HX_LOOK_MS before
  * it looks again. */
-#ifndef HX_CLOCK_H
-#define HX_CLOCK_H
+#ifndef HX_BASE_CLOCK_H
+#define HX_BASE_CLOCK_H
 #include <stdint.h>
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings. env.def is the only list: it makes this struct, the parser, coll_info's listing and the manual's table. */
-#ifndef HX_ENV_H
-#define HX_ENV_H
+#ifndef HX_BASE_ENV_H
+#define HX_BASE_ENV_H
 #include "runtime/hierax.h"
 #include <stdint.h>
 #include <stdio.h>

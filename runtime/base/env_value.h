@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of settings made from env.def, and their values as text: for env.c and the tools. */
-#ifndef HX_ENV_VALUE_H
-#define HX_ENV_VALUE_H
+#ifndef HX_BASE_ENV_VALUE_H
+#define HX_BASE_ENV_VALUE_H
 #include "runtime/base/env.h"
 
 enum { HX_ENV_VALUE_BYTES = 64, HX_ENV_RANGE_BYTES = 160 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors: the function that first decides an error calls hx_fail once; callers pass the status on in silence. */
-#ifndef HX_ERROR_H
-#define HX_ERROR_H
+#ifndef HX_BASE_ERROR_H
+#define HX_BASE_ERROR_H
 #include "runtime/hierax.h"
 
 #define HX_DETAIL_BYTES 1024

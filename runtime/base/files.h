@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Open files: a node of many ranks needs more than the usual limit of 1024, and so do connections to many peers. */
-#ifndef HX_FILES_H
-#define HX_FILES_H
+#ifndef HX_BASE_FILES_H
+#define HX_BASE_FILES_H
 #include "runtime/base/error.h"
 
 /* How many open files a process needs while the ranks of its node start, on a node of so many ranks. */

@@ -4,8 +4,8 @@
  * the last ones that were freed, overwritten, so that a call on one can say so; any other build frees it at once and
  * looks at nothing.
  */
-#ifndef HX_HANDLE_H
-#define HX_HANDLE_H
+#ifndef HX_BASE_HANDLE_H
+#define HX_BASE_HANDLE_H
 #include "runtime/base/error.h"
 #include <stdlib.h>
 

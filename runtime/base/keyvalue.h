@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table from byte keys to byte values, both copied. */
-#ifndef HX_KEYVALUE_H
-#define HX_KEYVALUE_H
+#ifndef HX_BASE_KEYVALUE_H
+#define HX_BASE_KEYVALUE_H
 #include <stddef.h>
 
 struct hx_keyvalue {

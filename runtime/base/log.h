@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Log lines on stderr: "hierax[rank] level: text". The level is HX_LOG (error, warn, info, debug). */
-#ifndef HX_LOG_H
-#define HX_LOG_H
+#ifndef HX_BASE_LOG_H
+#define HX_BASE_LOG_H
 
 enum hx_log_level { HX_LOG_ERROR, HX_LOG_WARN, HX_LOG_INFO, HX_LOG_DEBUG };
 

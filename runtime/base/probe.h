@@ -4,7 +4,7 @@
  * attaches: bpftrace -e 'usdt:PATH/libhierax.so:hierax:wait_end { ... }') and, with HX_TRACE, a record of the trace.
  *
  *   probe         arguments
- *   call_begin    name of the public function (char *), collective (enum hx_coll), count (elements, as hx_kind has it), datatype,
+ *   call_begin    name of the public function (char *), collective (enum hx_coll), count (elements, as hx_call_key has it), datatype,
  *                 operation, root, number of the call in its context, context
  *   call_end      name, status
  *   stage_begin   algorithm (char *), slice        (not of a blocking call of one slice, whose stages are over before a
@@ -18,8 +18,8 @@
  *
  * A call that needs counts or a barrier first has several plans to run, each between a call_begin and a call_end.
  */
-#ifndef HX_PROBE_H
-#define HX_PROBE_H
+#ifndef HX_BASE_PROBE_H
+#define HX_BASE_PROBE_H
 #include "runtime/base/trace.h"
 
 #ifdef HAVE_SDT
@@ -35,8 +35,8 @@
 /* A plan begins to run, and has run. traced: HX_TRACING, or 0 where it cannot be. */
 #define HX_PROBE_CALL_BEGIN(traced, engine, bound, name)                                                               \
     do {                                                                                                               \
-        HX_USDT(call_begin, name, (bound)->kind.coll, (bound)->kind.count, (bound)->kind.dtype, (bound)->kind.op,      \
-                (bound)->kind.root, (engine)->call, (engine)->context);                                                \
+        HX_USDT(call_begin, name, (bound)->key.coll, (bound)->key.count, (bound)->key.dtype, (bound)->key.op,      \
+                (bound)->key.root, (engine)->call, (engine)->context);                                                \
         if (traced)                                                                                                    \
             (engine)->traced_as = (bound)->traced_as;                                                                  \
     } while (0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What /proc tells of a process. */
-#ifndef HX_PROCESS_H
-#define HX_PROCESS_H
+#ifndef HX_BASE_PROCESS_H
+#define HX_BASE_PROCESS_H
 
 enum hx_process_field { HX_PROCESS_PARENT = 4, HX_PROCESS_THREADS = 20 }; /* as proc(5) numbers what stands in /proc/PID/stat */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reduction kernels of one instruction set, and the list of those that this CPU can run. Private to reduce.c, its
  * kernels, tests and benchmarks; everybody else asks hx_reduce_kernel. */
-#ifndef HX_REDUCE_TABLE_H
-#define HX_REDUCE_TABLE_H
+#ifndef HX_BASE_REDUCE_TABLE_H
+#define HX_BASE_REDUCE_TABLE_H
 #include "runtime/base/reduce.h"
 
 /* buf[i] /= divisor for count elements. */

@@ -3,8 +3,8 @@
  * Finding descriptors of this process that other libraries have opened: above all sockets over IP, by their addresses. It needs no /proc.
  * It calls only functions that are safe in a child made by fork from a program with threads.
  */
-#ifndef HX_SOCKETS_H
-#define HX_SOCKETS_H
+#ifndef HX_BASE_SOCKETS_H
+#define HX_BASE_SOCKETS_H
 #include <stdint.h>
 #include <sys/socket.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How many connections may exist that have not yet proved to be of the job: at the store, at the node's socket and at endpoints. */
-#ifndef HX_STRANGERS_H
-#define HX_STRANGERS_H
+#ifndef HX_BASE_STRANGERS_H
+#define HX_BASE_STRANGERS_H
 #include <sys/resource.h>
 
 #define HX_STRANGERS_MORE 64  /* more than there are ranks */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copying around the caches. */
-#ifndef HX_STREAM_H
-#define HX_STREAM_H
+#ifndef HX_BASE_STREAM_H
+#define HX_BASE_STREAM_H
 #include <stddef.h>
 
 /* Of the last-level cache, at most, for each processing unit that may be used: measured in a virtual machine, and more than nearly all processors have. */

@@ -4,8 +4,8 @@
  * program prints goes there. So Hierax occupies the free numbers among 0, 1 and 2 with descriptors that cannot be read or written (O_PATH):
  * the program gets EBADF, as from a closed descriptor. This header stands alone, because tools that do not link the library need it too.
  */
-#ifndef HX_STREAMS_H
-#define HX_STREAMS_H
+#ifndef HX_BASE_STREAMS_H
+#define HX_BASE_STREAMS_H
 #include <fcntl.h>
 #include <unistd.h>
 

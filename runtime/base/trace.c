@@ -137,27 +137,27 @@ static uint8_t this_thread(void)
     return (uint8_t)thread_number;
 }
 
-struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
+struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_call_key *key,
                                  uint64_t count)
 {
     return (struct hx_event){.name = name,
                              .amount = count,
-                             .detail = hx_dtype_bytes(kind->dtype),
+                             .detail = hx_dtype_bytes(key->dtype),
                              .context = (int16_t)engine->context,
-                             .peer = hx_coll_is_rooted(kind->coll) ? kind->root : -1,
+                             .peer = hx_coll_is_rooted(key->coll) ? key->root : -1,
                              .group = engine->comm->ranks[0],
                              .size = engine->comm->size,
-                             .dtype = (int32_t)kind->dtype,
-                             .op = hx_coll_reduces(kind->coll) ? (int32_t)kind->op : -1,
+                             .dtype = (int32_t)key->dtype,
+                             .op = hx_coll_reduces(key->coll) ? (int32_t)key->op : -1,
                              .kind = HX_EVENT_CALL,
-                             .coll = (uint8_t)kind->coll,
-                             .runs = kind->count != 0};
+                             .coll = (uint8_t)key->coll,
+                             .runs = key->count != 0};
 }
 
 struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine)
 {
     const struct hx_call *call = &request->call;
-    struct hx_event event = hx_event_of_call(call->name, engine, &call->kind, hx_call_amount(call));
+    struct hx_event event = hx_event_of_call(call->name, engine, &call->key, hx_call_amount(call));
 
     event.kind = HX_EVENT_BACKGROUND;
     event.begin = request->since;
@@ -175,12 +175,12 @@ static void call_record(struct hx_event *event, const struct hx_engine *engine, 
 }
 
 void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
-                         const struct hx_kind *kind, uint64_t count)
+                         const struct hx_call_key *key, uint64_t count)
 {
     open->engine = NULL;
     if (thread_call)
         return;
-    open->event = hx_event_of_call(name, engine, kind, count);
+    open->event = hx_event_of_call(name, engine, key, count);
     open->event.thread = this_thread();
     open->event.begin = hx_trace_now();
     open->engine = engine;

@@ -10,15 +10,15 @@
  *
  * One thread at a time is in Hierax (lock.h), so nothing here is atomic.
  */
-#ifndef HX_TRACE_H
-#define HX_TRACE_H
+#ifndef HX_BASE_TRACE_H
+#define HX_BASE_TRACE_H
 #include "runtime/hierax.h"
 #include "runtime/ports/transport.h"
 #include <stdio.h>
 
 struct hx_engine;
 struct hx_instance;
-struct hx_kind;
+struct hx_call_key;
 struct hx_request;
 struct hx_run;
 struct hx_world;
@@ -94,7 +94,7 @@ const char *hx_trace_keep(const char *plan);
 /* A blocking call. Nothing where one of this thread is being recorded already: a call that is part of it. count:
  * elements. */
 void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
-                         const struct hx_kind *kind, uint64_t count);
+                         const struct hx_call_key *key, uint64_t count);
 void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
 /* A non-blocking call that was started then, and has ended. engine: where it has run. */
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
@@ -104,7 +104,7 @@ void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance
 /* open: it never came. */
 void hx_trace_message(const struct hx_net_op *op, int open);
 /* The span of a call, but for its end. */
-struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_kind *kind,
+struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_call_key *key,
                                  uint64_t count);
 /* and of a request's. */
 struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine);

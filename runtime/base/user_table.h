@@ -7,8 +7,8 @@
  * A request holds what it uses, and so does a blocking call, which may wait for its turn: after hx_op_free or hx_dtype_free they go on, and
  * new calls are refused.
  */
-#ifndef HX_USER_H
-#define HX_USER_H
+#ifndef HX_BASE_USER_TABLE_H
+#define HX_BASE_USER_TABLE_H
 #include "runtime/hierax.h"
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bootstrap: rank, size, and a put/fence/get store, from whatever launched this process. */
-#ifndef HX_BOOTSTRAP_H
-#define HX_BOOTSTRAP_H
+#ifndef HX_BOOTSTRAP_BOOTSTRAP_H
+#define HX_BOOTSTRAP_BOOTSTRAP_H
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a launcher's client provides to bootstrap.c, which splits and encodes values and numbers the fences. */
-#ifndef HX_BOOTSTRAP_KIND_H
-#define HX_BOOTSTRAP_KIND_H
+#ifndef HX_BOOTSTRAP_LAUNCHER_H
+#define HX_BOOTSTRAP_LAUNCHER_H
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/base/clock.h"
 

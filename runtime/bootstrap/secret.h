@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keys derived from the job's secret, one for each use: a key that leaks does not reveal the others. */
-#ifndef HX_SECRET_H
-#define HX_SECRET_H
+#ifndef HX_BOOTSTRAP_SECRET_H
+#define HX_BOOTSTRAP_SECRET_H
 #include "runtime/bootstrap/bootstrap.h"
 
 #define HX_KEY_BYTES 32

@@ -95,7 +95,7 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
         client->dead = 1;
         return;
     }
-    hx_store_channel_open(&client->channel, store->secret, greeting);
+    hx_store_keys_open(&client->keys, store->secret, greeting);
     client->greeted = 1;
     memcpy(answer, &greeting->server, sizeof greeting->server);
     memcpy(answer + sizeof greeting->server, greeting->store_nonce, HX_STORE_NONCE_BYTES);
@@ -106,7 +106,7 @@ static void serve_join(struct hx_store *store, struct hx_store_client *client)
 {
     const uint32_t rank = ntohl(client->greeting.rank), size = ntohl(client->greeting.size);
 
-    if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->channel, client->body, client->head.value_bytes)) {
+    if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->keys, client->body, client->head.value_bytes)) {
         store->wrong_secrets++;
         hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
         return;

@@ -18,7 +18,7 @@
  *
  * In an answer op is that of the request. status is a hx_status_t (for an error the value is its text) or HX_STORE_ABSENT. The store may
  * answer HELLO and JOIN by REFUSE, which ends the connection. It may answer anything later by ABORT: the job has failed. From the answer to
- * JOIN on all frames except REFUSE are sealed (store_channel.h): key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The
+ * JOIN on all frames except REFUSE are sealed (store_keys.h): key and value are encrypted, and HX_STORE_SEAL_BYTES follow them. The
  * header is in clear: an observer sees lengths, requests, and which processes talk. If the secret leaks later, recorded traffic can be
  * read.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Client of the TCP store (store.h has the protocol): one blocking connection, one request at a time. */
-#include "runtime/bootstrap/store_channel.h"
+#include "runtime/bootstrap/store_keys.h"
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/bootstrap/store_thread.h"
 #include "runtime/base/error.h"
@@ -37,7 +37,7 @@ struct tcp {
     enum { STRANGER, PROVING, JOINED } state;
     uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or not known yet */
     struct hx_store_greeting greeting;
-    struct hx_store_channel channel;
+    struct hx_store_keys keys;
     struct hx_root root;
     struct hx_serve *serve; /* rank 0, where no launcher serves */
 };
@@ -143,7 +143,7 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     if (!answer->value)
         return break_off(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
     status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
-    if (!status && sealed && hx_store_unseal(&tcp->channel.from_store, &wire, answer->value, bytes) < 0)
+    if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, answer->value, bytes) < 0)
         status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s does not know HX_SECRET, or somebody has changed "
                                                           "what it sent", tcp->root.host, tcp->root.port));
     if (status) {
@@ -191,7 +191,7 @@ static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void
     if (bytes)
         memcpy(whole + sizeof head + key_bytes, value, bytes);
     if (tcp->state == JOINED)
-        hx_store_seal(&tcp->channel.from_client, &head, whole + sizeof head, body);
+        hx_store_seal(&tcp->keys.from_client, &head, whole + sizeof head, body);
     const hx_status_t status = send_all(tcp, whole, sizeof head + body + (tcp->state == JOINED ? HX_STORE_SEAL_BYTES : 0));
     free(whole);
     return status;
@@ -437,8 +437,8 @@ static hx_status_t greet(struct tcp *tcp, const char *secret)
     if (!is_whole)
         return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host, tcp->root.port);
     tcp->server = ntohl(greeting->server);
-    hx_store_channel_open(&tcp->channel, secret, greeting);
-    if ((status = send_request(tcp, HX_STORE_JOIN, NULL, 0, tcp->channel.proof, sizeof tcp->channel.proof)) != HX_SUCCESS)
+    hx_store_keys_open(&tcp->keys, secret, greeting);
+    if ((status = send_request(tcp, HX_STORE_JOIN, NULL, 0, tcp->keys.proof, sizeof tcp->keys.proof)) != HX_SUCCESS)
         return status;
     tcp->state = PROVING;
     status = receive_reply(tcp, HX_STORE_JOIN, &answer);

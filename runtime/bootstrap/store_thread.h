@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HX_ROOT's address, and the store that rank 0 serves itself where no launcher does. */
-#ifndef HX_BOOTSTRAP_SERVE_H
-#define HX_BOOTSTRAP_SERVE_H
+#ifndef HX_BOOTSTRAP_STORE_THREAD_H
+#define HX_BOOTSTRAP_STORE_THREAD_H
 #include "runtime/bootstrap/launcher.h"
 
 #include <netdb.h>

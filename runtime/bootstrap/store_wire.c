@@ -89,7 +89,7 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
     if (bytes)
         memcpy(client->out + client->out_bytes + sizeof head, value, bytes);
     if (client->sealed)
-        hx_store_seal(&client->channel.from_store, &head, client->out + client->out_bytes + sizeof head, bytes);
+        hx_store_seal(&client->keys.from_store, &head, client->out + client->out_bytes + sizeof head, bytes);
     client->out_bytes = needed;
     hx_store_client_flush(client);
 }
@@ -145,7 +145,7 @@ static int accept_body(struct hx_store_client *client)
     const struct hx_store_frame head = hx_store_frame_swap(&client->head);
 
     if (client->sealed &&
-        hx_store_unseal(&client->channel.from_client, &head, client->body, body_bytes(client) - HX_STORE_SEAL_BYTES) < 0)
+        hx_store_unseal(&client->keys.from_client, &head, client->body, body_bytes(client) - HX_STORE_SEAL_BYTES) < 0)
         client->dead = 1;
     return !client->dead;
 }

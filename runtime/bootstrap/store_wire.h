@@ -2,7 +2,7 @@
 /* One client's connection to the store's server: whole requests in, answers out, never blocking. */
 #ifndef HX_BOOTSTRAP_STORE_WIRE_H
 #define HX_BOOTSTRAP_STORE_WIRE_H
-#include "runtime/bootstrap/store_channel.h"
+#include "runtime/bootstrap/store_keys.h"
 #include "runtime/base/clock.h"
 
 #define HX_STORE_TEXT_BYTES 512
@@ -15,7 +15,7 @@ struct hx_store_client {
     int foreign;                /* of another machine */
     double deadline;            /* for the proof */
     struct hx_store_greeting greeting;
-    struct hx_store_channel channel;
+    struct hx_store_keys keys;
     int fenced, left;           /* waits at the fence; has said BYE */
     int closing, dead;          /* close when all is sent; close now */
     struct hx_store_frame head; /* in host order once complete */

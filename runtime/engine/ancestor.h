@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes and the ones that they descend from. */
-#ifndef HX_ANCESTOR_H
-#define HX_ANCESTOR_H
+#ifndef HX_ENGINE_ANCESTOR_H
+#define HX_ENGINE_ANCESTOR_H
 #include "runtime/ports/node.h"
 
 /* The nearest common ancestor of all ranks of this node: its pid. As a rule it is a launcher's process; it may be this process. 0: this

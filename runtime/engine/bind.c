@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bind: a plan is given its place in memory, once per kind of call; a cache keeps the last ones. Steps: bind_step.c. */
+/* Bind: a plan is given its place in memory, once per call key; a cache keeps the last ones. Steps: bind_step.c. */
 #include "runtime/api/comm.h"
 #include "runtime/base/probe.h"
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
     struct hx_span span;
 
-    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->walks && bs->layout.elem_bytes % 16 == 0))
+    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->reduces_by_spans && bs->layout.elem_bytes % 16 == 0))
         return 0;
     span = hx_layout_slot_span(&bs->layout);
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;
@@ -36,7 +36,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     bs->stage = stage;
     bs->me = (uint32_t)stage->me;
     bs->mate = HX_NO_MATE;
-    bs->walks = bound->user.fn != NULL;
+    bs->reduces_by_spans = bound->user.fn != NULL;
     bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
     bs->tiny_slot = slot_is_tiny(bs);
     bs->controls = calloc((size_t)stage->n, sizeof(*bs->controls));
@@ -69,20 +69,20 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     return HX_SUCCESS;
 }
 
-/* Give every stage its part of the bank of slots, of the scratch memory and of the ring channels. */
+/* Give every stage its part of the bank of slots, of the scratch memory and of the rings. */
 static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
     size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1;
-    int channel = 0;
+    int ring = 0;
 
     bound->scratch_bytes = 0;
     for (int s = 0; s < bound->nstages; s++) {
         struct hx_bound_stage *bs = &bound->stages[s];
         bs->scratch_offset = bound->scratch_bytes;
         bound->scratch_bytes += bs->window * bs->layout.scratch_bytes;
-        bs->channel = channel;
+        bs->ring = ring;
         if (bs->stage->ntransfers && bs->stage->scope != HX_SCOPE_INTER)
-            channel += (int)bs->window;
+            ring += (int)bs->window;
         bs->slot_offset = slots;
         if (bs->tiny_slot) /* it is in no bank */
             turns = 1;
@@ -96,10 +96,10 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
     if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, node->shared->bank_bytes);
-    if (channel > HX_RING_CHANNELS || bound->plan->nflags > HX_NODE_FLAGS)
-        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d ring channels and %u flags, there are %d and %d",
-                       bound->plan->name, hx_coll_name(bound->plan->coll), channel, bound->plan->nflags,
-                       HX_RING_CHANNELS, HX_NODE_FLAGS);
+    if (ring > HX_PAIR_RINGS || bound->plan->nflags > HX_NODE_FLAGS)
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d rings to a rank of its node and %u flags, there are %d and %d",
+                       bound->plan->name, hx_coll_name(bound->plan->coll), ring, bound->plan->nflags,
+                       HX_PAIR_RINGS, HX_NODE_FLAGS);
     return HX_SUCCESS;
 }
 
@@ -182,10 +182,10 @@ static void bounds_take(struct hx_bound *bound)
 
 static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *choice)
 {
-    struct hx_sizes sizes = {.count = bound->kind.count * bound->per_element, .elem_bytes = bound->elem_bytes,
+    struct hx_sizes sizes = {.count = bound->key.count * bound->per_element, .elem_bytes = bound->elem_bytes,
                              .fine_slices = choice->fine_slices, .coarse_slices = choice->coarse_slices,
                              .starts = bound->starts, .places = bound->places, .limit = choice->limit};
-    size_t heard_bytes = hx_coll_has_traffic(bound->kind.coll) ? hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) : 0;
+    size_t heard_bytes = hx_coll_has_pair_counts(bound->key.coll) ? hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) : 0;
     hx_status_t status;
 
     bound->sizes = sizes;
@@ -203,13 +203,13 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;
     bound->work_bytes = (hx_layout_space_bytes(bound->plan, &sizes, HX_WORK) + 63) & ~(size_t)63;
-    bound->walks = sizes.fine_slices == 1 && !HX_TRACING;
+    bound->runs_inline = sizes.fine_slices == 1 && !HX_TRACING;
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
-        bound->walks &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-    bound->quick = bound->walks && !bound->heard;
+        bound->runs_inline &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
+    bound->fast_path = bound->runs_inline && !bound->heard;
     for (int s = 0; s < bound->nstages; s++)
-        bound->quick &= !bound->stages[s].stage->offers;
+        bound->fast_path &= !bound->stages[s].stage->offers;
     bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = hx_bind_steps(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;
@@ -220,7 +220,7 @@ static hx_status_t blocks_bind(struct hx_bound *bound, const struct hx_blocks *b
 {
     size_t n = (size_t)bound->plan->p;
 
-    bound->kind.blocks.counts = bound->kind.blocks.displs = NULL;
+    bound->key.blocks.counts = bound->key.blocks.displs = NULL;
     if (!blocks->counts)
         return HX_SUCCESS;
     if (!(bound->starts = malloc((2 * n + 1) * sizeof(*bound->starts))))
@@ -249,16 +249,16 @@ int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *b
 
 /* What a plan counts in. Elements of the program's own types are cut where nothing is reduced, so that however long they are slices stay
  * short. */
-static uint32_t unit_bytes(struct hx_kind kind)
+static uint32_t unit_bytes(struct hx_call_key key)
 {
-    size_t bytes = hx_dtype_bytes(kind.dtype);
+    size_t bytes = hx_dtype_bytes(key.dtype);
 
-    if (hx_is_user((unsigned)kind.dtype) && !hx_coll_reduces(kind.coll) && !hx_coll_has_traffic(kind.coll))
+    if (hx_is_user((unsigned)key.dtype) && !hx_coll_reduces(key.coll) && !hx_coll_has_pair_counts(key.coll))
         bytes = bytes % 16 == 0 ? 16 : bytes & -bytes;
     return (uint32_t)bytes;
 }
 
-hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **out)
+hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_call_key key, const struct hx_choice *choice, struct hx_bound **out)
 {
     struct hx_bound *bound = malloc(sizeof(*bound));
     hx_status_t status;
@@ -267,15 +267,15 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const st
         hx_plan_release(choice->plan);
         return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
     }
-    *bound = (struct hx_bound){.kind = kind, .elem_bytes = unit_bytes(kind), .plan = choice->plan, .nstages = choice->plan->nstages,
-                               .per_element = hx_dtype_bytes(kind.dtype) / unit_bytes(kind),
-                               .kernel = hx_reduce_kernel(kind.dtype, kind.op), .user = hx_user_op(kind.op)};
-    if ((status = blocks_bind(bound, &kind.blocks)) != HX_SUCCESS ||
+    *bound = (struct hx_bound){.key = key, .elem_bytes = unit_bytes(key), .plan = choice->plan, .nstages = choice->plan->nstages,
+                               .per_element = hx_dtype_bytes(key.dtype) / unit_bytes(key),
+                               .kernel = hx_reduce_kernel(key.dtype, key.op), .user = hx_user_op(key.op)};
+    if ((status = blocks_bind(bound, &key.blocks)) != HX_SUCCESS ||
         (status = bound_fill(engine, bound, choice)) != HX_SUCCESS) {
         hx_bound_release(bound);
         return status;
     }
-    bound->signature = hx_signature_of(&kind, bound->plan->p, hx_coll_has_traffic(kind.coll));
+    bound->signature = hx_signature_of(&key, bound->plan->p, hx_coll_has_pair_counts(key.coll));
     bound->signature_bits = hx_signature_bits(&bound->signature);
     hx_signature_keep(engine->mine, &bound->signature);
     engine->plans_bound++;
@@ -300,40 +300,40 @@ int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *matc
     return 0;
 }
 
-static struct hx_traits traits_of(const struct hx_kind *kind)
+static struct hx_traits traits_of(const struct hx_call_key *key)
 {
-    struct hx_user_op op = hx_user_op(kind->op);
-    struct hx_traits traits = hx_traits_of(kind->dtype);
+    struct hx_user_op op = hx_user_op(key->op);
+    struct hx_traits traits = hx_traits_of(key->dtype);
 
     if (op.fn)
         traits = (struct hx_traits){op.commutative ? HX_FOLDS_ALIKE : HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0};
-    traits.windows = kind->windows;
+    traits.shared_alloc = key->shared_alloc;
     return traits;
 }
 
-static hx_status_t bound_new(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **out)
+static hx_status_t bound_new(struct hx_engine *engine, struct hx_call_key key, struct hx_bound **out)
 {
     struct hx_choice choice = {0};
-    uint32_t unit = unit_bytes(kind);
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, kind.coll, kind.root, traits_of(&kind),
-                                                     kind.count * (hx_dtype_bytes(kind.dtype) / unit), unit, &choice);
+    uint32_t unit = unit_bytes(key);
+    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, key.coll, key.root, traits_of(&key),
+                                                     key.count * (hx_dtype_bytes(key.dtype) / unit), unit, &choice);
 
-    return status == HX_SUCCESS ? hx_bind_plan(engine, kind, &choice, out) : status;
+    return status == HX_SUCCESS ? hx_bind_plan(engine, key, &choice, out) : status;
 }
 
-hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **bound)
+hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_bound **bound)
 {
-    struct hx_bound **set = hx_bound_set(engine, kind), *found = NULL;
+    struct hx_bound **set = hx_bound_set(engine, key), *found = NULL;
     hx_status_t status;
     /* HX_STATS and HX_CHECK: hx_bound_find finds nothing, so that all calls are counted, and compared */
     int first = engine->world->env->stats > 0 || engine->world->env->check, way = first;
 
-    while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], kind))
+    while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], key))
         way++;
-    if (hx_bound_fits(set[way], kind)) {
+    if (hx_bound_fits(set[way], key)) {
         found = set[way];
     } else {
-        if ((status = bound_new(engine, kind, &found)) != HX_SUCCESS)
+        if ((status = bound_new(engine, key, &found)) != HX_SUCCESS)
             return status;
         hx_bound_release(set[way]);
     }

@@ -5,13 +5,13 @@
  */
 #include "runtime/api/comm.h"
 
-/* With traffic a step of blocks that pass through no other rank moves one, from IN or to OUT: note which. */
+/* With pair_counts a step of blocks that pass through no other rank moves one, from IN or to OUT: note which. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)
 {
     const struct hx_step *plan_step = step->plan_step;
     uint64_t x;
 
-    if (!hx_coll_has_traffic(bound->kind.coll) || plan_step->nblocks == 0 || bs->stage->share == HX_SHARE_SHORT ||
+    if (!hx_coll_has_pair_counts(bound->key.coll) || plan_step->nblocks == 0 || bs->stage->share == HX_SHARE_SHORT ||
         bs->stage->share == HX_SHARE_COUNTS)
         return HX_SUCCESS;
     if (plan_step->nblocks > 1 || (plan_step->src && plan_step->src != HX_IN) || (plan_step->dst && plan_step->dst != HX_OUT))
@@ -26,9 +26,9 @@ hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_sta
 /* One block of a pair. */
 static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
 {
-    const struct hx_traffic *traffic = &bound->traffic;
+    const struct hx_pair_counts *pair_counts = &bound->pair_counts;
     uint32_t me = (uint32_t)bound->plan->rank;
-    size_t elements = step->from == me ? traffic->sent[step->to] : traffic->received[step->from];
+    size_t elements = step->from == me ? pair_counts->sent[step->to] : pair_counts->received[step->from];
     size_t scale;
 
     if (step->instance->stage->stage->share == HX_SHARE_LONG && elements <= bound->sizes.limit)
@@ -38,8 +38,8 @@ static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
     step->bytes = elements * scale;
     step->contiguous = 1;
     for (int parity = 0; parity < 2; parity++) {
-        step->src.offset[parity] = step->from == me ? traffic->sent_at[step->to] * scale : 0;
-        step->dst.offset[parity] = step->to == me ? traffic->received_at[step->from] * scale : 0;
+        step->src.offset[parity] = step->from == me ? pair_counts->sent_at[step->to] * scale : 0;
+        step->dst.offset[parity] = step->to == me ? pair_counts->received_at[step->from] * scale : 0;
     }
 }
 
@@ -66,12 +66,12 @@ static void steps_place(const struct hx_node *node, struct hx_bound *bound, int 
     }
 }
 
-void hx_bound_set_traffic(struct hx_engine *engine, struct hx_bound *bound, const struct hx_traffic *traffic)
+void hx_bound_set_pair_counts(struct hx_engine *engine, struct hx_bound *bound, const struct hx_pair_counts *pair_counts)
 {
-    bound->traffic = *traffic;
+    bound->pair_counts = *pair_counts;
     for (int s = 0; s < bound->nstages; s++) {
         if (bound->stages[s].stage->share != HX_SHARE_COUNTS)
-            bound->stages[s].layout.traffic = &bound->traffic;
+            bound->stages[s].layout.pair_counts = &bound->pair_counts;
         bound->stages[s].layout.heard = NULL;
     }
     steps_place(&engine->node, bound, 0);
@@ -83,15 +83,15 @@ hx_status_t hx_bound_learn(struct hx_run *run)
 {
     struct hx_bound *bound = run->bound;
     const struct hx_plan *plan = bound->plan;
-    const struct hx_traffic *traffic = &bound->traffic;
+    const struct hx_pair_counts *pair_counts = &bound->pair_counts;
     const struct hx_area *work = &plan->work[0];
 
     for (uint32_t i = 0; i < work->nrows; i++) {
         uint32_t from = work->rows[i];
         size_t sent = bound->heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + (uint64_t)plan->rank)];
-        if (sent != traffic->received[from])
+        if (sent != pair_counts->received[from])
             return hx_fail(HX_ERR_ARG, "%s: rcounts[%u] is %zu on rank %d, but rank %u sends %zu elements", run->name, from,
-                           traffic->received[from], plan->rank, from, sent);
+                           pair_counts->received[from], plan->rank, from, sent);
     }
     for (int s = 0; s < bound->nstages; s++)
         bound->stages[s].layout.heard = bound->heard;

@@ -44,7 +44,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     struct hx_span spans[3] = {{0, 0}};
     size_t place = slice % bs->window;
 
-    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->walks && reduces), .peer = step->peer,
+    *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->reduces_by_spans && reduces), .peer = step->peer,
                                   .n = step->n, .tag = step->tag, .handle = step->handle, .plan_step = step};
     if (step->nblocks == 0) { /* no data: a flag, or (then nobody looks at what stands here) JOIN and LEARN */
         const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
@@ -99,7 +99,7 @@ static int step_bind(const struct hx_node *node, const struct hx_bound *bound, c
     uint32_t columns, at, first;
 
     hx_bind_step(node, bs, step, 0, out);
-    if (step->op != HX_OP_COPY || out->contiguous || hx_coll_has_traffic(bound->kind.coll) || hx_is_picked(bs->stage, step->block))
+    if (step->op != HX_OP_COPY || out->contiguous || hx_coll_has_pair_counts(bound->key.coll) || hx_is_picked(bs->stage, step->block))
         return 1;
     columns = hx_stage_columns(bs->stage);
     at = step->block % columns;

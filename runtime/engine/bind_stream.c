@@ -9,7 +9,7 @@ static int fills_caches(const struct hx_engine *engine, const struct hx_bound *b
 {
     const struct hx_shape *shape = engine->comm->shape;
     const struct hx_job *job = &engine->world->job;
-    enum hx_coll coll = bound->kind.coll;
+    enum hx_coll coll = bound->key.coll;
     double n = hx_shape_node_size(shape, shape->node_of[engine->comm->rank]);
     double in = (double)hx_layout_space_bytes(bound->plan, &bound->sizes, HX_IN);
     double out = (double)hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
@@ -25,9 +25,9 @@ static int fills_caches(const struct hx_engine *engine, const struct hx_bound *b
 }
 
 /* Lengths that nobody knows yet; and results that are read again before the call ends: to divide them, or aside from the caller's buffer. */
-static int may_stream(const struct hx_kind *kind)
+static int may_stream(const struct hx_call_key *key)
 {
-    return !hx_coll_has_traffic(kind->coll) && kind->op != HX_AVG && kind->coll != HX_COLL_REDUCE_SCATTER;
+    return !hx_coll_has_pair_counts(key->coll) && key->op != HX_AVG && key->coll != HX_COLL_REDUCE_SCATTER;
 }
 
 static int reads_out(const struct hx_step *step)
@@ -37,7 +37,7 @@ static int reads_out(const struct hx_step *step)
 
 void hx_bind_streams(const struct hx_engine *engine, struct hx_bound *bound)
 {
-    if (!may_stream(&bound->kind) || !fills_caches(engine, bound))
+    if (!may_stream(&bound->key) || !fills_caches(engine, bound))
         return;
     for (int s = bound->nstages - 1; s >= 0; s--) { /* after the last step that reads OUT, what is written there is for the caller alone */
         struct hx_bound_stage *bs = &bound->stages[s];

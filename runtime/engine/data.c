@@ -84,7 +84,7 @@ static void user_reduce(const struct hx_run *run, const struct hx_instance *inst
             const unsigned char *right = (const unsigned char *)sources[i] + at;
             int last = i == step->n - 1 && left != dst + at && right != dst + at;
             unsigned char *result = last ? dst + at : places + i % 2 * bound->fold_bytes;
-            bound->user.fn(left, right, result, count, bound->kind.dtype, bound->user.ctx);
+            bound->user.fn(left, right, result, count, bound->key.dtype, bound->user.ctx);
             left = result;
         }
         if (left != dst + at)

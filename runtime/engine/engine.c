@@ -13,7 +13,7 @@ static void memory_free(struct hx_engine *engine)
 
 hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which)
 {
-    size_t queues = (size_t)comm->local_n * HX_RING_CHANNELS * 2;
+    size_t queues = (size_t)comm->local_n * HX_PAIR_RINGS * 2;
     hx_status_t status;
 
     engine->comm = comm;
@@ -46,7 +46,7 @@ uint64_t hx_engine_last_call(const struct hx_engine *engine)
 {
     uint64_t last = engine->call;
 
-    for (size_t i = 0; engine->queues && i < (size_t)engine->node.n * HX_RING_CHANNELS * 2; i++)
+    for (size_t i = 0; engine->queues && i < (size_t)engine->node.n * HX_PAIR_RINGS * 2; i++)
         if (engine->queues[i].number >> HX_SLICE_BITS > last)
             last = engine->queues[i].number >> HX_SLICE_BITS;
     return last;

@@ -13,8 +13,8 @@
  * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
  * (hx_engine_is_far_ahead).
  */
-#ifndef HX_ENGINE_H
-#define HX_ENGINE_H
+#ifndef HX_ENGINE_ENGINE_H
+#define HX_ENGINE_ENGINE_H
 #include "runtime/plan/layout.h"
 #include "runtime/ports/node.h"
 #include "runtime/base/reduce.h"
@@ -63,7 +63,7 @@ struct hx_bound_step {
     /* of an only slice: */
     struct hx_instance *instance;
     const void **sources; /* REDUCE from slots, if these stand still: [2][n] by parity; else NULL */
-    uint32_t from, to;    /* with traffic: its block goes from this rank to that */
+    uint32_t from, to;    /* with pair counts: its block goes from this rank to that */
 };
 
 struct hx_instance { /* one slice of one stage under way */
@@ -87,9 +87,9 @@ struct hx_bound_stage {
     struct hx_control **controls; /* [stage->n] of each member, NULL on another node */
     struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
-    int walks;                   /* the program's own operation: a REDUCE always walks along spans */
+    int reduces_by_spans;        /* the program's own operation: a REDUCE always walks along spans */
     uint32_t streams_from;       /* the steps from this one on write their part of OUT around the caches; nsteps of the stage: none */
-    int channel;                 /* first ring channel */
+    int ring;                 /* first of its rings */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
     size_t slot_offset;          /* in a part of a bank */
     size_t *slot_offsets;        /* [stage->n] from the slots of the segment's first row to those of each member */
@@ -107,44 +107,44 @@ struct hx_blocks {
 };
 
 /* What calls have in common that can share a bound plan: all but the buffers. */
-struct hx_kind {
+struct hx_call_key {
     enum hx_coll coll;
     hx_dtype_t dtype;
     hx_op_t op;     /* HX_SUM where nothing is reduced */
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
-    int windows;    /* its buffers are taken to be memory of hx_alloc */
+    int shared_alloc;    /* its buffers are taken to be memory of hx_alloc */
     enum hx_purpose purpose;
     uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
     struct hx_blocks blocks;
 };
 
-static inline struct hx_kind hx_kind_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
+static inline struct hx_call_key hx_call_key_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
 {
-    return (struct hx_kind){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
+    return (struct hx_call_key){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
 }
 
-static inline struct hx_kind hx_kind_for(enum hx_purpose purpose, uint64_t about, struct hx_kind kind)
+static inline struct hx_call_key hx_call_key_for(enum hx_purpose purpose, uint64_t about, struct hx_call_key key)
 {
-    kind.purpose = purpose;
-    kind.about = about;
-    return kind;
+    key.purpose = purpose;
+    key.about = about;
+    return key;
 }
 
-static inline struct hx_kind hx_kind_barrier(enum hx_purpose purpose)
+static inline struct hx_call_key hx_call_key_barrier(enum hx_purpose purpose)
 {
-    return hx_kind_for(purpose, 0, hx_kind_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
+    return hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
 }
 
 /* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
-static inline int hx_kind_awaits_all(const struct hx_kind *kind)
+static inline int hx_call_key_awaits_all(const struct hx_call_key *key)
 {
-    return hx_coll_awaits_all(kind->coll) && !kind->blocks.some_empty;
+    return hx_coll_awaits_all(key->coll) && !key->blocks.some_empty;
 }
 
-/* A plan bound to a kind of call. */
+/* A plan bound to a call key. */
 struct hx_bound {
-    struct hx_kind kind; /* without the blocks' arrays, which are the caller's: sizes has them */
+    struct hx_call_key key; /* without the blocks' arrays, which are the caller's: sizes has them */
     struct hx_signature signature;
     uint64_t signature_bits;
     uint32_t elem_bytes; /* of what the plan counts in: an element, or a part of one where elements may be cut */
@@ -155,13 +155,13 @@ struct hx_bound {
     struct hx_plan *plan;
     uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;
-    struct hx_traffic traffic; /* of the call under way */
+    struct hx_pair_counts pair_counts; /* of the call under way */
     size_t *heard;             /* where it has lengths to learn; else NULL */
     uint64_t kept; /* a call may write what others of its node read only when they have left the call that is so many calls before it: see
                     * bind.c. UINT64_MAX: it writes no such thing */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
-    int walks; /* one slice, stage after stage: run_inline */
-    int quick; /* it does, and that is all there is to a call */
+    int runs_inline; /* one slice, stage after stage: run_inline */
+    int fast_path; /* it does, and that is all there is to a call */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;
@@ -174,10 +174,10 @@ struct hx_bound {
 #define HX_BOUND_SETS 16 /* of the cache of bound plans */
 #define HX_BOUND_WAYS 4  /* plans of one set, the last used first */
 
-struct hx_ring_queue { /* transfers of one (peer, channel, direction), in order */
+struct hx_ring_queue { /* transfers of one (peer, ring, direction), in order */
     struct hx_transfer *head, *tail;
     uint64_t number; /* chunks moved so far */
-    int peer, channel, sending, active;
+    int peer, ring, sending, active;
 };
 
 struct hx_run { /* a call under way */
@@ -189,13 +189,13 @@ struct hx_run { /* a call under way */
     unsigned parity;
     hx_status_t status;
     const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
-    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the channel, and how far this call's part of a bank is from the first */
+    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the slots of the context, and how far this call's part of a bank is from the first */
 };
 
 struct hx_engine {
     struct hx_comm *comm;
     struct hx_world *world;
-    struct hx_node node;     /* its channel */
+    struct hx_node node;     /* its context in shared memory */
     struct hx_control *mine; /* this rank's in it */
     _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
     int context;
@@ -212,11 +212,11 @@ struct hx_engine {
     int span_capacity;
     const void **sources;
     int source_capacity;
-    struct hx_ring_queue *queues; /* [n][HX_RING_CHANNELS][2] */
+    struct hx_ring_queue *queues; /* [n][HX_PAIR_RINGS][2] */
     int *active;             /* indices of queues with transfers */
     int nactive;
     unsigned net_looks;
-    struct hx_patience patience; /* with the call under way */
+    struct hx_wait_clock wait_clock; /* with the call under way */
     struct hx_signature sent;    /* of a peer's call, as the peer says: a message of that call may have been dropped here */
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     int awaits_finished;     /* if pairs: 1 + the awaited rank that the last look found in hx_finalize, or 0 */
@@ -225,7 +225,7 @@ struct hx_engine {
     int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call now and then */
     uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
                               * NULL */
-    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, window_bytes, streamed_bytes;
+    uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, shared_alloc_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* what a barrier sends and receives */
     /* non-blocking calls: */
@@ -249,36 +249,36 @@ hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes);
 /* Plan the next calls anew: drop what is bound. */
 void hx_engine_forget_bound(struct hx_engine *engine);
 
-static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_kind kind)
+static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_call_key key)
 {
-    uint64_t mixed = (kind.count + kind.blocks.hash) * 0x9e3779b97f4a7c15u >> 32;
-    return engine->cache[(mixed + kind.coll + kind.dtype + kind.op + (unsigned)kind.root) % HX_BOUND_SETS];
+    uint64_t mixed = (key.count + key.blocks.hash) * 0x9e3779b97f4a7c15u >> 32;
+    return engine->cache[(mixed + key.coll + key.dtype + key.op + (unsigned)key.root) % HX_BOUND_SETS];
 }
 
 /* Was it bound for the same blocks, entry by entry? */
 int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *blocks);
 
-static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_kind kind)
+static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_call_key key)
 {
-    return bound && !((bound->kind.count ^ kind.count) | (bound->kind.blocks.hash ^ kind.blocks.hash) | (bound->kind.coll ^ kind.coll) |
-                      (bound->kind.dtype ^ kind.dtype) | (bound->kind.op ^ kind.op) |
-                      (unsigned)(bound->kind.root ^ kind.root) | (unsigned)(bound->kind.windows ^ kind.windows) |
-                      (bound->kind.purpose ^ kind.purpose) | (kind.purpose ? bound->kind.about ^ kind.about : 0)) &&
-           (!kind.blocks.hash || hx_bound_fits_blocks(bound, &kind.blocks));
+    return bound && !((bound->key.count ^ key.count) | (bound->key.blocks.hash ^ key.blocks.hash) | (bound->key.coll ^ key.coll) |
+                      (bound->key.dtype ^ key.dtype) | (bound->key.op ^ key.op) |
+                      (unsigned)(bound->key.root ^ key.root) | (unsigned)(bound->key.shared_alloc ^ key.shared_alloc) |
+                      (bound->key.purpose ^ key.purpose) | (key.purpose ? bound->key.about ^ key.about : 0)) &&
+           (!key.blocks.hash || hx_bound_fits_blocks(bound, &key.blocks));
 }
 
 /* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */
-static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_kind kind)
+static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_call_key key)
 {
-    struct hx_bound *first = hx_bound_set(engine, kind)[0];
-    return hx_bound_fits(first, kind) ? first : NULL;
+    struct hx_bound *first = hx_bound_set(engine, key)[0];
+    return hx_bound_fits(first, key) ? first : NULL;
 }
 
-/* Find or bind a plan for a kind of call whose type, operation and count are right. */
-hx_status_t hx_bind(struct hx_engine *engine, struct hx_kind kind, struct hx_bound **bound);
+/* Find or bind a plan for a call key whose type, operation and count are right. */
+hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_bound **bound);
 
 /* Bind this plan, not from or for the cache. Takes the caller's reference to the plan, also when it fails. */
-hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_kind kind, const struct hx_choice *choice, struct hx_bound **bound);
+hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_call_key key, const struct hx_choice *choice, struct hx_bound **bound);
 
 /* Run one collective to its end. Blocking. name: of the public function, for messages. */
 hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
@@ -296,7 +296,7 @@ void hx_requests_progress(struct hx_world *world);
 
 void hx_bound_release(struct hx_bound *bound);
 /* What the next run of a plan sends and receives: the caller's arrays, until its end. */
-void hx_bound_set_traffic(struct hx_engine *engine, struct hx_bound *bound, const struct hx_traffic *traffic);
+void hx_bound_set_pair_counts(struct hx_engine *engine, struct hx_bound *bound, const struct hx_pair_counts *pair_counts);
 /* The run has heard how long the blocks are that it moves for others. Errors: HX_ERR_ARG, a rank of this node sends this one more or less
  * than it expects. */
 hx_status_t hx_bound_learn(struct hx_run *run);
@@ -318,7 +318,7 @@ static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, s
         step->op = HX_OP_STREAM;
 }
 
-/* Note of a step of a plan with traffic which pair's block it moves. */
+/* Note of a step of a plan with pair counts which pair's block it moves. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
 
 static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
@@ -329,7 +329,7 @@ static inline unsigned char *hx_operand_at(const struct hx_run *run, const struc
 /* A slice of a reduction in place has just read what it overwrites: that is in the cache. */
 static inline int hx_reduces_in_place(const struct hx_run *run)
 {
-    return hx_coll_reduces(run->bound->kind.coll) && run->base[HX_IN] == run->base[HX_OUT];
+    return hx_coll_reduces(run->bound->key.coll) && run->base[HX_IN] == run->base[HX_OUT];
 }
 
 /* COPY, STREAM and REDUCE, done at once. */

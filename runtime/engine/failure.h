@@ -3,9 +3,9 @@
  * Communicators that have failed. If a call fails on one rank, ranks that wait for that rank cannot finish the call. So it fails on them
  * too.
  *
- *   on a node   A rank whose call fails writes the reason into its row of the communicator's channel. Ranks that have waited long read it
+ *   on a node   A rank whose call fails writes the reason into its row of the communicator's context. Ranks that have waited long read it
  *               there (stall.c).
- *   elsewhere   The rank sends a word (transport.h) to each rank with which it has messages in that call. The receivers write the reason
+ *   elsewhere   The rank sends a control message (transport.h) to each rank with which it has messages in that call. The receivers write the reason
  *               into their own rows. A rank that has waited for a second asks the rank for which it waits. The answer says which ranks
  *               have died, and which communicators of both have failed. So every rank that depends on a failed one learns it within
  *               seconds.
@@ -19,8 +19,8 @@
  * A question also names the call of the rank that asks. The receiver compares this call with those that it has entered and left last. This
  * finds calls between nodes that differ so much that no message arrives. If messages do arrive, their proofs show the difference.
  */
-#ifndef HX_FAILED_H
-#define HX_FAILED_H
+#ifndef HX_ENGINE_FAILURE_H
+#define HX_ENGINE_FAILURE_H
 #include "runtime/engine/engine.h"
 
 #define HX_HAS_FINISHED "has finished (hx_finalize)"
@@ -49,10 +49,10 @@ struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int pe
 
 /* The question to a rank of another node for which the run waits, and the question to another rank of that node, which sees whether the
  * late rank lives. */
-struct hx_word hx_failed_question(const struct hx_run *run, int late);
-struct hx_word hx_failed_question_of(int late);
+struct hx_control_message hx_failed_question(const struct hx_run *run, int late);
+struct hx_control_message hx_failed_question_of(int late);
 
-/* Handle a word that peer, a rank on another node, has sent. arg: the world. */
-void hx_failed_heard(void *arg, int peer, const struct hx_word *word);
+/* Handle a control message that peer, a rank on another node, has sent. arg: the world. */
+void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message);
 
 #endif

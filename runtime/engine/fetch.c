@@ -77,7 +77,7 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
 
     run->engine->fetches += (uint64_t)reads;
     run->engine->fetched_bytes += reads ? p->bytes : 0;
-    run->engine->window_bytes += p->viewed;
+    run->engine->shared_alloc_bytes += p->viewed;
     if (run->status != HX_SUCCESS || (!reads && !p->viewed))
         ;
     else if (got < 0 && error == ESRCH)
@@ -121,7 +121,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
     const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
     size_t into_done = 0, out_of_done = 0;
-    struct pieces pieces = {.view = hx_window_view(engine->world, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
+    struct pieces pieces = {.view = hx_peer_map_view(engine->world, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
 
     if (step->contiguous) {
         piece_add(run, instance, step, &pieces, to, from, step->bytes);

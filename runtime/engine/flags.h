@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The flags of a stage, as its steps use them: raised, awaited, and seen by the one member that is elected. Inline, since a small call is
  * little else. For run.c. */
-#ifndef HX_FLAGS_H
-#define HX_FLAGS_H
+#ifndef HX_ENGINE_FLAGS_H
+#define HX_ENGINE_FLAGS_H
 #include "runtime/api/comm.h"
 
 static inline _Atomic uint64_t *hx_flag_epoch(const struct hx_run *run, struct hx_control *control, const struct hx_bound_step *step)
@@ -17,7 +17,7 @@ static inline uint64_t hx_flag_awaited(const struct hx_run *run, const struct hx
 }
 
 /* Was this member's flag raised in a different call than this? Then run->status is HX_ERR_MISMATCH. */
-static inline int hx_flag_is_unlike(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
+static inline int hx_flag_mismatches(struct hx_run *run, const struct hx_bound_stage *bs, uint32_t member, _Atomic uint64_t *flag)
 {
     uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
 
@@ -42,7 +42,7 @@ static inline int hx_flags_reached(struct hx_run *run, struct hx_instance *insta
             instance->cursor = i;
             return 0;
         }
-        if (hx_flag_is_unlike(run, bs, member, flag))
+        if (hx_flag_mismatches(run, bs, member, flag))
             return 0;
     }
     instance->cursor = 0;
@@ -91,7 +91,7 @@ static __attribute__((noinline)) int hx_is_elected(struct hx_run *run, const str
         if (atomic_load_explicit(hx_flag_epoch(run, bs->controls[step->peer + i], step), memory_order_seq_cst) < epoch)
             return 0;
     for (uint32_t i = 0; i < step->n; i++)
-        if (hx_flag_is_unlike(run, bs, step->peer + i, hx_flag_epoch(run, bs->controls[step->peer + i], step)))
+        if (hx_flag_mismatches(run, bs, step->peer + i, hx_flag_epoch(run, bs->controls[step->peer + i], step)))
             return 0;
     before = atomic_load_explicit(elected, memory_order_relaxed);
     return before < epoch && atomic_compare_exchange_strong_explicit(elected, &before, epoch, memory_order_relaxed, memory_order_relaxed);

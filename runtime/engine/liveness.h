@@ -5,8 +5,8 @@
  * ask). A rank that finds a death tells its node through the segment. Every call of a communicator with the dead rank then fails; calls of
  * other communicators go on. Other nodes learn of a death as of every failure: see failure.h.
  */
-#ifndef HX_WATCH_H
-#define HX_WATCH_H
+#ifndef HX_ENGINE_LIVENESS_H
+#define HX_ENGINE_LIVENESS_H
 #include "runtime/ports/node.h"
 
 /* As soon as it has the segment: from now on the end of this process is a death. */

@@ -5,8 +5,8 @@
  * one of these members again. A member that waits for it finds that out: on the same node by a mark beside the ring between them, on
  * another node by the answer to its question (failure.h).
  */
-#ifndef HX_PAIRS_H
-#define HX_PAIRS_H
+#ifndef HX_ENGINE_PAIRS_H
+#define HX_ENGINE_PAIRS_H
 #include "runtime/engine/engine.h"
 
 /* A group with this rank of the job has failed here, or that rank tells that it has failed there. engine: the engine that creates

@@ -14,33 +14,33 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define VIEWS_MAX 256 /* windows of one rank that are mapped at a time: the last used */
+#define VIEWS_MAX 256 /* allocations of one rank that are mapped at a time: the last used */
 
-struct hx_window_map {
-    struct hx_window_map *next;
+struct hx_peer_map {
+    struct hx_peer_map *next;
     uint64_t number;
     void *base; /* NULL: cannot be mapped */
     size_t bytes;
 };
 
-static void map_close(struct hx_window_map *map)
+static void map_close(struct hx_peer_map *map)
 {
     if (map->base)
         munmap(map->base, map->bytes);
     free(map);
 }
 
-/* Is the file the window that was told, and can it not become shorter, which would end this process as it reads? */
-static int file_is_window(int fd, uint64_t inode, struct stat *st)
+/* Is the file the allocation that was told, and can it not become shorter, which would end this process as it reads? */
+static int file_is_shared_alloc(int fd, uint64_t inode, struct stat *st)
 {
     int seals = fcntl(fd, F_GET_SEALS);
 
     return seals >= 0 && seals & F_SEAL_SHRINK && fstat(fd, st) == 0 && S_ISREG(st->st_mode) && st->st_ino == inode;
 }
 
-static void map_open(struct hx_window_map *map, const struct hx_control *theirs, int buffer)
+static void map_open(struct hx_peer_map *map, const struct hx_control *theirs, int buffer)
 {
-    uint64_t inode = atomic_load_explicit(&theirs->windows[buffer].inode, memory_order_relaxed);
+    uint64_t inode = atomic_load_explicit(&theirs->shared_allocs[buffer].inode, memory_order_relaxed);
     const char *why = NULL;
     struct stat st;
     char path[64];
@@ -49,7 +49,7 @@ static void map_open(struct hx_window_map *map, const struct hx_control *theirs,
     snprintf(path, sizeof(path), "/proc/%d/fd/%u", theirs->pid, (uint32_t)map->number);
     if ((fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0)
         why = strerror(errno);
-    else if (!file_is_window(fd, inode, &st))
+    else if (!file_is_shared_alloc(fd, inode, &st))
         why = "it is another file";
     else if ((map->base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0)) == MAP_FAILED)
         why = strerror(errno);
@@ -65,14 +65,14 @@ static void map_open(struct hx_window_map *map, const struct hx_control *theirs,
 }
 
 /* The last used stands first. */
-static struct hx_window_map *map_of(struct hx_world *world, int row, const struct hx_control *theirs, int buffer, uint64_t number)
+static struct hx_peer_map *map_of(struct hx_world *world, int row, const struct hx_control *theirs, int buffer, uint64_t number)
 {
-    struct hx_window_map **first, **at, *map;
+    struct hx_peer_map **first, **at, *map;
     int n = 0;
 
-    if (!world->window_maps && !(world->window_maps = calloc((size_t)world->shared->n, sizeof(*world->window_maps))))
+    if (!world->peer_maps && !(world->peer_maps = calloc((size_t)world->shared->n, sizeof(*world->peer_maps))))
         return NULL;
-    first = at = &world->window_maps[row];
+    first = at = &world->peer_maps[row];
     for (; (map = *at) && map->number != number; at = &map->next, n++) {
         if (n < VIEWS_MAX - 1)
             continue;
@@ -93,24 +93,24 @@ static struct hx_window_map *map_of(struct hx_world *world, int row, const struc
     return map;
 }
 
-struct hx_view hx_window_view(struct hx_world *world, int row, const struct hx_control *theirs, int buffer)
+struct hx_view hx_peer_map_view(struct hx_world *world, int row, const struct hx_control *theirs, int buffer)
 {
-    uint64_t number = atomic_load_explicit(&theirs->windows[buffer].number, memory_order_relaxed);
-    uintptr_t first = atomic_load_explicit(&theirs->windows[buffer].base, memory_order_relaxed);
-    const struct hx_window_map *map = number ? map_of(world, row, theirs, buffer, number) : NULL;
+    uint64_t number = atomic_load_explicit(&theirs->shared_allocs[buffer].number, memory_order_relaxed);
+    uintptr_t first = atomic_load_explicit(&theirs->shared_allocs[buffer].base, memory_order_relaxed);
+    const struct hx_peer_map *map = number ? map_of(world, row, theirs, buffer, number) : NULL;
 
     if (!map || !map->base)
         return (struct hx_view){0};
     return (struct hx_view){first, first + map->bytes, (uintptr_t)map->base - first};
 }
 
-void hx_window_views_close(struct hx_world *world)
+void hx_peer_maps_close(struct hx_world *world)
 {
-    for (int row = 0; world->window_maps && row < world->shared->n; row++)
-        for (struct hx_window_map *map = world->window_maps[row], *next; map; map = next) {
+    for (int row = 0; world->peer_maps && row < world->shared->n; row++)
+        for (struct hx_peer_map *map = world->peer_maps[row], *next; map; map = next) {
             next = map->next;
             map_close(map);
         }
-    free(world->window_maps);
-    world->window_maps = NULL;
+    free(world->peer_maps);
+    world->peer_maps = NULL;
 }

@@ -89,7 +89,7 @@ static int world_progress(struct hx_run *run)
     int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
 
     if (moved)
-        hx_patience_renew(&engine->patience);
+        hx_wait_clock_renew(&engine->wait_clock);
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
     if (world->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
@@ -103,7 +103,7 @@ static int world_progress(struct hx_run *run)
     if (world->active)
         hx_requests_progress(world);
     if (moved)
-        hx_news(world);
+        hx_notify(world);
     return moved;
 }
 
@@ -125,7 +125,7 @@ static int inline_look(void *ctx)
 
 static struct hx_wait wait_of(struct hx_run *run, int (*look)(void *))
 {
-    return (struct hx_wait){look, hx_stall_tell, run, run->engine->world->env->timeout, &run->engine->patience};
+    return (struct hx_wait){look, hx_stall_tell, run, run->engine->world->env->timeout, &run->engine->wait_clock};
 }
 
 static int wait_ended(struct hx_run *run, hx_status_t status)
@@ -144,7 +144,7 @@ static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(vo
 {
     const struct hx_wait wait = wait_of(run, look);
 
-    run->engine->patience = (struct hx_patience){.naps = naps};
+    run->engine->wait_clock = (struct hx_wait_clock){.naps = naps};
     return wait_ended(run, hx_wait_until(&run->engine->world->waiter, &wait));
 }
 
@@ -240,7 +240,7 @@ static int progress_look(void *ctx)
     int moved = world_progress(run);
 
     if (stages_advance(run)) {
-        hx_patience_renew(&run->engine->patience);
+        hx_wait_clock_renew(&run->engine->wait_clock);
         return 1;
     }
     return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
@@ -267,7 +267,7 @@ static void run_progress(struct hx_run *run)
     const struct hx_wait wait = wait_of(run, progress_look);
     hx_status_t status;
 
-    run->engine->patience = (struct hx_patience){0};
+    run->engine->wait_clock = (struct hx_wait_clock){0};
     stages_begin(run);
     while (run->status == HX_SUCCESS && !all_finished(run->bound)) {
         status = hx_wait_until(&run->engine->world->waiter, &wait);
@@ -362,10 +362,10 @@ static __attribute__((noinline)) void average(const struct hx_run *run)
     const struct hx_bound *bound = run->bound;
     const struct hx_comm *comm = run->engine->comm;
     size_t bytes = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
-    int contributors = hx_coll_contributors(bound->kind.coll, comm->size, comm->rank);
+    int contributors = hx_coll_contributors(bound->key.coll, comm->size, comm->rank);
 
     if (contributors > 1) /* of a scan there may be one, whose input is the result as it is, or none */
-        hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->kind.dtype, contributors);
+        hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->key.dtype, contributors);
 }
 
 /* Enter a call. Returns 0 when its slots may not be written yet. */
@@ -422,20 +422,20 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
         leave_ahead(run);
     }
     atomic_store_explicit(engine->passed, run->stamp, memory_order_relaxed);
-    if (run->bound->kind.op == HX_AVG)
+    if (run->bound->key.op == HX_AVG)
         average(run);
     return HX_SUCCESS;
 }
 
-/* Of a call that is not quick: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
+/* Of a call that is not on the fast path: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
 static void buffers_tell(struct hx_run *run)
 {
     for (int i = 0; i < 2; i++) { /* an offer's flag publishes them */
         uintptr_t address = (uintptr_t)run->base[i ? HX_OUT : HX_IN];
         atomic_store_explicit(&run->engine->mine->buffers[i], address, memory_order_relaxed);
-        hx_window_tell(run->engine->world, run->engine->mine, i, address);
+        hx_shared_alloc_tell(run->engine->world, run->engine->mine, i, address);
     }
-    run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->traffic.sent;
+    run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->pair_counts.sent;
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }
 
@@ -448,18 +448,18 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     hx_status_t status;
 
     if (HX_TRACING)
-        hx_trace_call_begin(&open, name, engine, &bound->kind, bound->kind.count);
+        hx_trace_call_begin(&open, name, engine, &bound->key, bound->key.count);
     engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out, HX_TRACING) || run_wait(&run, slots_look, 1)) {
         buffers_tell(&run);
-        if (bound->walks)
+        if (bound->runs_inline)
             run_inline(&run);
         else
             run_progress(&run);
     }
     status = run_leave(&run);
     engine->running = HX_IDLE;
-    hx_news(engine->world);
+    hx_notify(engine->world);
     if (HX_TRACING)
         hx_trace_call_end(&open, status);
     return status;
@@ -470,14 +470,14 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
     struct hx_run run;
     hx_status_t status;
 
-    if (!bound->quick)
+    if (!bound->fast_path)
         return run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look, 1))
         run_inline(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;
-    hx_news(engine->world);
+    hx_notify(engine->world);
     return status;
 }
 
@@ -489,7 +489,7 @@ hx_status_t hx_run_end(struct hx_run *run)
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
     engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
-    engine->patience = (struct hx_patience){.naps = engine->running == HX_AWAITS_SLOTS};
+    engine->wait_clock = (struct hx_wait_clock){.naps = engine->running == HX_AWAITS_SLOTS};
     buffers_tell(&engine->run);
     stages_begin(&engine->run);
 }
@@ -502,7 +502,7 @@ int hx_run_advance(struct hx_engine *engine)
     if (engine->running == HX_AWAITS_SLOTS && slots_user(engine, run->bound) >= 0 && run->status == HX_SUCCESS)
         return 0;
     engine->running = HX_RUNS;
-    engine->patience.naps = 0;
+    engine->wait_clock.naps = 0;
     do {
         if (all_finished(run->bound))
             return 1;
@@ -510,6 +510,6 @@ int hx_run_advance(struct hx_engine *engine)
             engine->world->moves += (uint64_t)hx_transfer_progress(engine);
     } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->world->moves);
     if (engine->world->moves != moves)
-        hx_patience_renew(&engine->patience);
+        hx_wait_clock_renew(&engine->wait_clock);
     return run->status != HX_SUCCESS;
 }

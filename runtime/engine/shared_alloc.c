@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hx_alloc: a memfd for each window, sealed against shrinking. With the buffers of its call a rank writes, in its control, the window of
- * each buffer. The other ranks of the node map that window (peer_map.c). A window that is freed gives its pages back at once, even while
+ * hx_alloc: a memfd for each allocation, sealed against shrinking. With the buffers of its call a rank writes, in its control, the allocation of
+ * each buffer. The other ranks of the node map that allocation (peer_map.c). An allocation that is freed gives its pages back at once, even while
  * others have it mapped. Its number is not used again.
  */
 #include "runtime/engine/shared_alloc.h"
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct hx_window {
-    struct hx_window *next;
+struct hx_shared_alloc {
+    struct hx_shared_alloc *next;
     uint64_t number; /* its descriptor, and in the upper half how many were made before */
     uint64_t inode;
     unsigned char *base;
@@ -27,7 +27,7 @@ struct hx_window {
 static int memory_make(size_t bytes)
 {
     struct rlimit limit;
-    int fd = memfd_create("hierax-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = memfd_create("hierax-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     if (fd < 0)
         return -(int)hx_fail(HX_ERR_NOMEM, "hx_alloc: memfd_create: %s", strerror(errno));
@@ -41,79 +41,79 @@ static int memory_make(size_t bytes)
     return -(int)HX_ERR_NOMEM;
 }
 
-static hx_status_t window_open(struct hx_world *world, size_t bytes, void **memory)
+static hx_status_t allocation_open(struct hx_world *world, size_t bytes, void **memory)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) & ~(page - 1);
-    struct hx_window *window;
+    struct hx_shared_alloc *allocation;
     struct stat st;
     void *base;
     int fd;
 
     if ((fd = memory_make(whole)) < 0)
         return (hx_status_t)-fd;
-    window = malloc(sizeof(*window));
+    allocation = malloc(sizeof(*allocation));
     base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (!window || base == MAP_FAILED || fstat(fd, &st) < 0) {
+    if (!allocation || base == MAP_FAILED || fstat(fd, &st) < 0) {
         hx_status_t status = hx_fail(HX_ERR_NOMEM, "hx_alloc: no memory for %zu bytes: %s", bytes, strerror(errno));
         if (base != MAP_FAILED)
             munmap(base, whole);
         close(fd);
-        free(window);
+        free(allocation);
         return status;
     }
-    *window = (struct hx_window){world->windows, ++world->windows_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
-    world->windows = window;
+    *allocation = (struct hx_shared_alloc){world->shared_allocs, ++world->shared_allocs_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
+    world->shared_allocs = allocation;
     if (world->net)
         hx_registry.net->memory_add(world->net, base, whole, HX_MEMORY_PROGRAM);
     *memory = base;
     return HX_SUCCESS;
 }
 
-static void window_close(struct hx_world *world, struct hx_window *window)
+static void allocation_close(struct hx_world *world, struct hx_shared_alloc *allocation)
 {
-    int stays = world->net && hx_registry.net->memory_remove(world->net, window->base);
+    int stays = world->net && hx_registry.net->memory_remove(world->net, allocation->base);
 
-    madvise(window->base, window->bytes, MADV_REMOVE); /* others may have it mapped */
+    madvise(allocation->base, allocation->bytes, MADV_REMOVE); /* others may have it mapped */
     if (!stays)
-        munmap(window->base, window->bytes);
-    close((int)(uint32_t)window->number);
-    free(window);
+        munmap(allocation->base, allocation->bytes);
+    close((int)(uint32_t)allocation->number);
+    free(allocation);
 }
 
 /* The one at this address, out of the list; NULL: none begins there. */
-static struct hx_window *window_take(struct hx_world *world, const void *base)
+static struct hx_shared_alloc *allocation_take(struct hx_world *world, const void *base)
 {
-    struct hx_window **at = &world->windows, *window;
+    struct hx_shared_alloc **at = &world->shared_allocs, *allocation;
 
-    while ((window = *at) && window->base != base)
-        at = &window->next;
-    if (window)
-        *at = window->next;
-    return window;
+    while ((allocation = *at) && allocation->base != base)
+        at = &allocation->next;
+    if (allocation)
+        *at = allocation->next;
+    return allocation;
 }
 
-void hx_window_tell(struct hx_world *world, struct hx_control *mine, int buffer, uintptr_t address)
+void hx_shared_alloc_tell(struct hx_world *world, struct hx_control *mine, int buffer, uintptr_t address)
 {
-    struct hx_window **at = &world->windows, *window;
+    struct hx_shared_alloc **at = &world->shared_allocs, *allocation;
 
-    while ((window = *at) && address - (uintptr_t)window->base >= window->bytes)
-        at = &window->next;
-    if (window) { /* the last used stands first */
-        *at = window->next;
-        window->next = world->windows;
-        world->windows = window;
+    while ((allocation = *at) && address - (uintptr_t)allocation->base >= allocation->bytes)
+        at = &allocation->next;
+    if (allocation) { /* the last used stands first */
+        *at = allocation->next;
+        allocation->next = world->shared_allocs;
+        world->shared_allocs = allocation;
     }
     /* relaxed: as the buffer's address, which stands beside them, an offer's flag publishes them */
-    atomic_store_explicit(&mine->windows[buffer].number, window ? window->number : 0, memory_order_relaxed);
-    atomic_store_explicit(&mine->windows[buffer].inode, window ? window->inode : 0, memory_order_relaxed);
-    atomic_store_explicit(&mine->windows[buffer].base, window ? (uintptr_t)window->base : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->shared_allocs[buffer].number, allocation ? allocation->number : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->shared_allocs[buffer].inode, allocation ? allocation->inode : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->shared_allocs[buffer].base, allocation ? (uintptr_t)allocation->base : 0, memory_order_relaxed);
 }
 
-void hx_windows_close(struct hx_world *world)
+void hx_shared_allocs_close(struct hx_world *world)
 {
-    for (struct hx_window *window; (window = world->windows);) {
-        world->windows = window->next;
-        window_close(world, window);
+    for (struct hx_shared_alloc *allocation; (allocation = world->shared_allocs);) {
+        world->shared_allocs = allocation->next;
+        allocation_close(world, allocation);
     }
 }
 
@@ -122,7 +122,7 @@ static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
 {
     int32_t lacks = mine == HX_SUCCESS ? comm->size : comm->rank, lowest = lacks;
     struct hx_call agree = {.name = "hx_alloc", .comm = comm, .in = &lacks, .out = &lowest, .needed = {&lacks, &lowest},
-                            .kind = hx_kind_for(HX_FOR_ALLOC, 0, hx_kind_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1))};
+                            .key = hx_call_key_for(HX_FOR_ALLOC, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1))};
     hx_status_t status = hx_call_do(&agree, HX_BLOCKING, NULL);
 
     if (status != HX_SUCCESS || lowest == comm->size)
@@ -144,13 +144,13 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL"));
     if (bytes > PTRDIFF_MAX / 2)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
-    status = all_have(comm, bytes ? window_open(comm->world, bytes, memory) : HX_SUCCESS);
+    status = all_have(comm, bytes ? allocation_open(comm->world, bytes, memory) : HX_SUCCESS);
     if (status == HX_SUCCESS) {
-        comm->windows = comm->world->job.single_copy && comm->shape->max_local > 1;
+        comm->shared_alloc = comm->world->job.single_copy && comm->shape->max_local > 1;
         return HX_SUCCESS;
     }
     if (*memory) {
-        window_close(comm->world, window_take(comm->world, *memory));
+        allocation_close(comm->world, allocation_take(comm->world, *memory));
         *memory = NULL;
     }
     return status;
@@ -158,15 +158,15 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
 
 static hx_status_t free_locked(hx_comm_t *comm, void *memory)
 {
-    struct hx_window *window;
+    struct hx_shared_alloc *allocation;
 
     if (!comm || !hx_comm_is_open(comm))
         return hx_comm_check(comm, "hx_free");
     if (!memory)
         return HX_SUCCESS;
-    if (!(window = window_take(comm->world, memory)))
+    if (!(allocation = allocation_take(comm->world, memory)))
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not what hx_alloc gave, or has been freed", memory));
-    window_close(comm->world, window);
+    allocation_close(comm->world, allocation);
     return HX_SUCCESS;
 }
 

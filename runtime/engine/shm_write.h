@@ -8,8 +8,8 @@
  * where they are near and 220 to 350 where they are far, 65 by the second in both cases. So each rank measures now and then for how long a line
  * of another's is under way: about 20 ns and 120 there. Only on AMD's processors: others were not at hand.
  */
-#ifndef HX_SHARE_H
-#define HX_SHARE_H
+#ifndef HX_ENGINE_SHM_WRITE_H
+#define HX_ENGINE_SHM_WRITE_H
 #include <stddef.h>
 #include <stdint.h>
 

@@ -39,21 +39,21 @@ uint64_t hx_about_group(int parent_context, const int *members, int n)
     return (uint64_t)n << GROUP_HASH_BITS | ((all >> GROUP_HASH_BITS ^ all) & ((UINT64_C(1) << GROUP_HASH_BITS) - 1));
 }
 
-struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own)
+struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own)
 {
-    const size_t *counts = of_its_own ? NULL : kind->blocks.counts;
+    const size_t *counts = of_its_own ? NULL : key->blocks.counts;
 
     return (struct hx_signature){
-        .coll = (int16_t)kind->coll,
-        .purpose = (int16_t)kind->purpose,
-        .dtype = dtype_code(kind->dtype),
-        .op = !hx_coll_reduces(kind->coll)       ? NO_OP
-              : hx_op_name(kind->op)             ? (int32_t)kind->op
-              : hx_user_op(kind->op).commutative ? OWN_OP
+        .coll = (int16_t)key->coll,
+        .purpose = (int16_t)key->purpose,
+        .dtype = dtype_code(key->dtype),
+        .op = !hx_coll_reduces(key->coll)       ? NO_OP
+              : hx_op_name(key->op)             ? (int32_t)key->op
+              : hx_user_op(key->op).commutative ? OWN_OP
                                                  : OWN_ORDERED_OP,
-        .root = kind->root,
-        .count = of_its_own ? 0 : kind->count,
-        .about = kind->purpose != HX_FOR_CALL ? kind->about : counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
+        .root = key->root,
+        .count = of_its_own ? 0 : key->count,
+        .about = key->purpose != HX_FOR_CALL ? key->about : counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
     };
 }
 
@@ -114,7 +114,7 @@ void hx_signature_tell(const struct hx_signature *s, const char *name, char *tex
         snprintf(root, sizeof(root), ", root %d", s->root);
     if (coll == HX_COLL_BARRIER)
         snprintf(text, capacity, "%s", name);
-    else if (hx_coll_has_traffic(coll))
+    else if (hx_coll_has_pair_counts(coll))
         snprintf(text, capacity, "%s of %s", name, dtype);
     else
         snprintf(text, capacity, "%s of %llu %s%s%s%s%s", name, (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
@@ -153,7 +153,7 @@ void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_
         snprintf(text, capacity, "another one");
 }
 
-int hx_stamps_are_unlike(const struct hx_engine *engine, uint64_t mine, uint64_t theirs)
+int hx_stamps_mismatch(const struct hx_engine *engine, uint64_t mine, uint64_t theirs)
 {
     uint64_t call = mine >> HX_SLICE_BITS;
 
@@ -166,7 +166,7 @@ static unsigned long long number_of(const struct hx_engine *engine, uint64_t sta
     return (stamp >> HX_SLICE_BITS) - engine->first_call;
 }
 
-void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity)
+void hx_mismatch_describe(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity)
 {
     char here[HX_CALL_TEXT_BYTES];
 
@@ -189,7 +189,7 @@ void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uin
         return;
     }
     hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
-    hx_unlike_tell(engine, mine, rank, there, text, capacity);
+    hx_mismatch_describe(engine, mine, rank, there, text, capacity);
 }
 
 static void run_refuse(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
@@ -203,7 +203,7 @@ static void run_refuse(struct hx_run *run, uint64_t mine, int rank, uint64_t the
 
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)
 {
-    if (!hx_stamps_are_unlike(run->engine, mine, theirs))
+    if (!hx_stamps_mismatch(run->engine, mine, theirs))
         return 0;
     run_refuse(run, mine, rank, theirs);
     return 1;

@@ -9,15 +9,15 @@
  *                   (failure.h).
  *   HX_CHECK=1      compares signatures before each call (call_agree.c).
  */
-#ifndef HX_SIGNATURE_H
-#define HX_SIGNATURE_H
+#ifndef HX_ENGINE_SIGNATURE_H
+#define HX_ENGINE_SIGNATURE_H
 #include "runtime/hierax.h"
 #include <stddef.h>
 #include <stdint.h>
 
 struct hx_control;
 struct hx_engine;
-struct hx_kind;
+struct hx_call_key;
 struct hx_run;
 
 /* Why a collective is called: the caller wants it, or it is a part of another public function. Calls with different purposes never match,
@@ -35,15 +35,15 @@ struct hx_signature {
     int32_t op, root;      /* hx_op_t; -1: none, -2: an operation of the program's own, -3: one that is not commutative */
     uint64_t count;
     uint64_t about; /* purpose CALL: a hash of the counts of all ranks, 0 if no such counts are known to all; other purposes: as in
-                     * hx_kind */
+                     * hx_call_key */
 };
 
-/* The field about of hx_kind: for the call whose counts are spread first, and for the group that is created. */
+/* The field about of hx_call_key: for the call whose counts are sent to all first, and for the group that is created. */
 uint64_t hx_about_rooted(hx_dtype_t dtype, int root);
 uint64_t hx_about_group(int parent_context, const int *members, int n);
 
 /* n: ranks. of_its_own: each rank has lengths that others do not know. */
-struct hx_signature hx_signature_of(const struct hx_kind *kind, int n, int of_its_own);
+struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own);
 /* HX_SLICE_BITS bits that stand for the signature, never 0. */
 uint32_t hx_signature_bits(const struct hx_signature *signature);
 /* What the proof of a message covers: these bits, the call's number, and the generation of its communicator (struct hx_comm_id). So a stale
@@ -66,9 +66,9 @@ struct hx_signature hx_signature_kept(struct hx_control *control, unsigned i);
 /* Write as text the call of this stamp of a rank of this node. "another one" if its signature is no longer stored. */
 void hx_stamp_tell(struct hx_control *control, uint64_t stamp, char *text, size_t capacity);
 /* Are both stamps, of this rank and of another, of the same call of the engine's communicator, and do their signature bits differ? */
-int hx_stamps_are_unlike(const struct hx_engine *engine, uint64_t mine, uint64_t theirs);
+int hx_stamps_mismatch(const struct hx_engine *engine, uint64_t mine, uint64_t theirs);
 /* Write the text of such a mismatch. there: the other rank's call as text. */
-void hx_unlike_tell(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity);
+void hx_mismatch_describe(const struct hx_engine *engine, uint64_t mine, int rank, const char *there, char *text, size_t capacity);
 
 /* The same for a rank of this node, given its stamp. */
 void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity);

@@ -101,7 +101,7 @@ static int explains(const struct hx_signature *signature, void *arg)
 static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
 {
     const struct hx_engine *engine = run->engine;
-    struct hx_word question = hx_failed_question(run, t->net.peer);
+    struct hx_control_message question = hx_failed_question(run, t->net.peer);
     struct dropped dropped = {run, &t->net};
     struct hx_signature found;
     int known;
@@ -203,7 +203,7 @@ static int mate_of(const struct hx_world *world, int rank)
     return -1;
 }
 
-static void late_ask(const struct hx_world *world, int rank, const struct hx_word *question)
+static void late_ask(const struct hx_world *world, int rank, const struct hx_control_message *question)
 {
     if (hx_registry.net->ask(world->net, rank, question))
         hx_watch_tell(world->shared, rank);
@@ -219,10 +219,10 @@ static hx_status_t death(const struct hx_run *run)
 
     hx_watch_look(world->shared);
     if (far >= 0) {
-        struct hx_word question = hx_failed_question(run, far);
+        struct hx_control_message question = hx_failed_question(run, far);
         late_ask(world, far, &question);
         hx_stand_late(run->engine->world, far);
-        if (engine->patience.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
+        if (engine->wait_clock.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
             question = hx_failed_question_of(far);
             late_ask(world, mate, &question);
         }
@@ -325,7 +325,7 @@ static void patience_tell(const struct hx_run *run)
     char absent[ABSENT_BYTES];
 
     if (engine->told == engine->call || engine->pairs ||
-        (double)engine->patience.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
+        (double)engine->wait_clock.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
         return;
     engine->told = engine->call;
     for (int i = 0; i < engine->node.me; i++)
@@ -333,7 +333,7 @@ static void patience_tell(const struct hx_run *run)
             return;
     absent_tell(run, absent, sizeof(absent));
     hx_warn("%s, call %llu, waits for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
-            (double)engine->patience.waited / 1e9, absent);
+            (double)engine->wait_clock.waited / 1e9, absent);
 }
 
 /* Fail because the communicator has failed on another rank. After a time-out the other rank's text names only the ranks that its own node
@@ -506,7 +506,7 @@ void hx_stall_tell(void *ctx)
     uint64_t bytes = bytes_moved(run);
 
     if (bytes != run->engine->bytes_moved)
-        hx_patience_renew(&run->engine->patience);
+        hx_wait_clock_renew(&run->engine->wait_clock);
     run->engine->bytes_moved = bytes;
 
     if (run->status == HX_SUCCESS && (run->status = run->engine->comm->failed) != HX_SUCCESS)

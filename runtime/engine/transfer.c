@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int channel, int sending)
+static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int ring, int sending)
 {
-    return &engine->queues[((size_t)peer * HX_RING_CHANNELS + (size_t)channel) * 2 + (size_t)sending];
+    return &engine->queues[((size_t)peer * HX_PAIR_RINGS + (size_t)ring) * 2 + (size_t)sending];
 }
 
 /* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
@@ -64,8 +64,8 @@ static uint64_t ring_base(const struct hx_engine *engine)
 static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
 {
     const struct hx_node *node = &engine->node;
-    struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->channel)
-                                      : hx_node_ring(node, q->peer, node->me, q->channel);
+    struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->ring)
+                                      : hx_node_ring(node, q->peer, node->me, q->ring);
     int moved = 0;
 
     while (t->net.completed_bytes < t->net.total_bytes) {
@@ -138,13 +138,13 @@ int hx_transfer_progress(struct hx_engine *engine)
     return moved;
 }
 
-static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int channel)
+static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int ring)
 {
     int sending = t->net.direction == HX_NET_SEND;
-    struct hx_ring_queue *q = queue_of(engine, peer, channel, sending);
+    struct hx_ring_queue *q = queue_of(engine, peer, ring, sending);
 
     q->peer = peer;
-    q->channel = channel;
+    q->ring = ring;
     q->sending = sending;
     if (q->number < ring_base(engine)) /* this is the first transfer */
         q->number = ring_base(engine);
@@ -228,14 +228,14 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
     uint64_t number = engine->pairs ? hx_pair_count(engine, rank, step->op == HX_OP_SEND) : engine->call;
-    uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->channel : shared_stage(run->bound, bs, step->peer);
+    uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->ring : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->prefix, number, stage, instance->slice, step->tag);
     t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
     t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->comm->id.generation);
     t->stamp = engine->pairs ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
-        ring_start(engine, t, engine->comm->shape->local_of[rank], bs->channel + (int)(instance->slice % bs->window));
+        ring_start(engine, t, engine->comm->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
         return;
     }
     t->far = 1 + rank;
@@ -253,7 +253,7 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
             hx_signature_tell(&engine->sent, hx_coll_name((enum hx_coll)engine->sent.coll), there, sizeof(there));
         else
             hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely a call that this rank makes too */
-        hx_unlike_tell(engine, run->stamp, t->far - 1, there, text, sizeof(text));
+        hx_mismatch_describe(engine, run->stamp, t->far - 1, there, text, sizeof(text));
         hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
         hx_detail_keep(engine->comm->why);
         return HX_ERR_MISMATCH;

@@ -311,21 +311,21 @@ hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
 
 hx_status_t hx_wait_check(const struct hx_wait *wait)
 {
-    struct hx_patience *patience = wait->patience;
+    struct hx_wait_clock *wait_clock = wait->wait_clock;
 
-    patience->waited += hx_clock_counted(&patience->last, hx_clock_ns(CLOCK_MONOTONIC_COARSE));
-    if (wait->slow && patience->waited - patience->told >= SLEEP_STEP_NS) {
-        patience->told = patience->waited;
+    wait_clock->waited += hx_clock_counted(&wait_clock->last, hx_clock_ns(CLOCK_MONOTONIC_COARSE));
+    if (wait->slow && wait_clock->waited - wait_clock->told >= SLEEP_STEP_NS) {
+        wait_clock->told = wait_clock->waited;
         wait->slow(wait->ctx); /* which may see signs, and renew it */
     }
-    return wait->timeout_s > 0 && (double)patience->waited >= wait->timeout_s * 1e9 ? HX_ERR_TIMEOUT : HX_SUCCESS;
+    return wait->timeout_s > 0 && (double)wait_clock->waited >= wait->timeout_s * 1e9 ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 
 /* How long to sleep at most. step: where there is nothing to sleep on. */
 static uint64_t sleep_ns(const struct hx_wait *wait, uint64_t step)
 {
-    uint64_t ns = step ? step : wait->patience->naps ? NAP_NS : SLEEP_STEP_NS;
-    double left = wait->timeout_s * 1e9 - (double)wait->patience->waited;
+    uint64_t ns = step ? step : wait->wait_clock->naps ? NAP_NS : SLEEP_STEP_NS;
+    double left = wait->timeout_s * 1e9 - (double)wait->wait_clock->waited;
 
     return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
 }

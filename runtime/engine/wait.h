@@ -13,8 +13,8 @@
  * (tests/model/doorbell.pml).
  * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
  */
-#ifndef HX_WAIT_H
-#define HX_WAIT_H
+#ifndef HX_ENGINE_WAIT_H
+#define HX_ENGINE_WAIT_H
 #include "runtime/ports/node.h"
 #include "runtime/ports/transport.h"
 #include <pthread.h>
@@ -24,7 +24,7 @@
 enum hx_awaited { HX_AWAITED_ANY, HX_AWAITED_MATE, HX_AWAITED_ELSEWHERE };
 
 /* How long something has been waited for without a sign of it, however often other things ended a wait or came between. */
-struct hx_patience {
+struct hx_wait_clock {
     uint64_t last;       /* ns: when it was looked at; 0: never */
     uint64_t waited;     /* ns until then. Of a time in which nobody looked only a part counts: the program was doing something else */
     uint64_t told;       /* of these, when slow was called last */
@@ -64,7 +64,7 @@ struct hx_wait {
     void (*slow)(void *ctx); /* called about ten times a second when it lasts long; or NULL */
     void *ctx;
     double timeout_s;        /* 0: for ever */
-    struct hx_patience *patience;
+    struct hx_wait_clock *wait_clock;
 };
 
 /* Call look until it returns nonzero. HX_ERR_TIMEOUT is returned without recording a detail. */
@@ -74,9 +74,9 @@ hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait);
 /* The look that ended the wait, or the one in between, was in vain: has it lasted too long? HX_SUCCESS or HX_ERR_TIMEOUT. */
 hx_status_t hx_wait_check(const struct hx_wait *wait);
 /* There was a sign of it. */
-static inline void hx_patience_renew(struct hx_patience *patience)
+static inline void hx_wait_clock_renew(struct hx_wait_clock *wait_clock)
 {
-    patience->waited = patience->told = 0;
+    wait_clock->waited = wait_clock->told = 0;
 }
 
 /* The slow part of hx_wake. */

@@ -317,12 +317,12 @@ static int has_entered(const struct hx_engine *engine, uint64_t call)
 }
 
 /* peer asks where this rank is. Returns 0 if it is in peer's call: then no answer is needed. */
-static int self_answer(struct hx_world *world, int peer, const struct hx_word *word, struct hx_word *answer)
+static int self_answer(struct hx_world *world, int peer, const struct hx_control_message *message, struct hx_control_message *answer)
 {
     const struct hx_shared *shared = world->shared;
     struct hx_engine *engine;
-    struct hx_comm *comm = hx_failed_comm(world, word->context, peer, &engine);
-    int is_in = has_entered(engine, word->call), row;
+    struct hx_comm *comm = hx_failed_comm(world, message->context, peer, &engine);
+    int is_in = has_entered(engine, message->call), row;
     char call[HX_CALL_TEXT_BYTES], whom[HX_STAND_BYTES] = "";
     struct stand stand;
 
@@ -345,56 +345,56 @@ static int self_answer(struct hx_world *world, int peer, const struct hx_word *w
     return 1;
 }
 
-void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word)
+void hx_stand_asked(struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = word->rank, .context = word->context, .call = word->call};
-    int row = word->rank != world->rank && word->context < 0 ? row_of(world->shared, word->rank) : -1; /* peer asks about another rank
+    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = message->rank, .context = message->context, .call = message->call};
+    int row = message->rank != world->rank && message->context < 0 ? row_of(world->shared, message->rank) : -1; /* peer asks about another rank
                                                                                                         * here */
 
     if (row >= 0)
         row_tell(world, NULL, row, answer.stands.text, sizeof(answer.stands.text));
-    else if (word->call == 0 || word->rank != world->rank || !self_answer(world, peer, word, &answer))
+    else if (message->call == 0 || message->rank != world->rank || !self_answer(world, peer, message, &answer))
         return;
     hx_registry.net->tell(world->net, peer, &answer);
 }
 
 /* peer says that it waits for this rank. If this rank certainly waits for peer too, note that, and tell peer at once: this rank's call is
  * about to fail, and after that peer would get no such answer. */
-static void crossing_note(struct hx_world *world, int peer, const struct hx_word *word)
+static void crossing_note(struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     struct hx_whereabouts *all = world->whereabouts;
     struct hx_engine *theirs;
-    struct hx_comm *comm = hx_failed_comm(world, word->stands.context, peer, &theirs);
+    struct hx_comm *comm = hx_failed_comm(world, message->stands.context, peer, &theirs);
     const struct hx_shared *shared = world->shared;
-    struct hx_word answer = {.kind = HX_WORD_STANDS, .rank = world->rank, .context = word->stands.context, .call = word->stands.call};
+    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = world->rank, .context = message->stands.context, .call = message->stands.call};
     struct stand stand;
 
     if (!comm || !stand_read(&shared->doorbells[shared->me].stand, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
-        stand.context != word->context || BITS_OF(stand.stamp) != word->call ||
-        has_entered(theirs, word->stands.call) ||
-        (all->crossing.context == stand.context && all->crossing.call == word->call))
+        stand.context != message->context || BITS_OF(stand.stamp) != message->call ||
+        has_entered(theirs, message->stands.call) ||
+        (all->crossing.context == stand.context && all->crossing.call == message->call))
         return;
     all->crossing.context = stand.context;
-    all->crossing.call = word->call;
+    all->crossing.call = message->call;
     all->crossing.rank = peer;
-    snprintf(all->crossing.text, sizeof(all->crossing.text), "%.*s", (int)sizeof(word->stands.text) - 1, word->stands.text);
+    snprintf(all->crossing.text, sizeof(all->crossing.text), "%.*s", (int)sizeof(message->stands.text) - 1, message->stands.text);
     answer.stands.crossed = 1;
     answer.stands.context = stand.context;
-    answer.stands.call = word->call;
+    answer.stands.call = message->call;
     snprintf(answer.stands.text, sizeof(answer.stands.text), "is in ");
     call_tell(comm, &stand, answer.stands.text + 6, sizeof(answer.stands.text) - 6);
     hx_registry.net->tell(world->net, peer, &answer);
 }
 
-void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word)
+void hx_stand_heard(struct hx_world *world, int peer, const struct hx_control_message *message)
 {
-    if (word->rank < 0 || word->rank >= world->size)
+    if (message->rank < 0 || message->rank >= world->size)
         return;
-    heard_keep(world->shared, word->rank, word->stands.text);
+    heard_keep(world->shared, message->rank, message->stands.text);
     if (world->whereabouts)
         world->whereabouts->late_since = 0;
-    if (word->stands.crossed && whereabouts_of(world) && word->rank == peer)
-        crossing_note(world, peer, word);
+    if (message->stands.crossed && whereabouts_of(world) && message->rank == peer)
+        crossing_note(world, peer, message);
 }
 
 /* ---- ranks that wait for each other -------------------------------------------------------------------------- */

@@ -14,8 +14,8 @@
  * neither call can end: the calls are a mismatch, and fail with HX_ERR_MISMATCH. This is certain only if each process has one thread, and
  * that thread is in a blocking call. In all other cases HX_TIMEOUT ends the wait, and the text says where each rank is.
  */
-#ifndef HX_WHEREABOUTS_H
-#define HX_WHEREABOUTS_H
+#ifndef HX_ENGINE_WHEREABOUTS_H
+#define HX_ENGINE_WHEREABOUTS_H
 #include "runtime/engine/engine.h"
 
 /* Threads of this process; 0: not known. */
@@ -23,7 +23,7 @@ int hx_threads_count(void);
 
 struct hx_whereabouts; /* what this process has seen and heard of others */
 
-#define HX_STAND_BYTES sizeof(((struct hx_word *)0)->stands.text) /* of a text */
+#define HX_STAND_BYTES sizeof(((struct hx_control_message *)0)->stands.text) /* of a text */
 
 /* Publish that the run waits long for this rank of the job (-1: for no particular rank). is_sure: the run cannot end before that rank has
  * entered the same call. */
@@ -40,8 +40,8 @@ hx_status_t hx_stand_cross(const struct hx_run *run);
 /* This process waits for a rank of another node, and has asked it. */
 void hx_stand_late(struct hx_world *world, int rank);
 /* Handle a question of peer (asked), and an answer of peer (heard). */
-void hx_stand_asked(struct hx_world *world, int peer, const struct hx_word *word);
-void hx_stand_heard(struct hx_world *world, int peer, const struct hx_word *word);
+void hx_stand_asked(struct hx_world *world, int peer, const struct hx_control_message *message);
+void hx_stand_heard(struct hx_world *world, int peer, const struct hx_control_message *message);
 
 void hx_whereabouts_forget(struct hx_world *world); /* at the end */
 

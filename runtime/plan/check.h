@@ -10,14 +10,14 @@
  * there; results that are not equal bit by bit on all ranks; a barrier that lets somebody through early. DESIGN
  * section 3.
  */
-#ifndef HX_CHECK_H
-#define HX_CHECK_H
+#ifndef HX_PLAN_CHECK_H
+#define HX_PLAN_CHECK_H
 #include "runtime/plan/layout.h"
 
 struct hx_check_call {
     struct hx_plan *const *plans; /* one per rank of the shape */
     struct hx_sizes sizes;        /* elem_bytes is 1 */
-    const struct hx_traffic *traffic; /* of each rank, which sizes then does without; NULL: none */
+    const struct hx_pair_counts *pair_counts; /* of each rank, which sizes then does without; NULL: none */
     int window_fine, window_coarse;
     int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
@@ -32,11 +32,11 @@ hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *c
                      size_t capacity);
 
 /* Traffic of n ranks for calls of these sizes, some of it nothing, apart in IN and OUT; and all that it needs. NULL: no memory. */
-struct hx_traffic *hx_check_traffic_new(int n, uint64_t count);
-void hx_check_traffic_free(struct hx_traffic *traffic);
+struct hx_pair_counts *hx_check_pair_counts_new(int n, uint64_t count);
+void hx_check_pair_counts_free(struct hx_pair_counts *pair_counts);
 
 /* Small sizes that reach every path: slices one more than fit the window, pieces of 1 or 2 elements, or (sparse) of
- * 1 or none. With traffic, all of it short, or (sparse) all long. */
+ * 1 or none. With pair counts, all of it short, or (sparse) all long. */
 void hx_check_sizes(struct hx_plan *const *plans, int nplans, int window_fine, int window_coarse, int sparse,
                     struct hx_sizes *sizes);
 

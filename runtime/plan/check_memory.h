@@ -5,8 +5,8 @@
  * time. An access by a transfer happens at any time from its post until its JOIN, so it is before what knows the time
  * of the JOIN. Private to check*.c.
  */
-#ifndef HX_CHECK_MEMORY_H
-#define HX_CHECK_MEMORY_H
+#ifndef HX_PLAN_CHECK_MEMORY_H
+#define HX_PLAN_CHECK_MEMORY_H
 #include "runtime/plan/check.h"
 
 #define HX_CHECK_NONE UINT32_MAX

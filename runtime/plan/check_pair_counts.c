@@ -22,21 +22,21 @@ static void side_fill(size_t *lengths, size_t *at, int n, int rank, int sends, u
     }
 }
 
-struct hx_traffic *hx_check_traffic_new(int n, uint64_t count)
+struct hx_pair_counts *hx_check_pair_counts_new(int n, uint64_t count)
 {
     size_t p = (size_t)n, entries = 4 * p * p;
-    struct hx_traffic *traffic = malloc(p * sizeof(*traffic) + entries * sizeof(size_t));
-    size_t *next = (size_t *)(void *)(traffic + p);
+    struct hx_pair_counts *pair_counts = malloc(p * sizeof(*pair_counts) + entries * sizeof(size_t));
+    size_t *next = (size_t *)(void *)(pair_counts + p);
 
-    for (int rank = 0; traffic && rank < n; rank++, next += 4 * p) {
+    for (int rank = 0; pair_counts && rank < n; rank++, next += 4 * p) {
         side_fill(next, next + p, n, rank, 1, count);
         side_fill(next + 2 * p, next + 3 * p, n, rank, 0, count);
-        traffic[rank] = (struct hx_traffic){next, next + p, next + 2 * p, next + 3 * p};
+        pair_counts[rank] = (struct hx_pair_counts){next, next + p, next + 2 * p, next + 3 * p};
     }
-    return traffic;
+    return pair_counts;
 }
 
-void hx_check_traffic_free(struct hx_traffic *traffic)
+void hx_check_pair_counts_free(struct hx_pair_counts *pair_counts)
 {
-    free(traffic);
+    free(pair_counts);
 }

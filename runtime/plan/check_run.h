@@ -3,8 +3,8 @@
  * A run of the checker: every rank's way through every call. Threads of the clocks are one per rank (its calls) and
  * one per rank, stage and place in the window: the engine promises no more order than that. Private to check*.c.
  */
-#ifndef HX_CHECK_RUN_H
-#define HX_CHECK_RUN_H
+#ifndef HX_PLAN_CHECK_RUN_H
+#define HX_PLAN_CHECK_RUN_H
 #include "runtime/plan/check_memory.h"
 
 struct hx_check_instance { /* one slice of one stage */
@@ -23,7 +23,7 @@ struct hx_check_stage { /* one stage of one rank in one call */
     unsigned window;
     uint32_t first_thread;
     size_t slot_offset;
-    int channel;            /* its first ring */
+    int ring;            /* its first ring */
     uint64_t started, finished;          /* slices */
     struct hx_check_instance *instances; /* [window] */
     struct hx_check_snapshot **flags;    /* [nflags][nslices] published */
@@ -35,7 +35,7 @@ struct hx_check_rank { /* one rank in one call */
     const struct hx_plan *plan;
     struct hx_plan whole;
     struct hx_sizes sizes;
-    struct hx_traffic traffic, numbered; /* of sizes; the same, but numbers elements instead of placing them */
+    struct hx_pair_counts pair_counts, numbered; /* of sizes; the same, but numbers elements instead of placing them */
     struct hx_check_stage *stages;
     struct hx_check_memory user[2], work; /* IN and OUT, or both in user[0] */
     struct hx_check_memory counts, heard; /* COUNTS and HEARD, of a plan that learns how long blocks are */

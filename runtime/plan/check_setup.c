@@ -92,7 +92,7 @@ static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int 
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
     stage->whole.places = NULL;
-    stage->whole.traffic = stage->layout.traffic ? &r->numbered : NULL;
+    stage->whole.pair_counts = stage->layout.pair_counts ? &r->numbered : NULL;
     stage->first_thread = *thread;
     *thread += stage->window;
     stage->slot_offset = *slots;
@@ -125,16 +125,16 @@ static int uses_rings(const struct hx_stage *stage)
 static hx_status_t rings_assign(struct hx_check_run *run, int call, int rank)
 {
     struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-    int channels = 0;
+    int rings = 0;
 
     for (int s = 0; s < r->plan->nstages; s++) {
-        r->stages[s].channel = channels;
-        channels += uses_rings(r->stages[s].stage) ? (int)r->stages[s].window : 0;
+        r->stages[s].ring = rings;
+        rings += uses_rings(r->stages[s].stage) ? (int)r->stages[s].window : 0;
     }
-    if (channels <= HX_RING_CHANNELS && r->plan->nflags <= HX_NODE_FLAGS)
+    if (rings <= HX_PAIR_RINGS && r->plan->nflags <= HX_NODE_FLAGS)
         return HX_SUCCESS;
-    hx_check_fault(run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", call, rank, channels,
-                   HX_RING_CHANNELS, r->plan->nflags, HX_NODE_FLAGS);
+    hx_check_fault(run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", call, rank, rings,
+                   HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
     return HX_ERR_INTERNAL;
 }
 
@@ -153,7 +153,7 @@ static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
                 continue;
             if (theirs->slot_offset == stage->slot_offset && theirs->layout.slot_bytes == stage->layout.slot_bytes &&
                 theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags &&
-                theirs->channel == stage->channel)
+                theirs->ring == stage->ring)
                 continue;
             hx_check_fault(run,
                            "call %d, rank %d, stage %d (%s): its slot, flags or rings stand elsewhere than those of rank %d",
@@ -165,21 +165,21 @@ static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
 }
 
 /* What the rank sends and receives, and what it knows when it has learnt how long others' blocks are. */
-static int traffic_open(struct hx_check_run *run, const struct hx_traffic *all, struct hx_check_rank *r)
+static int pair_counts_open(struct hx_check_run *run, const struct hx_pair_counts *all, struct hx_check_rank *r)
 {
     const struct hx_plan *plan = r->plan;
     size_t *heard = r->learns ? hx_check_alloc(&run->store, r->heard.bytes) : NULL;
 
-    r->traffic = all[plan->rank];
+    r->pair_counts = all[plan->rank];
     for (const struct hx_area *work = plan->work; heard && work < plan->work + 2; work++)
         for (uint64_t i = 0; i < (uint64_t)work->nrows * work->ncolumns; i++) {
             uint32_t from = work->rows[i / work->ncolumns], to = work->columns[i % work->ncolumns];
             heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + to)] = all[from].sent[to];
         }
     r->sizes.heard = heard;
-    r->numbered = r->traffic;
+    r->numbered = r->pair_counts;
     r->numbered.sent_at = NULL;
-    r->sizes.traffic = &r->traffic;
+    r->sizes.pair_counts = &r->pair_counts;
     return r->learns && !heard;
 }
 
@@ -202,7 +202,7 @@ static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_
     if (r->learns && (memory_open(run, &r->counts, "counts", rank, hx_layout_space_bytes(plan, &r->sizes, HX_COUNTS)) ||
                       memory_open(run, &r->heard, "heard", rank, hx_layout_space_bytes(plan, &r->sizes, HX_HEARD))))
         return HX_ERR_NOMEM;
-    if (of->traffic && traffic_open(run, of->traffic, r))
+    if (of->pair_counts && pair_counts_open(run, of->pair_counts, r))
         return HX_ERR_NOMEM;
     in_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_IN);
     out_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_OUT);
@@ -238,9 +238,9 @@ static hx_status_t buffers_open(struct hx_check_run *run)
     for (int c = 0; c < run->ncalls; c++)
         for (int r = 0; r < run->shape->nranks; r++) {
             const struct hx_check_call *call = &run->calls[c];
-            size_t whole = call->traffic ? call->plans[r]->nblocks * call->sizes.count : hx_layout_vector(call->plans[r], &call->sizes);
+            size_t whole = call->pair_counts ? call->plans[r]->nblocks * call->sizes.count : hx_layout_vector(call->plans[r], &call->sizes);
             most = whole > most ? whole : most;
-            if (hx_coll_has_traffic(call->plans[r]->coll) && most < (size_t)run->shape->nranks * sizeof(size_t))
+            if (hx_coll_has_pair_counts(call->plans[r]->coll) && most < (size_t)run->shape->nranks * sizeof(size_t))
                 most = (size_t)run->shape->nranks * sizeof(size_t); /* lengths */
             for (int s = 0; s < call->plans[r]->nstages; s++) {
                 size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a plan does, for people: the text of its steps, and its rounds, messages and bytes. */
-#ifndef HX_EXPLAIN_H
-#define HX_EXPLAIN_H
+#ifndef HX_PLAN_EXPLAIN_H
+#define HX_PLAN_EXPLAIN_H
 #include "runtime/plan/layout.h"
 #include <stdio.h>
 

@@ -25,32 +25,32 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
 }
 
 /* Elements of a block of the matrix, of which this rank may not know: then none. */
-static uint64_t traffic_length(const struct hx_plan *plan, const struct hx_traffic *traffic, const size_t *heard, uint64_t x)
+static uint64_t pair_counts_length(const struct hx_plan *plan, const struct hx_pair_counts *pair_counts, const size_t *heard, uint64_t x)
 {
     uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;
     int64_t place;
 
     if (from == (uint64_t)plan->rank)
-        return traffic->sent[to];
+        return pair_counts->sent[to];
     if (to == (uint64_t)plan->rank)
-        return traffic->received[from];
+        return pair_counts->received[from];
     place = heard ? hx_layout_work_place(plan, x) : -1;
     return place < 0 ? 0 : heard[place];
 }
 
 static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts,
-                                   const struct hx_traffic *traffic, const size_t *heard, uint64_t x)
+                                   const struct hx_pair_counts *pair_counts, const size_t *heard, uint64_t x)
 {
     if (plan->partition != HX_PARTITION_PER_RANK)
         return cut((struct hx_extent){0, count}, x, plan->nblocks);
     if (starts)
         return (struct hx_extent){starts[x], starts[x + 1] - starts[x]};
-    return (struct hx_extent){x * count, traffic ? traffic_length(plan, traffic, heard, x) : count};
+    return (struct hx_extent){x * count, pair_counts ? pair_counts_length(plan, pair_counts, heard, x) : count};
 }
 
 static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
 {
-    struct hx_extent e = plan_block(layout->plan, layout->count, layout->starts, layout->traffic, layout->heard, x);
+    struct hx_extent e = plan_block(layout->plan, layout->count, layout->starts, layout->pair_counts, layout->heard, x);
     enum hx_share share = layout->stage->share;
 
     if ((share == HX_SHARE_SHORT && e.length > layout->limit) || (share == HX_SHARE_LONG && e.length <= layout->limit))
@@ -60,7 +60,7 @@ static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
 
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
 {
-    return plan_block(plan, sizes->count, sizes->starts, sizes->traffic, sizes->heard, x);
+    return plan_block(plan, sizes->count, sizes->starts, sizes->pair_counts, sizes->heard, x);
 }
 
 /* Which of IN and OUT the places are of: it has all blocks, if this rank has them. */
@@ -71,8 +71,8 @@ static enum hx_space placed_space(const struct hx_plan *plan)
 
 uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
 {
-    if (sizes->traffic)
-        return sizes->traffic->sent_at[i];
+    if (sizes->pair_counts)
+        return sizes->pair_counts->sent_at[i];
     if (sizes->places && placed_space(plan) == HX_IN)
         return sizes->places[plan->in_block + i];
     return hx_layout_extent(plan, sizes, plan->in_block + i).start - hx_layout_extent(plan, sizes, plan->in_block).start;
@@ -80,8 +80,8 @@ uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *s
 
 uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
 {
-    if (sizes->traffic)
-        return sizes->traffic->received_at[i];
+    if (sizes->pair_counts)
+        return sizes->pair_counts->received_at[i];
     if (sizes->places && placed_space(plan) == HX_OUT)
         return sizes->places[plan->out_block + i];
     if (plan->out_stride > 1)
@@ -92,7 +92,7 @@ uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *
 uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes)
 {
     struct hx_extent last = hx_layout_extent(plan, sizes, plan->nblocks - 1);
-    return sizes->traffic ? plan->nblocks * sizes->count : last.start + last.length;
+    return sizes->pair_counts ? plan->nblocks * sizes->count : last.start + last.length;
 }
 
 int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes)
@@ -106,7 +106,7 @@ int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *size
 /* All plan blocks are of one length. */
 static int blocks_are_alike(const struct hx_layout *layout)
 {
-    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts && !layout->traffic;
+    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts && !layout->pair_counts;
 }
 
 static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
@@ -114,10 +114,10 @@ static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
     return plan->partition == HX_PARTITION_PER_RANK ? count : ceil_div(count, plan->nblocks);
 }
 
-/* In WORK, where with traffic only short ones stand. */
+/* In WORK, where with pair counts only short ones stand. */
 static uint64_t work_block_max(const struct hx_plan *plan, const struct hx_sizes *sizes)
 {
-    return hx_coll_has_traffic(plan->coll) ? sizes->limit : plan_block_max(plan, sizes->count);
+    return hx_coll_has_pair_counts(plan->coll) ? sizes->limit : plan_block_max(plan, sizes->count);
 }
 
 uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block)
@@ -176,14 +176,14 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
 
     *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
                                  .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places,
-                                 .traffic = sizes->traffic, .heard = sizes->heard, .limit = sizes->limit};
+                                 .pair_counts = sizes->pair_counts, .heard = sizes->heard, .limit = sizes->limit};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
     layout->room = stage->share == HX_SHARE_SHORT ? sizes->limit : plan_block_max(plan, sizes->count);
     if (stage->share == HX_SHARE_COUNTS) { /* the same matrix of other blocks */
         layout->count = layout->room = sizeof(size_t);
         layout->elem_bytes = 1;
-        layout->traffic = NULL;
+        layout->pair_counts = NULL;
         layout->nslices = layout->coarse = 1;
     }
     layout->per_coarse = layout->nslices / layout->coarse;
@@ -229,10 +229,10 @@ static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *si
 }
 
 /* Beyond the last that this rank sends from IN, or receives in OUT. */
-static uint64_t traffic_end(const struct hx_plan *plan, const struct hx_traffic *traffic, enum hx_space space)
+static uint64_t pair_counts_end(const struct hx_plan *plan, const struct hx_pair_counts *pair_counts, enum hx_space space)
 {
-    const size_t *lengths = space == HX_IN ? traffic->sent : traffic->received;
-    const size_t *at = space == HX_IN ? traffic->sent_at : traffic->received_at;
+    const size_t *lengths = space == HX_IN ? pair_counts->sent : pair_counts->received;
+    const size_t *at = space == HX_IN ? pair_counts->sent_at : pair_counts->received_at;
     uint64_t end = 0;
 
     for (int r = 0; r < plan->p; r++)
@@ -258,8 +258,8 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     }
     if (n == 0)
         return 0;
-    if (sizes->traffic)
-        return traffic_end(plan, sizes->traffic, space) * sizes->elem_bytes;
+    if (sizes->pair_counts)
+        return pair_counts_end(plan, sizes->pair_counts, space) * sizes->elem_bytes;
     if (sizes->places && space == placed_space(plan))
         return places_end(plan, sizes) * sizes->elem_bytes;
     struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);
@@ -271,10 +271,10 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
 {
     const struct hx_plan *plan = layout->plan;
 
-    if (layout->traffic && space == HX_IN && layout->traffic->sent_at)
-        return layout->traffic->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
-    if (layout->traffic && space == HX_OUT)
-        return layout->traffic->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->pair_counts && space == HX_IN && layout->pair_counts->sent_at)
+        return layout->pair_counts->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->pair_counts && space == HX_OUT)
+        return layout->pair_counts->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
     if (layout->places && space == placed_space(plan))
         return layout->places[x] + e.start - block_of(layout, x).start;
     if (space == HX_IN || space == HX_COUNTS)

@@ -18,13 +18,13 @@
  * place in the vector too, from the first one on; and whichever of IN and OUT has them all may hold them wherever the
  * caller wants them.
  */
-#ifndef HX_LAYOUT_H
-#define HX_LAYOUT_H
+#ifndef HX_PLAN_LAYOUT_H
+#define HX_PLAN_LAYOUT_H
 #include "runtime/plan/plan.h"
 
 /* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
-struct hx_traffic {
-    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; NULL: as without traffic, to number them */
+struct hx_pair_counts {
+    const size_t *sent, *sent_at;         /* elements, and where they stand in IN; NULL: as without pair counts, to number them */
     const size_t *received, *received_at; /* likewise in OUT */
 };
 
@@ -33,8 +33,8 @@ struct hx_sizes {
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
-    const struct hx_traffic *traffic; /* of this rank, which knows no more; where it is checked, count is at least the longest */
-    const size_t *heard;     /* with traffic: how long the blocks are that WORK holds, in its order; NULL: nothing known */
+    const struct hx_pair_counts *pair_counts; /* of this rank, which knows no more; where it is checked, count is at least the longest */
+    const size_t *heard;     /* with pair counts: how long the blocks are that WORK holds, in its order; NULL: nothing known */
     uint64_t limit;          /* elements of a short block at most, see enum hx_share */
     const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
     int for_smaller;         /* slots as long as those of nodes with fewer ranks may be, whose longer parts are rounded otherwise; to plan
@@ -53,7 +53,7 @@ struct hx_layout { /* of one stage in one call */
     const size_t *heard;
     uint64_t limit;
     const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
-    const struct hx_traffic *traffic;
+    const struct hx_pair_counts *pair_counts;
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
     uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */

@@ -20,8 +20,8 @@
  *
  *   4 ranks on 2 nodes, a stage between the nodes, rows {0 1} {2 3}, columns {0} {2}:  block (0, 1) is 0->2 1->2, plan blocks 2 and 6
  */
-#ifndef HX_PLAN_H
-#define HX_PLAN_H
+#ifndef HX_PLAN_PLAN_H
+#define HX_PLAN_PLAN_H
 #include "runtime/hierax.h"
 #include "topo/shape.h"
 #include <stdint.h>
@@ -68,7 +68,7 @@ static inline int hx_coll_has_pairs(enum hx_coll coll)
 }
 
 /* Each rank knows only what it sends and receives itself, which is another thing in each call. */
-static inline int hx_coll_has_traffic(enum hx_coll coll)
+static inline int hx_coll_has_pair_counts(enum hx_coll coll)
 {
     return coll == HX_COLL_ALLTOALLV;
 }
@@ -365,7 +365,7 @@ enum hx_numbers {
 struct hx_traits {
     enum hx_folding folding;
     enum hx_numbers numbers;
-    int windows; /* buffers are taken to be memory of hx_alloc that others of the node can read */
+    int shared_alloc; /* buffers are taken to be memory of hx_alloc that others of the node can read */
 };
 
 /* A row of an algorithm table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Dimensions of the node's segment, and its channels. Memory that is never touched costs nothing, so the rings of all
- * pairs can exist in every channel. */
+/* Dimensions of the node's segment, and its contexts. Memory that is never touched costs nothing, so the rings of all
+ * pairs can exist in every context. */
 #include "runtime/ports/node.h"
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static size_t failures_bytes(const struct hx_shared *shared)
 
 static size_t rings_bytes(const struct hx_shared *shared)
 {
-    return page_up((size_t)shared->n * (size_t)shared->n * HX_RING_CHANNELS * shared->ring_bytes);
+    return page_up((size_t)shared->n * (size_t)shared->n * HX_PAIR_RINGS * shared->ring_bytes);
 }
 
 static size_t table_bytes(int job_ranks)
@@ -78,9 +78,9 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
     shared->head_bytes = map_up(HEADER_BYTES + table_bytes(job_ranks) + doorbells_bytes(shared) + (size_t)n * sizeof(struct hx_passed) +
                                 closed_bytes(shared));
-    shared->channel_bytes =
+    shared->context_bytes =
         map_up(controls_bytes(shared) + failures_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
-    shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->channel_bytes;
+    shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->context_bytes;
 }
 
 void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status)
@@ -117,25 +117,25 @@ void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks)
     shared->closed = (_Atomic uint64_t *)(void *)at;
 }
 
-hx_status_t hx_shared_channel(struct hx_shared *shared, int context)
+hx_status_t hx_shared_context(struct hx_shared *shared, int context)
 {
-    off_t offset = (off_t)(shared->head_bytes + (size_t)context * shared->channel_bytes);
+    off_t offset = (off_t)(shared->head_bytes + (size_t)context * shared->context_bytes);
     void *base;
 
-    if (shared->channels[context])
+    if (shared->contexts[context])
         return HX_SUCCESS;
-    base = mmap(NULL, shared->channel_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, offset);
+    base = mmap(NULL, shared->context_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, offset);
     if (base == MAP_FAILED)
         return hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment for context %d: %s",
-                       shared->channel_bytes, context, strerror(errno));
-    shared->channels[context] = base;
+                       shared->context_bytes, context, strerror(errno));
+    shared->contexts[context] = base;
     return HX_SUCCESS;
 }
 
 hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
                          const int *rows)
 {
-    hx_status_t status = hx_shared_channel(shared, context);
+    hx_status_t status = hx_shared_context(shared, context);
 
     if (status != HX_SUCCESS)
         return status;
@@ -144,7 +144,7 @@ hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int con
                              .me = me,
                              .ranks = ranks,
                              .rows = rows,
-                             .base = shared->channels[context]};
+                             .base = shared->contexts[context]};
     node->controls = node->base;
     node->failures = (struct hx_failure *)(void *)((unsigned char *)node->base + controls_bytes(shared));
     node->rings = (unsigned char *)node->failures + failures_bytes(shared);

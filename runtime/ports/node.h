@@ -2,12 +2,12 @@
 /*
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
- *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | channels [HX_CONTEXTS]
- *   channel   controls [n] | failures [n] | rings [n senders][n receivers][HX_RING_CHANNELS] | slots [n][2 banks]
+ *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | contexts [HX_CONTEXTS]
+ *   context   controls [n] | failures [n] | rings [n senders][n receivers][HX_PAIR_RINGS] | slots [n][2 banks]
  *
- * Calls under way at once, of one communicator or of several, each have a channel; calls that share one come one after
- * the other. A channel belongs to a context, whose number is the same on all nodes; communicators without common ranks
- * may have the same contexts, since every rank has rows of its own in each channel. What no call touches costs no
+ * Calls under way at once, of one communicator or of several, each have a context; calls that share one come one after
+ * the other. The number of a context is the same on all nodes; communicators without common ranks
+ * may have the same contexts, since every rank has rows of its own in each context. What no call touches costs no
  * memory.
  *
  * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
@@ -15,7 +15,7 @@
  *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
- *   buffers   and windows: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
+ *   buffers   and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
  *             all that fetch have told it that they have finished. If the owner's call fails, it clears the buffers before it returns; a
  *             rank that has fetched checks them again (fetch.c)
  *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
@@ -27,8 +27,8 @@
  *   left      stored with release when a call has ended here; a rank that writes the slots again acquires it (run.c)
  *   bell      see wait.h
  */
-#ifndef HX_NODE_H
-#define HX_NODE_H
+#ifndef HX_PORTS_NODE_H
+#define HX_PORTS_NODE_H
 #include "runtime/base/error.h"
 #include "topo/shape.h"
 #include <stdatomic.h>
@@ -43,7 +43,7 @@
 #define HX_STAMPS 4     /* these fill a control's first line */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
-#define HX_RING_CHANNELS 8 /* stage position x slice: rings whose messages stay in program order */
+#define HX_PAIR_RINGS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
 #define HX_COMM_NUMBERS 8192 /* communicators that a rank can have open at once */
 #define HX_COMM_CONTEXTS 4   /* contexts of one communicator */
@@ -104,7 +104,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     struct hx_heard heard;
 };
 
-struct hx_control { /* of one rank in one channel; written by it alone */
+struct hx_control { /* of one rank in one context; written by it alone */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
                                                        * signature */
     _Atomic uint64_t left;                            /* and left */
@@ -116,7 +116,7 @@ struct hx_control { /* of one rank in one channel; written by it alone */
     struct {
         _Atomic uint64_t number, inode; /* number 0: it stands in none */
         _Atomic uintptr_t base;         /* its address there */
-    } windows[2];                       /* of hx_alloc, in which these stand */
+    } shared_allocs[2];                 /* of hx_alloc, in which these stand */
     _Atomic uint64_t stamps[HX_STAMPS];               /* of the last calls in which it raised flags; index: call number % HX_STAMPS */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
@@ -190,21 +190,21 @@ struct hx_shared { /* the segment, as this process sees it */
     int memory;         /* descriptor of the segment, -1: none */
     int watched;        /* the row that hx_watch_look checked last */
     uint64_t watched_at; /* when it did */
-    void *base;         /* what comes before the channels */
+    void *base;         /* what comes before the contexts */
     struct hx_node_header *header;
     struct hx_job_entry *table;    /* [ranks of the job] */
     struct hx_doorbell *doorbells; /* [n] */
     struct hx_passed *passed;      /* [n] */
     _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] that rank has ended all calls below this one in communicators of that number */
-    void **channels;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
-    size_t head_bytes, channel_bytes, bytes; /* before the channels; of one channel; the whole */
+    void **contexts;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
+    size_t head_bytes, context_bytes, bytes; /* before the contexts; of one; the whole */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
     /* of a bank: what all ranks can use and stay within half of the last-level cache */
     size_t live_bytes;
 };
 
-struct hx_node { /* a channel, as a communicator's calls see it */
+struct hx_node { /* a context, as a communicator's calls see it */
     struct hx_shared *shared;
     int n, me;        /* the communicator's ranks on this node; my place among them */
     const int *ranks; /* [n] their ranks in the communicator, ascending */
@@ -225,10 +225,10 @@ static inline struct hx_doorbell *hx_node_doorbell(const struct hx_node *node, i
     return &node->shared->doorbells[node->rows[member]];
 }
 
-static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int channel)
+static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int ring)
 {
     size_t pair = (size_t)node->rows[from] * (size_t)node->shared->n + (size_t)node->rows[to];
-    return (struct hx_ring *)(node->rings + (pair * HX_RING_CHANNELS + (size_t)channel) * node->shared->ring_bytes);
+    return (struct hx_ring *)(node->rings + (pair * HX_PAIR_RINGS + (size_t)ring) * node->shared->ring_bytes);
 }
 
 static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, struct hx_ring *ring, uint64_t number)
@@ -237,7 +237,7 @@ static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, st
     return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
 }
 
-/* All slots of a channel. */
+/* All slots of a context. */
 static inline size_t hx_slots_bytes(const struct hx_shared *shared)
 {
     return 2 * (size_t)shared->n * shared->bank_bytes;
@@ -260,9 +260,9 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
 void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks);
 /* Tell the node that a rank of it cannot start, unless another has told so before. */
 void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
-/* Map the channel of a context, unless it is. Errors: HX_ERR_NOMEM. */
-hx_status_t hx_shared_channel(struct hx_shared *shared, int context);
-/* The channel of a context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
+/* Map a context, unless it is. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_shared_context(struct hx_shared *shared, int context);
+/* A context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
                          const int *rows);
 

@@ -6,8 +6,8 @@
  * in flight between two ranks, so nothing depends on order. Long messages travel as chunks; the transport cuts them, keeps several in
  * flight, and holds them back by the credits of the edge. All calls are made by one thread; none blocks.
  */
-#ifndef HX_TRANSPORT_H
-#define HX_TRANSPORT_H
+#ifndef HX_PORTS_TRANSPORT_H
+#define HX_PORTS_TRANSPORT_H
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
 #include "runtime/engine/signature.h"
@@ -80,20 +80,20 @@ struct hx_net_seat {
     int of_node, on_node;
 };
 
-/* Words: control messages that ranks send each other beside the messages of calls. They are few. A word may arrive twice, and may be lost
+/* Control messages that ranks send each other beside the messages of calls. They are few. One may arrive twice, and may be lost
  * if its sender ends. */
-enum hx_word_kind {
-    HX_WORD_ASKS,     /* the sender waits for the receiver in this call, and asks for all that the receiver knows */
-    HX_WORD_DEAD,     /* these ranks of the job have died */
-    HX_WORD_FAILED,   /* a communicator has failed */
-    HX_WORD_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
-    HX_WORD_STANDS,   /* an answer to ASKS: where a rank is */
-    HX_WORD_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
+enum hx_control_message_kind {
+    HX_MESSAGE_ASKS,     /* the sender waits for the receiver in this call, and asks for all that the receiver knows */
+    HX_MESSAGE_DEAD,     /* these ranks of the job have died */
+    HX_MESSAGE_FAILED,   /* a communicator has failed */
+    HX_MESSAGE_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
+    HX_MESSAGE_STANDS,   /* an answer to ASKS: where a rank is */
+    HX_MESSAGE_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
 };
-#define HX_WORD_RANKS 96
+#define HX_MESSAGE_RANKS 96
 
-struct hx_word {
-    int32_t kind;    /* enum hx_word_kind */
+struct hx_control_message {
+    int32_t kind;    /* enum hx_control_message_kind */
     int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
                       * the rank of the job that the answer is about */
     int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with */
@@ -106,19 +106,19 @@ struct hx_word {
         struct {
             uint64_t match, chunk;
             uint32_t proof, mix; /* mix: the signature expected of the message, XOR the signature bits of the call */
-        } doubt; /* ASKS: the message from the receiver of this word that was dropped in that call. Proof 0: none was dropped */
-        int32_t dead[HX_WORD_RANKS];     /* DEAD: of the job */
-        char text[4 * HX_WORD_RANKS];    /* FAILED: why */
+        } doubt; /* ASKS: the message from the receiver of this control message that was dropped in that call. Proof 0: none was dropped */
+        int32_t dead[HX_MESSAGE_RANKS];     /* DEAD: of the job */
+        char text[4 * HX_MESSAGE_RANKS];    /* FAILED: why */
         struct {
             uint64_t call;                   /* STANDS: the call in which the sender itself waits, and its context */
             int32_t context, crossed;        /* crossed: nonzero if the sender waits there for the rank that asked, and so cannot enter that
                                               * rank's call */
-            char text[4 * HX_WORD_RANKS - 16];
+            char text[4 * HX_MESSAGE_RANKS - 16];
         } stands;
     };
 };
 
-typedef void hx_net_heard_t(void *arg, int peer, const struct hx_word *word);
+typedef void hx_net_heard_t(void *arg, int peer, const struct hx_control_message *message);
 
 /* Memory that messages go from and into without a copy. What is shared a child of a fork has too, and its writes go to the same pages. */
 enum hx_net_memory {
@@ -175,11 +175,11 @@ struct hx_net_ops {
     void (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
-     * peer is looked after, and asked by this word. Returns 1 once it is certain that its endpoint has gone, with its
+     * peer is looked after, and asked by this control message. Returns 1 once it is certain that its endpoint has gone, with its
      * process or host or, if that has lost its network, alone. */
-    int (*ask)(struct hx_net *net, int peer, const struct hx_word *word);
+    int (*ask)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Tell peer. Never blocks; where it cannot be sent at once, it is later heard (as below) as if the peer had asked. */
-    void (*tell)(struct hx_net *net, int peer, const struct hx_word *word);
+    void (*tell)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Have messages passed between this peer and us? */
     int (*has_met)(const struct hx_net *net, int peer);
     /* Have what others tell and ask handled, from within progress. */

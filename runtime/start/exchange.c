@@ -252,7 +252,7 @@ static hx_status_t own_open(struct hx_world *world)
 {
     struct hx_job_entry *mine = &world->shared->table[world->rank];
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = hx_shared_channel(world->shared, 0); /* that of the world communicator's blocking calls */
+    hx_status_t status = hx_shared_context(world->shared, 0); /* that of the world communicator's blocking calls */
 
     if (status == HX_SUCCESS)
         status = hx_trace_prepare(world);

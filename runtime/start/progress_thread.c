@@ -52,7 +52,7 @@ static void *thread_main(void *arg)
     hx_waiter_lock(&world->waiter);
     while (!world->ends) {
         if (world->active) {
-            hx_sleep_until(&world->waiter, &(struct hx_wait){.look = thread_look, .ctx = world, .patience = &(struct hx_patience){0}});
+            hx_sleep_until(&world->waiter, &(struct hx_wait){.look = thread_look, .ctx = world, .wait_clock = &(struct hx_wait_clock){0}});
             hx_waiter_unlock(&world->waiter); /* tells the news */
             hx_waiter_lock(&world->waiter);
             continue;

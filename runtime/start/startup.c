@@ -62,7 +62,7 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
     hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
             comm->shape->nnodes, shape, comm->shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
     hx_info("shared segment of %d ranks: %.1f MiB for each context, touched as used: 2 banks of %zu KiB of slots per rank, "
-            "rings of %d x %zu bytes", shared->n, (double)shared->channel_bytes / 1048576, shared->bank_bytes / 1024,
+            "rings of %d x %zu bytes", shared->n, (double)shared->context_bytes / 1048576, shared->bank_bytes / 1024,
             HX_RING_ENTRIES, shared->ring_chunk_bytes);
     if (world->net)
         hx_info("network: %s", hx_registry.net->describe(world->net));
@@ -264,8 +264,8 @@ void hx_world_close(struct hx_world *world, int orderly)
     hx_failed_forget(world);
     hx_whereabouts_forget(world);
     hx_comm_numbers_close(world);
-    hx_windows_close(world);
-    hx_window_views_close(world);
+    hx_shared_allocs_close(world);
+    hx_peer_maps_close(world);
     if (!stays)
         hx_registry.node->leave(world->shared);
     hx_fetch_end();

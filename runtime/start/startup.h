@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Start-up: from a launcher's environment to a connected world communicator, and back. */
-#ifndef HX_STARTUP_H
-#define HX_STARTUP_H
+#ifndef HX_START_STARTUP_H
+#define HX_START_STARTUP_H
 #include "runtime/api/comm.h"
 
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);

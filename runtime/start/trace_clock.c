@@ -42,7 +42,7 @@ static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direc
                               .match = hx_match_id(0, 0, HX_MATCH_STAGES / 2, 0, round)};
     hx_registry.net->post(world->net, &t.op);
     status = hx_wait_until(&world->waiter, &(struct hx_wait){.look = transfer_look, .ctx = &t, .timeout_s = world->env->timeout,
-                                                             .patience = &(struct hx_patience){0}});
+                                                             .wait_clock = &(struct hx_wait_clock){0}});
     if (status == HX_ERR_TIMEOUT)
         hx_fail(status, "HX_TRACE: no answer from rank %d within %g s (HX_TIMEOUT) while clocks are compared", peer,
                 world->env->timeout);

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         return 1;
     struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
                              .coarse_slices = choice.coarse_slices, .limit = choice.limit};
-    if (hx_coll_has_traffic(coll)) /* one message whatever the length */
+    if (hx_coll_has_pair_counts(coll)) /* one message whatever the length */
         sizes.fine_slices = sizes.coarse_slices = 1;
     hx_plan_count(choice.plan, comm->shape, &sizes, &stats);
     wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||

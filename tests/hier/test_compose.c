@@ -278,7 +278,7 @@ static void stages_hold_every_block_once(void **state)
         struct hx_shape *shape = shape_draw();
         for (int coll = 0; coll < HX_COLL_COUNT && shape->max_local > 1; coll++) {
             int most = hx_candidate_takes_lanes((enum hx_coll)coll) ? shape->max_local : 1;
-            int least = hx_coll_has_traffic((enum hx_coll)coll) ? most : 1; /* a rank's lanes bring nothing for others */
+            int least = hx_coll_has_pair_counts((enum hx_coll)coll) ? most : 1; /* a rank's lanes bring nothing for others */
             struct hx_candidate c = candidate_of((enum hx_coll)coll, draw(least, most));
             c.root = hx_coll_is_rooted(c.coll) ? draw(0, shape->nranks - 1) : 0;
             assert_int_equal(hx_candidate_fits(&c, shape), !hx_coll_is_scan(c.coll) || hx_shape_is_in_order(shape));
@@ -330,7 +330,7 @@ static void channels_cross_on_ranks_of_their_own(void **state)
             int n = hx_shape_node_size(shape, shape->node_of[rank]);
             assert_non_null(plan);
             assert_int_equal(plan->nstages, c.channels);
-            assert_in_range(hx_coarse_window(plan) * (unsigned)c.channels, 1, HX_RING_CHANNELS);
+            assert_in_range(hx_coarse_window(plan) * (unsigned)c.channels, 1, HX_PAIR_RINGS);
             memset(held, 0, sizeof(held));
             assert_in_range(crossings_check(shape, plan, held), c.channels / n, (c.channels + n - 1) / n);
             for (uint64_t x = 0; x < plan->nblocks; x++)
@@ -381,18 +381,18 @@ static void lengths_are_learnt(void **state)
             assert_non_null(plans[r] = hx_compose(shape, r, &c));
         hx_check_sizes(plans, shape->nranks, 4, 3, 0, &call.sizes);
         call.sizes.limit /= 2; /* some are long */
-        struct hx_traffic *traffic = hx_check_traffic_new(shape->nranks, call.sizes.count);
-        assert_non_null(call.traffic = traffic);
+        struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(shape->nranks, call.sizes.count);
+        assert_non_null(call.pair_counts = pair_counts);
         if (i % 4 == 1)
             step_leave_out(plans[last], HX_OP_LEARN, HX_NOWHERE);
         else if (i % 4 == 2)
             step_leave_out(plans[last], HX_OP_COPY, HX_HEARD);
         else if (i % 4 == 3)
-            ((size_t *)(uintptr_t)traffic[last].received)[0]++;
+            ((size_t *)(uintptr_t)pair_counts[last].received)[0]++;
         hx_status_t status = hx_check(shape, &call, 1, report, sizeof(report));
         if (i % 4 == 0 ? status != HX_SUCCESS : !strstr(report, faults[i % 4]))
             fail_msg("%s, fault %d: %s", shapes[i / 4], i % 4, report);
-        hx_check_traffic_free(traffic);
+        hx_check_pair_counts_free(pair_counts);
         for (int r = 0; r <= last; r++)
             hx_plan_release(plans[r]);
         free(plans);

@@ -94,7 +94,7 @@ static void a_file_is_read_as_written(void **state)
     add(table, entry_of("1x8", HX_COLL_BARRIER, 0, 0, "flat(nary)"));
     table->entries[2].slice_bytes = 65536;
     add(table, entry_of("4,4,3", HX_COLL_BCAST, 0, 9, "in memory of hx_alloc"));
-    table->entries[3].windows = 1;
+    table->entries[3].shared_alloc = 1;
     for (int numbers = HX_NUMBERS_HALF; numbers < HX_NUMBERS_COUNT; numbers++) {
         add(table, entry_of("4,4,3", HX_COLL_SCAN, 0, 9, hx_numbers_names[numbers]));
         table->entries[table->n - 1].numbers = (enum hx_numbers)numbers;
@@ -353,7 +353,7 @@ static const char *choice_of(struct hx_planner *planner, enum hx_coll coll, stru
     const char *fallback;
     int n = hx_planner_candidates(planner, coll, 0, traits.folding, bytes, candidates, &fallback), candidate;
 
-    planner->cost.windows = traits.windows;
+    planner->cost.shared_alloc = traits.shared_alloc;
     const struct hx_table_entry *entry = hx_planner_tuned(planner, coll, traits, bytes, candidates, n, &candidate);
     return entry ? entry->plan : "none";
 }
@@ -404,7 +404,7 @@ static void entries_serve_others_where_they_may(void **state)
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, whole_window, 8), "floats");
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, window, 16 << 20), "none"); /* single copy */
     entry = entry_of("1x4", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "windows");
-    entry.windows = 1;
+    entry.shared_alloc = 1;
     add(table, entry);
     hx_planner_use_table(&planner, table->entries, table->n);
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, window, 16 << 20), "windows");

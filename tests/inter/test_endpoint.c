@@ -624,18 +624,18 @@ static void case_sleep(struct world *w)
 
 static double question_at;
 
-static void question_heard(void *arg, int peer, const struct hx_word *word)
+static void question_heard(void *arg, int peer, const struct hx_control_message *message)
 {
     (void)arg;
     (void)peer;
-    if (word->kind == HX_WORD_ASKS)
+    if (message->kind == HX_MESSAGE_ASKS)
         question_at = now();
 }
 
 /* Rank 1 is late, sends something, and is late again: it is asked as soon as the first time. */
 static void case_late_again(struct world *w)
 {
-    const struct hx_word question = {.kind = HX_WORD_ASKS};
+    const struct hx_control_message question = {.kind = HX_MESSAGE_ASKS};
     uint8_t byte = 0;
     struct hx_segment part = {&byte, 1};
     struct hx_net_op op;

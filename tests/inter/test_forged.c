@@ -31,41 +31,41 @@ static void await_forged(struct world *w, uint64_t n)
 }
 
 /* Say it, now. */
-static void word_say(struct world *w, int peer, const struct hx_word *word)
+static void word_say(struct world *w, int peer, const struct hx_control_message *message)
 {
     double limit = now() + 20;
 
-    while (hx_word_ask(w->net, w->net->edges[peer], word) != 0 && now() < limit)
+    while (hx_control_message_ask(w->net, w->net->edges[peer], message) != 0 && now() < limit)
         turn(w);
-    while (w->net->edges[peer]->words > 0 && now() < limit)
+    while (w->net->edges[peer]->control_messages > 0 && now() < limit)
         turn(w);
-    check(w->net->edges[peer]->words == 0);
+    check(w->net->edges[peer]->control_messages == 0);
 }
 
 static int heard;
-static struct hx_word last_heard;
+static struct hx_control_message last_heard;
 
-static void hear(void *arg, int peer, const struct hx_word *word)
+static void hear(void *arg, int peer, const struct hx_control_message *message)
 {
     (void)arg;
     heard += peer == 1;
-    last_heard = *word;
+    last_heard = *message;
 }
 
 /* Words of a stranger are dropped: no rank is reported as dead. */
 static void case_words(struct world *w)
 {
-    struct hx_word word = {.kind = HX_WORD_DEAD, .ndead = 1, .dead = {1}};
+    struct hx_control_message message = {.kind = HX_MESSAGE_DEAD, .ndead = 1, .dead = {1}};
 
     ops->listen(w->net, hear, NULL);
     if (w->me == 1) {
         keys_change(w, 1);
-        word_say(w, 0, &word);
+        word_say(w, 0, &message);
         meet(w, &w->meet->arrived, 2);
         keys_change(w, 0);
-        word.kind = HX_WORD_FAILED;
-        word.ndead = 0;
-        word_say(w, 0, &word);
+        message.kind = HX_MESSAGE_FAILED;
+        message.ndead = 0;
+        word_say(w, 0, &message);
         meet(w, &w->meet->arrived, 3);
         return;
     }
@@ -74,7 +74,7 @@ static void case_words(struct world *w)
     meet(w, &w->meet->arrived, 2);
     for (double limit = now() + 20; heard == 0 && now() < limit;)
         turn(w);
-    check(heard == 1 && last_heard.kind == HX_WORD_FAILED && forged(w) == 1);
+    check(heard == 1 && last_heard.kind == HX_MESSAGE_FAILED && forged(w) == 1);
     meet(w, &w->meet->arrived, 3);
 }
 
@@ -85,15 +85,15 @@ static void case_repeated(struct world *w)
         uint64_t number;
         int is_new;
     } said[] = {{1, 1}, {1, 0}, {101, 1}, {51, 1}, {3, 0}};
-    const struct hx_word word = {.kind = HX_WORD_FAILED};
+    const struct hx_control_message message = {.kind = HX_MESSAGE_FAILED};
     int expected = 0;
 
     ops->listen(w->net, hear, NULL);
     for (int i = 0; i < 5; i++) {
         expected += said[i].is_new;
         if (w->me == 1) {
-            w->net->edges[0]->said[HX_CONTROL_WORD] = said[i].number - 1;
-            word_say(w, 0, &word);
+            w->net->edges[0]->said[HX_CONTROL_MESSAGE] = said[i].number - 1;
+            word_say(w, 0, &message);
         } else {
             for (double limit = now() + 20; heard + (int)forged(w) < i + 1 && now() < limit;)
                 turn(w);
@@ -224,7 +224,7 @@ static void case_credits(struct world *w)
         return;
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        while (w->net->edges[1]->credit_slot == NULL || !w->net->edges[1]->credit_listening)
+        while (w->net->edges[1]->credit_bounce == NULL || !w->net->edges[1]->credit_listening)
             turn(w);
         meet(w, &w->meet->arrived, 2);
         await_forged(w, 1);

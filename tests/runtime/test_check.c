@@ -119,25 +119,25 @@ static void test_pairs(void **state)
 }
 
 /* Each rank sends and receives what it likes, some nothing. */
-static void test_traffic(void **state)
+static void test_pair_counts(void **state)
 {
     (void)state;
     for (const struct hx_algorithm *a = hx_inter_algorithms; a->name; a++)
-        for (int p = 1; hx_coll_has_traffic(a->coll) && p <= AT_MOST(40); p++)
+        for (int p = 1; hx_coll_has_pair_counts(a->coll) && p <= AT_MOST(40); p++)
             for (int intra = 0; intra < 2; intra++) {
                 enum hx_scope scope = intra ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
                 struct hx_plan **plans = plans_of_build(a->coll, a->name, scope, p, 0, a->build);
                 struct hx_shape *shape = shape_of(scope, p);
                 struct hx_check_call call = call_of(a, plans, p, 2, p % 2), calls[3] = {call, call, call};
-                struct hx_traffic *traffic = hx_check_traffic_new(p, call.sizes.count);
+                struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(p, call.sizes.count);
                 char report[2048];
-                assert_non_null(traffic);
-                calls[0].traffic = calls[2].traffic = traffic;
+                assert_non_null(pair_counts);
+                calls[0].pair_counts = calls[2].pair_counts = pair_counts;
                 assert_passes(shape, calls, 3, a->name);
-                ((size_t *)(uintptr_t)traffic[p - 1].received)[0]++; /* of what member 0 sends */
+                ((size_t *)(uintptr_t)pair_counts[p - 1].received)[0]++; /* of what member 0 sends */
                 if (p > 1 && hx_check(shape, calls, 1, report, sizeof report) == HX_SUCCESS)
                     fail_msg("%s, %d ranks: nobody saw that a receive is too long", a->name, p);
-                hx_check_traffic_free(traffic);
+                hx_check_pair_counts_free(pair_counts);
                 plans_release(plans, p);
                 hx_shape_free(shape);
             }
@@ -651,7 +651,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_algorithms),
         cmocka_unit_test(test_corners),
-        cmocka_unit_test(test_pairs), cmocka_unit_test(test_traffic),
+        cmocka_unit_test(test_pairs), cmocka_unit_test(test_pair_counts),
         cmocka_unit_test(test_composed),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_in_place_and_order),

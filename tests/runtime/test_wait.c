@@ -84,12 +84,12 @@ static void the_mate_decides(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        struct hx_patience patience = {0};
+        struct hx_wait_clock wait_clock = {0};
         struct looking l;
         do { /* it sleeps if the machine has taken the core away for so long */
             l = (struct looking){.w = &w, .awaited = cases[k].awaited};
             start(&w, &shared, 2, 0, cpus, 2, -1);
-            assert_int_equal(hx_wait_until(&w, &(struct hx_wait){.look = look, .ctx = &l, .patience = &patience}), HX_SUCCESS);
+            assert_int_equal(hx_wait_until(&w, &(struct hx_wait){.look = look, .ctx = &l, .wait_clock = &wait_clock}), HX_SUCCESS);
         } while (w.sleeps);
         assert_in_range(l.before[0], cases[k].first[0], cases[k].first[1]);
         assert_in_range(l.before[1] - l.before[0], cases[k].next[0], cases[k].next[1]);

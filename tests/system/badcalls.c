@@ -127,7 +127,7 @@ static void wrong_blocks(void)
 }
 
 /* Only the root looks at counts and displs; the others would wait for who has found a fault: each of these is wrong on all ranks. */
-static void wrong_spreads(void)
+static void wrong_root_counts(void)
 {
     int in[256] = {0}, out[256], size = hx_size(world), last = size - 1, is_root = hx_rank(world) == last;
     size_t counts[64], displs[64], none[64] = {0};
@@ -240,7 +240,7 @@ static void wrong_roots(void)
 }
 
 /* Everybody sends everybody 2 elements, 3 apart; then one thing after the other is wrong. */
-static void wrong_traffic(void)
+static void wrong_pair_counts(void)
 {
     int in[256] = {0}, out[256], size = hx_size(world), rank = hx_rank(world), last = size - 1;
     size_t counts[64], displs[64], none[64] = {0}, wrong[64];
@@ -666,8 +666,8 @@ int main(void)
     wrong_roots();
     wrong_communicators();
     wrong_requests();
-    wrong_traffic();
-    wrong_spreads();
+    wrong_pair_counts();
+    wrong_root_counts();
     other_counts();
     wrong_user();
     many_user();

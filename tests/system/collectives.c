@@ -466,7 +466,7 @@ static void all_calls(hx_dtype_t t, hx_op_t op, size_t n)
         for (int coll = 0; coll < HX_COLL_COUNT; coll++)
             if (hx_coll_is_scan((enum hx_coll)coll))
                 scan_call((enum hx_coll)coll, t, op, n, in_place);
-            else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER && !hx_coll_has_traffic((enum hx_coll)coll))
+            else if (!hx_coll_is_rooted((enum hx_coll)coll) && coll != HX_COLL_BARRIER && !hx_coll_has_pair_counts((enum hx_coll)coll))
                 one_call((enum hx_coll)coll, t, op, coll == HX_COLL_ALLREDUCE ? n : block, in_place);
     all_block_calls(t, op, block);
     all_rooted_calls(t, op, n);

@@ -136,20 +136,20 @@ static int say(fi_addr_t to, const void *message, size_t bytes, uint64_t tag)
 }
 
 /* As they are sent now, or as they were when nothing had to be proved. */
-static int word_say(fi_addr_t to, int from, int me, const struct hx_word *word, int as_before)
+static int word_say(fi_addr_t to, int from, int me, const struct hx_control_message *message, int as_before)
 {
     struct {
         struct hx_proof proof;
-        struct hx_word word;
-    } now = {{.mac = 0x1234567890abcdef, .number = (uint64_t)HX_CONTROL_WORD << 56 | 1000, .from = from, .to = me}, *word};
+        struct hx_control_message message;
+    } now = {{.mac = 0x1234567890abcdef, .number = (uint64_t)HX_CONTROL_MESSAGE << 56 | 1000, .from = from, .to = me}, *message};
     struct {
         int64_t from;
-        struct hx_word word;
-    } before = {from, *word};
+        struct hx_control_message message;
+    } before = {from, *message};
 
     if (as_before)
-        return say(to, &before, sizeof(before), hx_control_tag(HX_CONTROL_WORD));
-    return say(to, &now, sizeof(now), hx_control_tag(HX_CONTROL_WORD));
+        return say(to, &before, sizeof(before), hx_control_tag(HX_CONTROL_MESSAGE));
+    return say(to, &now, sizeof(now), hx_control_tag(HX_CONTROL_MESSAGE));
 }
 
 static int words(fi_addr_t to, int ranks, int as_before)
@@ -157,8 +157,8 @@ static int words(fi_addr_t to, int ranks, int as_before)
     int gone = 0;
 
     for (int from = 0; from < ranks; from++) {
-        struct hx_word dead = {.kind = HX_WORD_DEAD}, failed = {.kind = HX_WORD_FAILED, .status = HX_ERR_TIMEOUT, .text = "forged"};
-        struct hx_word asks = {.kind = HX_WORD_ASKS, .signature = {.count = 77}};
+        struct hx_control_message dead = {.kind = HX_MESSAGE_DEAD}, failed = {.kind = HX_MESSAGE_FAILED, .status = HX_ERR_TIMEOUT, .text = "forged"};
+        struct hx_control_message asks = {.kind = HX_MESSAGE_ASKS, .signature = {.count = 77}};
         for (int i = 0; i < ranks; i++)
             dead.dead[dead.ndead++] = i;
         for (int me = 0; me < ranks; me++) /* it does not know whose port this is */
@@ -213,12 +213,12 @@ struct head {
 static void garbage(const struct sockaddr_in *to)
 {
     enum { MSG, TAGGED, READ, ANSWER, WRITE };
-    const uint64_t word = hx_control_tag(HX_CONTROL_WORD);
+    const uint64_t message = hx_control_tag(HX_CONTROL_MESSAGE);
     const struct head heads[] = {
-        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 24, .bytes = UINT64_C(1) << 60, .tag = word},
-        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 24, .bytes = 3, .tag = word},
+        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 24, .bytes = UINT64_C(1) << 60, .tag = message},
+        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 24, .bytes = 3, .tag = message},
         {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 24, .bytes = UINT64_C(1) << 60, .tag = 64},
-        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 255, .bytes = 100, .tag = word},
+        {.version = 3, .op = TAGGED, .flags = 1 << 7, .head_bytes = 255, .bytes = 100, .tag = message},
         {.version = 3, .op = MSG, .head_bytes = 16, .bytes = UINT64_MAX},
         {.version = 3, .op = 99, .head_bytes = 24, .bytes = 100},
         {.version = 3, .op = READ, .places = 1, .head_bytes = 40, .bytes = 40, .more = {4096, 0}},

@@ -86,7 +86,7 @@ if "$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$bench" bcast --max 8 >"$tmp
     for collective in allgather bcast; do
         job HX_STREAM=4K HX_INTRA_${collective^^}=single_copy -- -n 3 -- "$bench" $collective --alloc --check $once
         all=$(bytes $collective)
-        [ "$(told window_bytes '\([0-9]*\) .*')" -gt $((all / 2)) ] && [ "$(streamed)" -gt $((all * 3 / 5)) ] ||
+        [ "$(told shared_alloc_bytes '\([0-9]*\) .*')" -gt $((all / 2)) ] && [ "$(streamed)" -gt $((all * 3 / 5)) ] ||
             fail "$collective from mapped memory: $(streamed) of $all bytes"
     done
 fi

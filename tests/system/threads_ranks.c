@@ -77,7 +77,7 @@ __attribute__((no_sanitize("thread"))) static size_t first_wrong(const struct hx
 
 static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, size_t n, int root, int64_t *in, int64_t *out)
 {
-    struct hx_kind kind = {.coll = coll, .dtype = HX_INT64, .op = HX_SUM, .root = root, .count = n};
+    struct hx_call_key key = {.coll = coll, .dtype = HX_INT64, .op = HX_SUM, .root = root, .count = n};
     struct hx_bound *bound;
     int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->rank == 0) ||
                  ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
@@ -89,7 +89,7 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
         in[i] = contribution(comm->rank, i);
     if (coll == HX_COLL_BCAST)
         memcpy(out, in, n * sizeof(*out));
-    if (hx_bind(&comm->engine, kind, &bound) != HX_SUCCESS ||
+    if (hx_bind(&comm->engine, key, &bound) != HX_SUCCESS ||
         hx_engine_run(&comm->engine, bound, hx_coll_name(coll), coll == HX_COLL_BCAST ? out : in, out) != HX_SUCCESS) {
         failed(me, hx_coll_name(coll), n);
         return;
@@ -114,8 +114,8 @@ static void calls_overlap(struct rank *me, struct hx_comm *comm, size_t round)
     for (size_t i = 0; good && i < n; i++)
         in[i] = contribution(comm->rank, i);
     for (int c = 0; good && c < CALLS; c++) {
-        struct hx_kind kind = hx_kind_of(HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1);
-        struct hx_call call = {.name = "overlap", .comm = comm, .kind = kind, .in = in, .out = out + (size_t)c * n};
+        struct hx_call_key key = hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1);
+        struct hx_call call = {.name = "overlap", .comm = comm, .key = key, .in = in, .out = out + (size_t)c * n};
         good = hx_request_new(&call, 0, &requests[c]) == HX_SUCCESS;
         if (c == CALLS / 2)
             call_run(me, comm, HX_COLL_BARRIER, 1, 0, in, out);
@@ -180,21 +180,21 @@ static void *rank_main(void *arg)
 /* Run all collectives under one setting. Returns the number of ranks that failed. */
 static int setting_run(const struct setting *setting)
 {
-    struct hx_shared segment = {.channels = calloc(HX_CONTEXTS, sizeof(void *))};
+    struct hx_shared segment = {.contexts = calloc(HX_CONTEXTS, sizeof(void *))};
     struct rank ranks[RANKS] = {0};
     pthread_t threads[RANKS];
     int failures = 0;
 
     hx_shared_dimension(&segment, RANKS, RANKS, job.llc_bytes);
-    size_t bytes = segment.head_bytes + HX_COMM_CONTEXTS * segment.channel_bytes;
+    size_t bytes = segment.head_bytes + HX_COMM_CONTEXTS * segment.context_bytes;
     char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED || !segment.channels)
+    if (base == MAP_FAILED || !segment.contexts)
         return RANKS;
     hx_shared_map(&segment, base, RANKS);
     segment.table[RANKS - 1].place[0] = 1; /* on another socket than the others, */
     segment.doorbells[RANKS - 1].cpu = 1;  /* which are mates */
     for (int c = 0; c < HX_COMM_CONTEXTS; c++)
-        segment.channels[c] = base + segment.head_bytes + (size_t)c * segment.channel_bytes;
+        segment.contexts[c] = base + segment.head_bytes + (size_t)c * segment.context_bytes;
     for (int r = 0; r < RANKS; r++) {
         ranks[r] = (struct rank){.rank = r, .setting = setting, .segment = &segment};
         if (pthread_create(&threads[r], NULL, rank_main, &ranks[r]))
@@ -209,7 +209,7 @@ static int setting_run(const struct setting *setting)
         failures++;
     }
     munmap(base, bytes);
-    free(segment.channels);
+    free(segment.contexts);
     return failures;
 }
 

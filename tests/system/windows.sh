@@ -26,10 +26,10 @@ job() {
 for shape in "3" "5 --nodes 3,2"; do
     job -- -n $shape -- "$bench" $collectives --alloc --check --min 1 --max 3M --factor 31 --iterations 2 --repetitions 2
     [ "$(counter fetches)" = 0 ] || fail "$shape: $(counter fetches) system calls read it"
-    [ "$(counter window_bytes)" -gt 1000000 ] || fail "$shape: $(counter window_bytes) bytes were read"
+    [ "$(counter shared_alloc_bytes)" -gt 1000000 ] || fail "$shape: $(counter shared_alloc_bytes) bytes were read"
 done
 job HX_SINGLE_COPY=0 -- -n 3 -- "$bench" allreduce --alloc --check --max 1M --factor 64 --iterations 2 --repetitions 2
-[ "$(counter window_bytes)" = 0 ] || fail "HX_SINGLE_COPY=0: $(counter window_bytes) bytes were read"
+[ "$(counter shared_alloc_bytes)" = 0 ] || fail "HX_SINGLE_COPY=0: $(counter shared_alloc_bytes) bytes were read"
 
 # with EFA's demands: of long messages nothing is copied, but where one has several pieces (gather, scatter on lanes); nor where the
 # device writes them, as it then does
@@ -46,7 +46,7 @@ for collective in $collectives scatter; do
 done
 
 job -- -n 3 -- "$windows" cycle 200
-[ "$(counter window_bytes)" -gt 100000000 ] || [ "$(counter fetches)" -gt 200 ] || fail "cycle: $(counter window_bytes) bytes were read"
+[ "$(counter shared_alloc_bytes)" -gt 100000000 ] || [ "$(counter fetches)" -gt 200 ] || fail "cycle: $(counter shared_alloc_bytes) bytes were read"
 # and a new window where one was is registered anew
 job FI_PROVIDER_PATH="$top_builddir/tests/efa_provider/.libs" HX_PROVIDER=efa -- -n 2 --nodes 2 -- "$windows" cycle 60
 job -- -n 4 -- "$windows" made

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_bench: what its parts share. The parts know no library; bench_backend.h is the only way to one. */
-#ifndef HX_BENCH_H
-#define HX_BENCH_H
+#ifndef HX_TOOLS_COMMON_BENCH_H
+#define HX_TOOLS_COMMON_BENCH_H
 #include "tools/common/options.h"
 #include "tools/report/report.h"
 #include "runtime/hierax.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library under test: the only code that differs between coll_bench (Hierax) and coll_bench_mpi. Collectives return
  * 0, or -1 after printing why. Arguments are those of hierax.h; in may be HX_IN_PLACE. */
-#ifndef HX_BENCH_BACKEND_H
-#define HX_BENCH_BACKEND_H
+#ifndef HX_TOOLS_COMMON_BENCH_BACKEND_H
+#define HX_TOOLS_COMMON_BENCH_BACKEND_H
 #include "tools/common/bench.h"
 
 extern const char *bench_backend_tool;                     /* "coll_bench", for messages */

@@ -2,8 +2,8 @@
 /* The timed loop, which coll_bench and coll_tune share so that both measure alike: the buffers of a row, a call, and
  * one repetition. The method is described in coll_bench --help. All ranks take part in each function that does not say
  * otherwise. */
-#ifndef HX_BENCH_LOOP_H
-#define HX_BENCH_LOOP_H
+#ifndef HX_TOOLS_COMMON_BENCH_LOOP_H
+#define HX_TOOLS_COMMON_BENCH_LOOP_H
 #include "tools/common/bench.h"
 
 struct bench_loop {

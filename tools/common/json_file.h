@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* JSON documents that a person names: what is wrong with one is told with its line. */
-#ifndef HX_JSON_FILE_H
-#define HX_JSON_FILE_H
+#ifndef HX_TOOLS_COMMON_JSON_FILE_H
+#define HX_TOOLS_COMMON_JSON_FILE_H
 #include "tools/common/options.h"
 #include <json.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text of any bytes in a JSON document, which is UTF-8. */
-#ifndef HX_JSON_TEXT_H
-#define HX_JSON_TEXT_H
+#ifndef HX_TOOLS_COMMON_JSON_TEXT_H
+#define HX_TOOLS_COMMON_JSON_TEXT_H
 #include "tools/common/utf8.h"
 #include <json.h>
 #include <stdlib.h>

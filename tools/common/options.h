@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tools' command lines share: values and names, and the message for a wrong one, which tells the value, the
  * nearest good one and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
-#ifndef HX_OPTIONS_H
-#define HX_OPTIONS_H
+#ifndef HX_TOOLS_COMMON_OPTIONS_H
+#define HX_TOOLS_COMMON_OPTIONS_H
 #include <argp.h>
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Documents are UTF-8; names of files and arguments are any bytes. */
-#ifndef HX_UTF8_H
-#define HX_UTF8_H
+#ifndef HX_TOOLS_COMMON_UTF8_H
+#define HX_TOOLS_COMMON_UTF8_H
 
 /* Bytes of the character at text when it is valid UTF-8 and may stand in XML, else 0. */
 static inline int utf8_character(const unsigned char *text)

@@ -2,8 +2,8 @@
 /* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. A
  * symbolic link stays, and leads to the new file, which has the mode of the old one. What is no regular file (a pipe, a
  * device, "-" for standard output) is written as it is, so once only. */
-#ifndef HX_WHOLE_FILE_H
-#define HX_WHOLE_FILE_H
+#ifndef HX_TOOLS_COMMON_WHOLE_FILE_H
+#define HX_TOOLS_COMMON_WHOLE_FILE_H
 #include "tools/common/options.h"
 #include <limits.h>
 #include <stdio.h>

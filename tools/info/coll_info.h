@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info: what its files share. Everything told is made once, as JSON; the text for people is written from that. */
-#ifndef HX_COLL_INFO_H
-#define HX_COLL_INFO_H
+#ifndef HX_TOOLS_INFO_COLL_INFO_H
+#define HX_TOOLS_INFO_COLL_INFO_H
 #include "runtime/api/comm.h"
 #include "runtime/plan/plan.h"
 #include "tools/common/options.h"

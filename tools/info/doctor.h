@@ -11,8 +11,8 @@
  *
  * Nothing of this needs hx_init to work: that is when it is wanted.
  */
-#ifndef HX_DOCTOR_H
-#define HX_DOCTOR_H
+#ifndef HX_TOOLS_INFO_DOCTOR_H
+#define HX_TOOLS_INFO_DOCTOR_H
 #include "tools/info/coll_info.h"
 #include "topo/place.h"
 

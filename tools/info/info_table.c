@@ -14,7 +14,7 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
     info_text(o, "collective", hx_coll_name(e->coll));
     info_text(o, "operation", e->ordered ? "in order" : "any order");
     info_text(o, "datatype", hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL);
-    info_text(o, "memory", e->windows ? "of hx_alloc" : NULL);
+    info_text(o, "memory", e->shared_alloc ? "of hx_alloc" : NULL);
     info_int(o, "nodes", e->nnodes);
     snprintf(text, sizeof(text), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
     info_text(o, "ranks_per_node", text);
@@ -119,7 +119,7 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
     hx_world_profile(comm->world, &profile);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
-        struct hx_traits traits = {entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, entries[i].numbers, entries[i].windows};
+        struct hx_traits traits = {entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, entries[i].numbers, entries[i].shared_alloc};
         hx_table_key(&key, entries[i].coll, traits, comm->shape, profile.provider);
         if (!strncasecmp(name, setting, strlen(setting)) && (!name[strlen(setting)] || !strcmp(name + strlen(setting), "_block")) &&
             hx_table_same_key(&entries[i], &key))

@@ -165,7 +165,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     struct hx_choice choice = {0};
 
     job->traits = options->ordered ? (struct hx_traits){HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0} : hx_traits_of(options->dtype);
-    job->traits.windows = options->alloc && facts.single_copy;
+    job->traits.shared_alloc = options->alloc && facts.single_copy;
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
@@ -173,7 +173,7 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     candidates_keep(job, shape);
     table_use(job);
     model_set(&job->planner.cost, options);
-    job->planner.cost.windows = job->traits.windows;
+    job->planner.cost.shared_alloc = job->traits.shared_alloc;
     uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
     if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)

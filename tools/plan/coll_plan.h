@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan: what its commands share. */
-#ifndef HX_COLL_PLAN_H
-#define HX_COLL_PLAN_H
+#ifndef HX_TOOLS_PLAN_COLL_PLAN_H
+#define HX_TOOLS_PLAN_COLL_PLAN_H
 #include "hier/planner.h"
 #include "tools/common/options.h"
 #include "runtime/plan/explain.h"

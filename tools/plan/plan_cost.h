@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predicted times taken apart, and what of plans becomes JSON. */
-#ifndef HX_PLAN_COST_H
-#define HX_PLAN_COST_H
+#ifndef HX_TOOLS_PLAN_PLAN_COST_H
+#define HX_TOOLS_PLAN_PLAN_COST_H
 #include "tools/plan/coll_plan.h"
 #include <json.h>
 

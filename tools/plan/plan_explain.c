@@ -256,7 +256,7 @@ int plan_big(const struct plan_options *options)
             hx_shape_free(parsed);
             if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
                 continue;
-            if (hx_coll_has_traffic(options->colls[c]) && ranks > HX_MATRIX_MEMBERS) {
+            if (hx_coll_has_pair_counts(options->colls[c]) && ranks > HX_MATRIX_MEMBERS) {
                 printf("%-10s %-21s none: it numbers a block for each pair of at most %d ranks\n", shape, hx_coll_name(options->colls[c]),
                        HX_MATRIX_MEMBERS);
                 continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What passes between the ranks of a plan, in the order of rounds: for drawing. */
-#ifndef HX_PLAN_ROUNDS_H
-#define HX_PLAN_ROUNDS_H
+#ifndef HX_TOOLS_PLAN_PLAN_ROUNDS_H
+#define HX_TOOLS_PLAN_PLAN_ROUNDS_H
 #include "tools/plan/coll_plan.h"
 
 enum plan_arrow_kind { PLAN_BETWEEN, PLAN_INSIDE, PLAN_READ, PLAN_FLAG, PLAN_ARROW_KINDS };

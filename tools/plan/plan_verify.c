@@ -124,10 +124,10 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
                         (hx_coll_is_rooted(candidate->coll) && candidate->coll != HX_COLL_SCATTER);
     dense.rank_order = sparse.rank_order = in_place.rank_order = hx_candidate_keeps_order(candidate, shape);
     dense.exact = sparse.exact = in_place.exact = hx_candidate_needs(candidate, HX_NEEDS_EXACT);
-    struct hx_traffic *traffic = NULL;
+    struct hx_pair_counts *pair_counts = NULL;
     ragged = dense;
-    if (hx_coll_has_traffic(candidate->coll)) {
-        ragged.traffic = traffic = plan_memory(hx_check_traffic_new(shape->nranks, ragged.sizes.count));
+    if (hx_coll_has_pair_counts(candidate->coll)) {
+        ragged.pair_counts = pair_counts = plan_memory(hx_check_pair_counts_new(shape->nranks, ragged.sizes.count));
         ragged.sizes.limit /= 2;
     }
     if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))
@@ -138,7 +138,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
 
     plans_release(plans, shape->nranks);
     free(starts);
-    hx_check_traffic_free(traffic);
+    hx_check_pair_counts_free(pair_counts);
     if (good) {
         t->passed += CHAIN;
         return 0;
@@ -272,7 +272,7 @@ static void companions_open(struct ground *ground)
         struct hx_candidate *good = &ground->companion[c];
         int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
         enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
-        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, hx_coll_has_traffic(coll) ? "mesh" : "nary")};
+        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, hx_coll_has_pair_counts(coll) ? "mesh" : "nary")};
         if (ground->shape->nnodes > 1 && ground->shape->max_local > 1 && hx_candidate_composes(coll, ground->shape))
             *good = (struct hx_candidate){
                 .coll = coll,

@@ -5,8 +5,8 @@
  * outputs that are wanted. Files appear as a whole, so a report may be written again while a run goes on. What goes
  * wrong is told by report_end.
  */
-#ifndef HX_REPORT_H
-#define HX_REPORT_H
+#ifndef HX_TOOLS_REPORT_REPORT_H
+#define HX_TOOLS_REPORT_REPORT_H
 #include "tools/report/svg_plot.h"
 #include "tools/common/whole_file.h"
 

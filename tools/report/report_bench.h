@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reports of what coll_bench measured, from its JSON documents. */
-#ifndef HX_REPORT_BENCH_H
-#define HX_REPORT_BENCH_H
+#ifndef HX_TOOLS_REPORT_REPORT_BENCH_H
+#define HX_TOOLS_REPORT_REPORT_BENCH_H
 #include "tools/report/report.h"
 #include <json.h>
 

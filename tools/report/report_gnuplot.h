@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of a report that is for gnuplot. */
-#ifndef HX_REPORT_GNUPLOT_H
-#define HX_REPORT_GNUPLOT_H
+#ifndef HX_TOOLS_REPORT_REPORT_GNUPLOT_H
+#define HX_TOOLS_REPORT_REPORT_GNUPLOT_H
 #include "tools/report/report.h"
 
 /* Both streams are open. */

@@ -10,8 +10,8 @@
  *                                            .x = {.title = "vector", .unit = SVG_BYTES, .log = 1},
  *                                            .y = {.title = "time", .unit = SVG_US, .log = 1}});
  */
-#ifndef HX_SVG_PLOT_H
-#define HX_SVG_PLOT_H
+#ifndef HX_TOOLS_REPORT_SVG_PLOT_H
+#define HX_TOOLS_REPORT_SVG_PLOT_H
 #include <stdio.h>
 
 #define SVG_TEXT_BYTES 32

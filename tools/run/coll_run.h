@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_run's parts: options (coll_run.c), the job (coll_run_job.c), cores (coll_run_bind.c), output
  * (coll_run_output.c), the guard (coll_run_guard.c). */
-#ifndef COLL_RUN_H
-#define COLL_RUN_H
+#ifndef HX_TOOLS_RUN_COLL_RUN_H
+#define HX_TOOLS_RUN_COLL_RUN_H
 #include <stddef.h>
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_trace: what the traces that HX_TRACE has made of the ranks of a job say together. */
-#ifndef COLL_TRACE_H
-#define COLL_TRACE_H
+#ifndef HX_TOOLS_TRACE_COLL_TRACE_H
+#define HX_TOOLS_TRACE_COLL_TRACE_H
 #include <json-c/json.h>
 #include <stdint.h>
 

@@ -158,13 +158,13 @@ static void survey_take(struct tune_survey *survey, const struct tune_story *sto
     survey->n = n;
 }
 
-/* Of 16-bit floats and of windows the model has no parameters. */
+/* Of 16-bit floats and of memory of hx_alloc the model has no parameters. */
 static int fitting_take(struct tune_run *run, int at, const struct tune_plan *plans, int n)
 {
     const struct tune_point *point = &run->points[at];
     const struct hx_traits traits = tuner_traits(run->tuner);
 
-    if (traits.windows || traits.numbers == HX_NUMBERS_HALF)
+    if (traits.shared_alloc || traits.numbers == HX_NUMBERS_HALF)
         return 0;
     return tune_fitting_add(&run->fitting, hx_world->comms->planner, point->coll, traits,
                             point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, plans, n);
@@ -307,7 +307,7 @@ static int is_pointless(const struct tune_run *run)
 
     if (run->job.size == 1)
         why = "this is a job of one rank, which has nothing to choose: start it as the jobs that are to be fast (coll_run, srun, mpirun)";
-    else if (run->o->bench.alloc && !tuner_traits(run->tuner).windows)
+    else if (run->o->bench.alloc && !tuner_traits(run->tuner).shared_alloc)
         why = "--alloc: no rank can read another's memory here, so plans are the same as for other memory: tune without";
     if (why && run->job.rank == 0)
         fprintf(stderr, "coll_tune: %s\n", why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune: what its parts share. Measuring needs a job, and internals of the library; the files are handled offline. */
-#ifndef HX_COLL_TUNE_H
-#define HX_COLL_TUNE_H
+#ifndef HX_TOOLS_TUNE_COLL_TUNE_H
+#define HX_TOOLS_TUNE_COLL_TUNE_H
 #include "tools/common/bench_loop.h"
 #include "hier/planner.h"
 #include "tools/tune/tune_race.h"

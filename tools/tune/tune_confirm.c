@@ -46,7 +46,7 @@ static int is_of_other_kind(const struct hx_table_entry *entry, const struct hx_
     struct hx_table_entry like = *entry;
 
     like.numbers = key->numbers;
-    like.windows = key->windows;
+    like.shared_alloc = key->shared_alloc;
     return hx_table_same_key(&like, key);
 }
 

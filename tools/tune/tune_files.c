@@ -12,7 +12,7 @@ static const char *key_text(const struct hx_table_entry *e, char text[256])
     snprintf(ranks, sizeof(ranks), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
     snprintf(text, 256, "%s%s%s%s%s, %d x %s ranks%s%s%s", hx_coll_name(e->coll), e->numbers != HX_NUMBERS_FLOAT ? " of datatype " : "",
              e->numbers != HX_NUMBERS_FLOAT ? hx_numbers_names[e->numbers] : "", e->ordered ? " (not commutative)" : "",
-             e->windows ? ", memory of hx_alloc" : "", e->nnodes, ranks,
+             e->shared_alloc ? ", memory of hx_alloc" : "", e->nnodes, ranks,
              e->in_order ? "" : ", other placement", e->provider[0] ? ", " : "", e->provider);
     return text;
 }

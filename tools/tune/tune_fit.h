@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HX_TUNE_FIT_H
-#define HX_TUNE_FIT_H
+#ifndef HX_TOOLS_TUNE_TUNE_FIT_H
+#define HX_TOOLS_TUNE_TUNE_FIT_H
 #include "hier/cost/cost.h"
 
 /* A plan's measured time. */

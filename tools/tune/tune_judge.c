@@ -107,7 +107,7 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     add_real(doc, "cpus_per_node", hx_world->job.cpus_per_node);
     add_text(doc, "provider", net.provider ? net.provider : "");
     add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
-    json_object_object_add(doc, "alloc", json_object_new_boolean(traits.windows));
+    json_object_object_add(doc, "alloc", json_object_new_boolean(traits.shared_alloc));
     add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
     add_real(profile, "alpha_us", net.alpha_us);
     add_real(profile, "gb_s", net.gb_s);
@@ -217,7 +217,7 @@ static struct hx_traits traits_of(struct json_object *doc)
                                            : !strcmp(name, hx_numbers_names[HX_NUMBERS_INTEGER]) ? HX_INT32
                                                                                                   : HX_FLOAT32);
 
-    traits.windows = json_object_get_boolean(json_object_object_get(doc, "alloc"));
+    traits.shared_alloc = json_object_get_boolean(json_object_object_get(doc, "alloc"));
     return traits;
 }
 
@@ -280,7 +280,7 @@ static int choose(struct tune_judged *j, enum hx_coll coll, double bytes, char n
     int pick, n;
 
     bytes = coll == HX_COLL_BARRIER ? 1 : bytes;
-    j->planner.cost.windows = j->traits.windows;
+    j->planner.cost.shared_alloc = j->traits.shared_alloc;
     n = hx_planner_candidates(&j->planner, coll, 0, j->traits.folding, bytes, j->candidates, &fallback);
     hx_planner_tuned(&j->planner, coll, j->traits, bytes, j->candidates, n, &pick);
     if (pick < 0)

@@ -163,7 +163,7 @@ struct hx_traits tuner_traits(const struct tuner *t)
 {
     struct hx_traits traits = hx_traits_of(t->bench.dtype);
 
-    traits.windows = t->comms[0]->windows;
+    traits.shared_alloc = t->comms[0]->shared_alloc;
     return traits;
 }
 

@@ -137,9 +137,9 @@ static int job_add(struct tune_fitting *f, const char *const *paths, struct tune
 
     if (!(jobs[i] = calloc(1, sizeof(*jobs[i]))) || tune_judgement_read(path, jobs[i], point_visit, f) != 0)
         return -1;
-    if (jobs[i]->traits.windows || jobs[i]->traits.numbers == HX_NUMBERS_HALF) {
+    if (jobs[i]->traits.shared_alloc || jobs[i]->traits.numbers == HX_NUMBERS_HALF) {
         fprintf(stderr, "coll_tune: %s was measured with %s: the model is that of others\n", path,
-                jobs[i]->traits.windows ? "memory of hx_alloc" : "16-bit floats");
+                jobs[i]->traits.shared_alloc ? "memory of hx_alloc" : "16-bit floats");
         return -1;
     }
     provider = jobs[i]->planner.provider;

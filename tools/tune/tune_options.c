@@ -84,7 +84,7 @@ static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BEN
     int n = 0;
 
     for (int i = 0; i < BENCH_COLLECTIVES; i++)
-        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_traffic(coll) && (hx_coll_reduces(coll) || !reductions_only)) {
+        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_pair_counts(coll) && (hx_coll_reduces(coll) || !reductions_only)) {
             names[n] = bench_collective_names[i];
             collectives[n++] = i;
         }

@@ -18,7 +18,7 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
     tuner_key(run->tuner, point);
     point->entry.measured_bytes = (int64_t)row.bytes;
     point->entry.to_bytes = UINT64_MAX;
-    if (point->entry.numbers != HX_NUMBERS_FLOAT || point->entry.windows) { /* where these end, those of floats in other memory serve */
+    if (point->entry.numbers != HX_NUMBERS_FLOAT || point->entry.shared_alloc) { /* where these end, those of floats in other memory serve */
         point->entry.from_bytes = row.bytes / 2;
         point->entry.to_bytes = 2 * row.bytes + 1;
     }

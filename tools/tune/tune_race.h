@@ -9,8 +9,8 @@
  *             and in other places, so that it does not win by where its memory lies
  *   keep      of those that are faster than the default, the way that won at the size before stays where it is as good within 3 %
  */
-#ifndef HX_TUNE_RACE_H
-#define HX_TUNE_RACE_H
+#ifndef HX_TOOLS_TUNE_TUNE_RACE_H
+#define HX_TOOLS_TUNE_TUNE_RACE_H
 
 #define TUNE_WAYS 8
 #define TUNE_ROUNDS 60   /* at most, of the race and of the confirmation */

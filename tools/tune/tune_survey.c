@@ -48,7 +48,7 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
         return -1;
     }
     n = hx_planner_candidates(planner, point->coll, 0, traits.folding, bytes, candidates, &fallback);
-    planner->cost.windows = traits.windows;
+    planner->cost.shared_alloc = traits.shared_alloc;
     if (by_table)
         tuned = hx_planner_tuned(planner, point->coll, traits, bytes, candidates, n, &pick);
     int best = hx_planner_best(planner, candidates, n, bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The connection of a rank to the TCP store, for both ends. Each side proves to the other that it knows HX_SECRET, which never crosses the
  * wire. Everything after that is encrypted and authenticated. */
-#ifndef HX_BOOTSTRAP_CHANNEL_H
-#define HX_BOOTSTRAP_CHANNEL_H
+#ifndef HX_BOOTSTRAP_STORE_KEYS_H
+#define HX_BOOTSTRAP_STORE_KEYS_H
 #include "runtime/bootstrap/store.h"
 
 /* What both sides send in clear. The proofs and keys depend on all of it: its fresh numbers give each connection keys of its own. */
@@ -17,7 +17,7 @@ struct hx_store_seal { /* one direction of a connection */
     uint64_t frames; /* count so far. It is part of each seal, so no frame can be repeated, left out or moved */
 };
 
-struct hx_store_channel {
+struct hx_store_keys {
     struct hx_store_seal from_client, from_store;
     unsigned char proof[HX_STORE_PROOF_BYTES]; /* proves that the client knows the secret; the store proves it by its first sealed frame */
 };
@@ -25,8 +25,8 @@ struct hx_store_channel {
 /* 0, or -1 and errno. */
 int hx_store_nonce(unsigned char nonce[HX_STORE_NONCE_BYTES]);
 /* Keys and proof from the job's secret and the greeting. */
-void hx_store_channel_open(struct hx_store_channel *channel, const char *secret, const struct hx_store_greeting *greeting);
-int hx_store_proof_is(const struct hx_store_channel *channel, const void *proof, size_t bytes);
+void hx_store_keys_open(struct hx_store_keys *keys, const char *secret, const struct hx_store_greeting *greeting);
+int hx_store_proof_is(const struct hx_store_keys *keys, const void *proof, size_t bytes);
 /* Encrypt bytes of body in place, and write HX_STORE_SEAL_BYTES behind it. head is as on the wire. */
 void hx_store_seal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
 /* Decrypt in place: 0, or -1 where body or head are not what the other side sealed. */

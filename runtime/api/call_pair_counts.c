@@ -9,15 +9,15 @@ static hx_status_t side_check(const struct hx_call *call, const char *prefix, co
 {
     struct hx_blocks blocks = {.counts = counts, .displs = displs};
 
-    return hx_blocks_check(call->name, prefix, &blocks, call->comm->size, hx_dtype_bytes(call->kind.dtype),
+    return hx_blocks_check(call->name, prefix, &blocks, call->comm->size, hx_dtype_bytes(call->key.dtype),
                            prefix[0] == 'r');
 }
 
 /* HX_ERR_ARG, told to the thread, or HX_SUCCESS. */
-static hx_status_t traffic_check(const struct hx_call *call, int rank)
+static hx_status_t pair_counts_check(const struct hx_call *call, int rank)
 {
-    const struct hx_traffic *traffic = &call->traffic;
-    const size_t *const arrays[] = {traffic->sent, traffic->sent_at, traffic->received, traffic->received_at};
+    const struct hx_pair_counts *pair_counts = &call->pair_counts;
+    const size_t *const arrays[] = {pair_counts->sent, pair_counts->sent_at, pair_counts->received, pair_counts->received_at};
     static const char *const names[] = {"scounts", "sdispls", "rcounts", "rdispls"};
     hx_status_t status;
 
@@ -28,19 +28,19 @@ static hx_status_t traffic_check(const struct hx_call *call, int rank)
         if (!call->needed[i])
             return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but %s are not all 0", call->name, i ? "out" : "in",
                            names[2 * i]);
-    if (traffic->sent[rank] != traffic->received[rank])
+    if (pair_counts->sent[rank] != pair_counts->received[rank])
         return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
-                       traffic->sent[rank], rank, traffic->received[rank], rank);
-    status = side_check(call, "s", traffic->sent, traffic->sent_at);
-    return status == HX_SUCCESS ? side_check(call, "r", traffic->received, traffic->received_at) : status;
+                       pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
+    status = side_check(call, "s", pair_counts->sent, pair_counts->sent_at);
+    return status == HX_SUCCESS ? side_check(call, "r", pair_counts->received, pair_counts->received_at) : status;
 }
 
-hx_status_t hx_call_check_traffic(const struct hx_call *call)
+hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
 {
     hx_status_t status;
 
     if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->failed)
         return HX_SUCCESS; /* hx_call_check tells that */
-    status = traffic_check(call, call->comm->rank);
+    status = pair_counts_check(call, call->comm->rank);
     return status == HX_SUCCESS ? status : hx_comm_fail(call->comm, status);
 }

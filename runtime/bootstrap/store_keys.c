@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys and seals of a connection to the TCP store: see store_channel.h. A keyed hash (BLAKE2b) over the greeting gives each
+/* Keys and seals of a connection to the TCP store: see store_keys.h. A keyed hash (BLAKE2b) over the greeting gives each
  * direction its key and the client its proof; frames are sealed by ChaCha20-Poly1305. */
-#include "runtime/bootstrap/store_channel.h"
+#include "runtime/bootstrap/store_keys.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,23 +28,23 @@ static void derive(unsigned char *out, size_t bytes, const unsigned char key[32]
     crypto_generichash_final(&state, out, bytes);
 }
 
-void hx_store_channel_open(struct hx_store_channel *channel, const char *secret, const struct hx_store_greeting *greeting)
+void hx_store_keys_open(struct hx_store_keys *keys, const char *secret, const struct hx_store_greeting *greeting)
 {
     const int fast = sodium_init(); /* it chooses the code for this processor; without it all works, slower */
     unsigned char key[32];
 
     (void)fast;
-    *channel = (struct hx_store_channel){.from_client.frames = 0};
+    *keys = (struct hx_store_keys){.from_client.frames = 0};
     crypto_generichash(key, sizeof key, (const unsigned char *)secret, strlen(secret), NULL, 0);
-    derive(channel->from_client.key, sizeof channel->from_client.key, key, "hierax store, from client", greeting);
-    derive(channel->from_store.key, sizeof channel->from_store.key, key, "hierax store, from store", greeting);
-    derive(channel->proof, sizeof channel->proof, key, "hierax store, client's proof", greeting);
+    derive(keys->from_client.key, sizeof keys->from_client.key, key, "hierax store, from client", greeting);
+    derive(keys->from_store.key, sizeof keys->from_store.key, key, "hierax store, from store", greeting);
+    derive(keys->proof, sizeof keys->proof, key, "hierax store, client's proof", greeting);
     sodium_memzero(key, sizeof key);
 }
 
-int hx_store_proof_is(const struct hx_store_channel *channel, const void *proof, size_t bytes)
+int hx_store_proof_is(const struct hx_store_keys *keys, const void *proof, size_t bytes)
 {
-    return bytes == sizeof channel->proof && sodium_memcmp(channel->proof, proof, bytes) == 0;
+    return bytes == sizeof keys->proof && sodium_memcmp(keys->proof, proof, bytes) == 0;
 }
 
 static void count(struct hx_store_seal *seal, unsigned char nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES])
