@@ -3,6 +3,7 @@
 #include "hier/planner.h"
 #include "runtime/plan/check.h"
 #include "runtime/base/error.h"
+#include "topo/ring_order.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

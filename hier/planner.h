@@ -7,7 +7,8 @@
 #define HX_HIER_PLANNER_H
 #include "hier/compose/compose.h"
 #include "hier/cost/cost.h"
-#include "runtime/api/comm.h"
+#include "runtime/plan/layout.h"
+#include "runtime/ports/ports.h"
 #include "hier/table/table.h"
 
 #define HX_MAX_CANDIDATES 512
@@ -80,7 +81,7 @@ void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entr
  * model would not choose what could not be chosen there. */
 const struct hx_table_entry *hx_planner_tuned(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                               struct hx_candidate *candidates, int n, int *candidate);
-/* The planner's operations, see runtime/api/comm.h. */
+/* The planner's operations, see runtime/ports/ports.h. */
 hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
 void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes);
 

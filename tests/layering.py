@@ -16,7 +16,7 @@ topo:
 runtime/base:
 runtime/bootstrap:  runtime/base
 runtime/plan:       runtime/base topo
-runtime/ports:      runtime/base topo
+runtime/ports:      runtime/base runtime/bootstrap runtime/plan topo
 runtime/engine:     runtime/base runtime/plan runtime/ports
 runtime/api:        runtime/base runtime/plan runtime/ports runtime/engine runtime/bootstrap topo
 runtime/start:      runtime/base runtime/plan runtime/ports runtime/engine runtime/bootstrap runtime/api topo
@@ -27,7 +27,7 @@ inter/fabric:       runtime/base runtime/ports topo
 hier/compose:       runtime/base runtime/plan intra/algorithms inter/algorithms
 hier/cost:          runtime/base runtime/ports hier/compose inter/algorithms
 hier/table:         runtime/base hier/cost topo
-hier:               runtime/base runtime/plan hier/compose hier/cost hier/table intra/algorithms inter/algorithms
+hier:               runtime/base runtime/plan runtime/ports hier/compose hier/cost hier/table intra/algorithms inter/algorithms topo
 tools/common:       runtime/base topo
 tools/report:       tools/common runtime/base
 tools/run:          tools/common runtime/base runtime/bootstrap topo
@@ -35,14 +35,12 @@ tools/trace:        tools/common runtime/base
 tools/bench:        tools/common runtime/base
 tools/plan:         tools/common runtime/base runtime/plan hier topo
 tools/info:         tools/common runtime/base runtime/bootstrap runtime/plan runtime/api runtime/start inter/fabric hier topo
-tools/tune:         tools/common runtime/base hier hier/cost
+tools/tune:         tools/common runtime/base runtime/api hier hier/cost
 """
 
 # file: headers
 EXCEPTIONS = """
 hier/compose/candidate.c: hier/planner.h
-hier/planner.h: runtime/api/comm.h
-intra/segment/join.c: runtime/api/comm.h runtime/engine/liveness.h
 runtime/api/comm.c: runtime/start/startup.h
 runtime/api/request.c: runtime/start/startup.h
 runtime/base/env_value.c: topo/shape.h

@@ -19,10 +19,10 @@
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
 #include "intra/segment/porter.h"
-#include "runtime/api/comm.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/engine/liveness.h"
+#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/ports/ports.h"
 #include "intra/segment/socket.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -284,7 +284,7 @@ static void others_refuse(struct hx_porter *porter, int listener, const unsigned
 }
 
 static hx_status_t host_node(struct hx_porter *porter, int listener, int wake_fd, const unsigned char *secret, const struct hx_job *job, int rank,
-                             int size, double timeout, struct hx_shared *shared)
+                             int size, double timeout, void (*has)(struct hx_shared *), struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
     struct welcome none = {.magic = HELLO_MAGIC};
@@ -320,7 +320,7 @@ static hx_status_t host_node(struct hx_porter *porter, int listener, int wake_fd
         shared->doorbells[i].pid_space = guests[i].pid_space;
     }
     if (status == HX_SUCCESS) /* from now on every rank that has the segment sees this rank's death */
-        hx_watch_enter(shared);
+        has(shared);
     *welcome = (struct welcome){.magic = HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
     guests_welcome(guests, welcome, secret, timeout, shared);
@@ -439,7 +439,8 @@ out:
 }
 
 static hx_status_t guest_node(int s, struct meeting *meeting, int size, double timeout, const struct hx_job *job,
-                              const unsigned char *secret, struct hx_shared *shared, struct hx_failure *failure)
+                              const unsigned char *secret, void (*has)(struct hx_shared *), struct hx_shared *shared,
+                              struct hx_failure *failure)
 {
     hx_status_t status = welcome_receive(s, size, timeout, job, secret, meeting, shared, failure);
 
@@ -452,7 +453,7 @@ static hx_status_t guest_node(int s, struct meeting *meeting, int size, double t
             hx_shared_map(shared, base, size);
     }
     if (status == HX_SUCCESS) /* before the answer: until then the host waits for it */
-        hx_watch_enter(shared);
+        has(shared);
     hx_failure_keep(failure, meeting->rank, status);
     hx_socket_send(s, failure, sizeof(*failure), NULL, 0); /* a host without a segment does not listen */
     return status;
@@ -480,7 +481,7 @@ static void node_leave(struct hx_shared *shared)
 }
 
 static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *env, const struct hx_job *job,
-                                   int emulated, const unsigned char secret[HX_SECRET_BYTES],
+                                   int emulated, const unsigned char secret[HX_SECRET_BYTES], void (*has)(struct hx_shared *),
                                    struct hx_failure *failure)
 {
     int rank = hx_boot_rank(boot), size = hx_boot_size(boot), hosting = 0;
@@ -507,8 +508,8 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
-        status = hosting ? host_node(porter, s, wake_fd, secret, job, rank, size, env->timeout, shared)
-                         : guest_node(s, &meeting, size, env->timeout, job, secret, shared, failure);
+        status = hosting ? host_node(porter, s, wake_fd, secret, job, rank, size, env->timeout, has, shared)
+                         : guest_node(s, &meeting, size, env->timeout, job, secret, has, shared, failure);
     hx_failure_keep(failure, rank, status);
     hx_porter_release(porter);
     if (s >= 0)

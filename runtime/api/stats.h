@@ -8,21 +8,10 @@
  */
 #ifndef HX_API_STATS_H
 #define HX_API_STATS_H
+#include "runtime/base/counters.h"
 #include "runtime/plan/plan.h"
-#include <stdint.h>
 
 struct hx_world;
-
-struct hx_counters {
-#define HX_COUNTER(member, help) uint64_t member;
-#include "runtime/base/counter.def"
-};
-
-struct hx_counter_row {
-    const char *name, *help;
-    size_t offset; /* of the member */
-};
-extern const struct hx_counter_row hx_counter_rows[]; /* ends with a NULL name */
 
 struct hx_coll_stats {
     uint64_t calls, started; /* that blocked; that did not, each start of a persistent one counted */

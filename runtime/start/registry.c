@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The composition root: the only place of the library that knows all of its parts. */
-#include "runtime/api/comm.h"
+#include "runtime/ports/ports.h"
 
 const struct hx_registry hx_registry = {
     .node = &hx_node_segment,

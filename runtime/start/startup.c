@@ -116,7 +116,8 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
         return status;
     }
     hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
-    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret, &unjoined);
+    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret,
+                                           hx_watch_enter, &unjoined);
     if (!world->shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
     return hx_world_exchange(world, place, failure);

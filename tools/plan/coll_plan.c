@@ -6,6 +6,7 @@
 #include "tools/plan/coll_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/streams.h"
+#include "topo/ring_order.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

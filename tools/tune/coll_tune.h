@@ -4,6 +4,7 @@
 #define HX_TOOLS_TUNE_COLL_TUNE_H
 #include "tools/common/bench_loop.h"
 #include "hier/planner.h"
+#include "runtime/api/comm.h"
 #include "tools/tune/tune_race.h"
 #include <math.h>
 
