@@ -19,6 +19,7 @@
  * nothing is left behind however the job ends, and the size of /dev/shm does not matter.
  */
 #include "intra/segment/porter.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/bootstrap/bootstrap.h"
@@ -41,6 +42,8 @@
 #define HELLO_MAGIC 0x48786a32u /* "Hxj2" */
 #define NONCE_BYTES 16
 #define PROOF_BYTES 16
+#define MEET_SECONDS 10.0 /* how long a rank tries to send its hello */
+#define MEET_AGAIN_NS 20000000
 #define LIES_THERE (-1.0) /* do not wait: the message was sent before the fence */
 
 /* The input of the proofs of a guest and its host, once each has sent the other its fresh number. */
@@ -341,20 +344,30 @@ out:
 
 /* ---- the guest's side -------------------------------------------------------------------------------------------- */
 
-static hx_status_t knock(int s, int wake_fd, const unsigned char *secret, struct meeting *meeting)
+/* Become the host, or send the host a hello. A crowded host may take a slow rank for a stranger and hang up: then try again. */
+static hx_status_t node_meet(const unsigned char *secret, int emulated, double timeout, int wake_fd, struct meeting *meeting, int *s,
+                             int *hosting)
 {
     struct hello hello = {.magic = HELLO_MAGIC, .rank = meeting->rank, .pid = getpid(), .pid_space = pid_space()};
+    const double deadline = hx_deadline(MEET_SECONDS);
     hx_status_t status = nonce_draw(meeting->guest_nonce);
 
     if (status != HX_SUCCESS)
         return status;
     memcpy(hello.nonce, meeting->guest_nonce, NONCE_BYTES);
     prove(secret, "hello", meeting, hello.proof);
-    if (!hx_socket_same_user(s))
-        return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user");
-    if (hx_socket_send(s, &hello, sizeof(hello), &wake_fd, 1) < 0)
-        return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
-    return HX_SUCCESS;
+    while ((*s = hx_socket_meet(secret, emulated, timeout, hosting)) >= 0 && !*hosting) {
+        if (!hx_socket_same_user(*s))
+            return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user");
+        if (hx_socket_send(*s, &hello, sizeof(hello), &wake_fd, 1) == 0)
+            return HX_SUCCESS;
+        if (hx_deadline_passed(deadline))
+            return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment has refused this rank for %g s, as if strangers "
+                           "crowd it: %s", MEET_SECONDS, strerror(errno));
+        close(*s);
+        nanosleep(&(struct timespec){.tv_nsec = MEET_AGAIN_NS}, NULL);
+    }
+    return *s < 0 ? HX_ERR_NOMEM : HX_SUCCESS;
 }
 
 /* Receive the host's number, answer it, and receive the host's welcome. A host that fails sends its welcome at once, with the reason.
@@ -497,10 +510,8 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
         status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
     else if (wake_fd < 0)
         status = hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
-    if (status == HX_SUCCESS && (s = hx_socket_meet(secret, emulated, env->timeout, &hosting)) < 0)
-        status = HX_ERR_NOMEM;
-    if (status == HX_SUCCESS && !hosting)
-        status = knock(s, wake_fd, secret, &meeting);
+    if (status == HX_SUCCESS)
+        status = node_meet(secret, emulated, env->timeout, wake_fd, &meeting, &s, &hosting);
     if (status == HX_SUCCESS && hosting)
         porter = hx_porter_start(s, size);
     fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
