@@ -17,8 +17,8 @@ apt-get -qq install -y --no-install-recommends autoconf automake libtool make pk
 [ -e configure ] || ./autogen.sh
 mkdir -p build-arm && cd build-arm
 ../configure --host=$host --disable-shared --enable-werror # no shared library: no scripts around the programs
-tests="tests/runtime/test_reduce tests/runtime/test_memcpy tests/runtime/test_stream tests/runtime/test_wait tests/topo/test_place
-    tests/inter/test_endpoint tests/hier/test_table"
+tests="tests/runtime/base/test_reduce tests/runtime/base/test_memcpy tests/runtime/base/test_stream tests/runtime/engine/test_wait tests/topo/test_place
+    tests/inter/fabric/test_endpoint tests/hier/table/test_table"
 # shellcheck disable=SC2086
 make -j"$(nproc)" all $tests tests/system/comms
 

@@ -13,7 +13,7 @@ fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }
 # between NAME: the lines between that pair of markers
 between() { sed -n "/^<!-- $1:begin -->\$/,/^<!-- $1:end -->\$/p" "$readme" | sed '1d;$d'; }
 
-env -i "$top_builddir/tests/runtime/print_env" >"$tmp/env" || { echo "print_env failed"; exit 1; }
+env -i "$top_builddir/tests/runtime/base/print_env" >"$tmp/env" || { echo "print_env failed"; exit 1; }
 { echo '```c'; tail -n +2 "$top_srcdir/tests/examples/sum.c"; echo '```'; } >"$tmp/example" # without its licence line
 if [ "${1:-}" = update ]; then
     for part in env example; do

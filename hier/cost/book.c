@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The book: what p members have to do by each algorithm that sends messages, as the heads of the algorithms' files derive it.
- * tests/hier/test_cost.c counts the same in the plans.
+ * tests/hier/cost/test_cost.c counts the same in the plans.
  */
 #include "hier/cost/cost.h"
 #include "inter/algorithms/bruck.h"

@@ -16,13 +16,10 @@ tests_efa_provider_test_worst_SOURCES = tests/efa_provider/test_worst.c tests/ef
 tests_efa_provider_test_worst_LDADD = $(LIBFABRIC_LIBS) $(CMOCKA_LIBS)
 
 noinst_PROGRAMS += tests/efa_provider/after_death
-tests_efa_provider_after_death_SOURCES = tests/efa_provider/after_death.c
 tests_efa_provider_after_death_LDADD = libhierax.la
 tests_efa_provider_after_death_LDFLAGS = $(in_tree)
 
 noinst_PROGRAMS += tests/efa_provider/remap
-tests_efa_provider_remap_SOURCES = tests/efa_provider/remap.c
-tests_efa_provider_remap_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/efa_provider/endpoint.sh tests/efa_provider/mutants.sh tests/efa_provider/remap.sh \
     tests/efa_provider/differential.sh tests/efa_provider/errors.sh tests/efa_provider/ahead.sh tests/efa_provider/after_death.sh \

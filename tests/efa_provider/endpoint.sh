@@ -4,4 +4,4 @@
 : "${top_builddir:?run me by make check}"
 unset "${!HX_@}" "${!EFA_@}"
 export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs TEST_PROVIDER=efa EFA_WORST=all
-"$top_builddir/tests/inter/test_forged" && "$top_builddir/tests/inter/test_endpoint" && EFA_NICS=3 "$top_builddir/tests/inter/test_endpoint"
+"$top_builddir/tests/inter/fabric/test_forged" && "$top_builddir/tests/inter/fabric/test_endpoint" && EFA_NICS=3 "$top_builddir/tests/inter/fabric/test_endpoint"

@@ -4,8 +4,8 @@
 # nothing behind.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tests/tools/coll_bench tests/runtime/boot_ring tests/system/actor
-ring=$top_builddir/tests/runtime/boot_ring
+need tests/tools/coll_bench tests/runtime/bootstrap/boot_ring tests/system/actor
+ring=$top_builddir/tests/runtime/bootstrap/boot_ring
 bench=("$top_builddir/tests/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
     --repetitions 3)
 

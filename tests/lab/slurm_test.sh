@@ -3,8 +3,8 @@
 # Hierax under real launchers: srun over 4 hosts by PMI-1 and PMIx, in every placement; mpirun and hydra on one host.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
-need tests/tools/coll_bench tools/coll_info tests/runtime/boot_ring
-ring=$top_builddir/tests/runtime/boot_ring
+need tests/tools/coll_bench tools/coll_info tests/runtime/bootstrap/boot_ring
+ring=$top_builddir/tests/runtime/bootstrap/boot_ring
 bench=("$top_builddir/tests/tools/coll_bench" allreduce reduce_scatter_block allgather --check --max 64K --iterations 20
     --repetitions 3)
 

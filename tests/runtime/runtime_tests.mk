@@ -1,32 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/runtime/test_env tests/runtime/test_error tests/runtime/test_stream tests/runtime/test_wait tests/runtime/test_memcpy
-tests_runtime_test_env_SOURCES = tests/runtime/test_env.c
-tests_runtime_test_env_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_error_SOURCES = tests/runtime/test_error.c
-tests_runtime_test_error_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_stream_SOURCES = tests/runtime/test_stream.c
-tests_runtime_test_stream_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_memcpy_SOURCES = tests/runtime/test_memcpy.c
-tests_runtime_test_memcpy_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_wait_SOURCES = tests/runtime/test_wait.c
-tests_runtime_test_wait_LDADD = $(HX_TEST_LIBS)
-check_programs_list += tests/runtime/test_reduce
-tests_runtime_test_reduce_SOURCES = tests/runtime/test_reduce.c
-tests_runtime_test_reduce_LDADD = $(HX_TEST_LIBS) -lm
-noinst_PROGRAMS += tests/runtime/bench_reduce
-tests_runtime_bench_reduce_SOURCES = tests/runtime/bench_reduce.c
-tests_runtime_bench_reduce_LDADD = libhierax_internal.la
-# boot_ring alone is a job of one rank; the scripts start it by each launcher.
-check_programs_list += tests/runtime/boot_ring tests/runtime/test_bootstrap
-tests_runtime_boot_ring_SOURCES = tests/runtime/boot_ring.c
-tests_runtime_boot_ring_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_bootstrap_SOURCES = tests/runtime/test_bootstrap.c
-tests_runtime_test_bootstrap_LDADD = $(HX_TEST_LIBS)
-dist_tests_list += tests/runtime/bootstrap_launchers.sh tests/runtime/coll_run.sh
-check_programs_list += tests/runtime/test_check tests/runtime/test_check_match tests/runtime/test_explain
-tests_runtime_test_check_SOURCES = tests/runtime/test_check.c tests/runtime/plans.h
-tests_runtime_test_check_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_check_match_SOURCES = tests/runtime/test_check_match.c tests/runtime/plans.h
-tests_runtime_test_check_match_LDADD = $(HX_TEST_LIBS)
-tests_runtime_test_explain_SOURCES = tests/runtime/test_explain.c tests/runtime/plans.h
-tests_runtime_test_explain_LDADD = $(HX_TEST_LIBS)
+noinst_HEADERS += tests/runtime/plan/plans.h
+check_programs_list += tests/runtime/base/test_env tests/runtime/base/test_error tests/runtime/base/test_memcpy tests/runtime/base/test_reduce \
+    tests/runtime/base/test_stream tests/runtime/engine/test_wait tests/runtime/plan/test_check tests/runtime/plan/test_check_match \
+    tests/runtime/plan/test_explain
+noinst_PROGRAMS += tests/runtime/base/bench_reduce
+
+# boot_ring alone is a job of one rank. The scripts start it by each launcher.
+check_programs_list += tests/runtime/bootstrap/boot_ring tests/runtime/bootstrap/test_bootstrap
+dist_tests_list += tests/runtime/bootstrap/launchers.sh tests/tools/coll_run.sh

@@ -86,7 +86,7 @@ if [ -e "$tmp/refuse.so" ]; then
 fi
 
 # Without a secret ranks of other machines are refused at once, and told what to do; with one they are let in.
-ring=$top_builddir/tests/runtime/boot_ring
+ring=$top_builddir/tests/runtime/bootstrap/boot_ring
 unshare --net sleep 60 & # another machine
 elsewhere=$!
 for ((i = 0; i < 500; i++)); do [ "$(readlink /proc/$elsewhere/ns/net)" = "$(readlink /proc/self/ns/net)" ] || break; sleep 0.02; done

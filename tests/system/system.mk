@@ -3,72 +3,45 @@
 noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
     tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half tests/system/guidelines
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
-tests_system_collectives_LDADD = libhierax_internal.la
-tests_system_actor_SOURCES = tests/system/actor.c
-tests_system_actor_LDADD = libhierax_internal.la
-tests_system_badcalls_SOURCES = tests/system/badcalls.c
-tests_system_badcalls_LDADD = libhierax_internal.la
 
 noinst_PROGRAMS += tests/system/traced
-tests_system_traced_SOURCES = tests/system/traced.c
 tests_system_traced_LDADD = libhierax.la
 tests_system_traced_LDFLAGS = $(in_tree)
 
-tests_system_comms_many_SOURCES = tests/system/comms_many.c
-tests_system_comms_many_LDADD = libhierax_internal.la
-tests_system_threads_SOURCES = tests/system/threads.c
-tests_system_threads_LDADD = libhierax_internal.la
-tests_system_wakes_SOURCES = tests/system/wakes.c
-tests_system_wakes_LDADD = libhierax_internal.la
-tests_system_guidelines_SOURCES = tests/system/guidelines.c
 tests_system_guidelines_LDADD = libhierax.la
 tests_system_guidelines_LDFLAGS = $(in_tree)
 tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c tests/system/half_convert.h \
 	tests/system/half_convert_avx2.c tests/system/half_convert_avx512.c tests/system/half_convert_kernels.h
-tests_system_half_LDADD = libhierax_internal.la -lm
-tests_system_userops_SOURCES = tests/system/userops.c
-tests_system_userops_LDADD = libhierax_internal.la
-tests_system_comms_SOURCES = tests/system/comms.c
-tests_system_comms_LDADD = libhierax_internal.la
 
 check_programs_list += tests/system/threads_ranks
-tests_system_threads_ranks_SOURCES = tests/system/threads_ranks.c
-tests_system_threads_ranks_LDADD = libhierax_internal.la
 
 dist_tests_list += tests/system/goes_on.sh tests/system/faults.sh tests/system/astray.sh tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
     tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/comms_many.sh tests/system/userops.sh tests/system/half.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system/children.sh
 noinst_PROGRAMS += tests/system/forger
-tests_system_forger_SOURCES = tests/system/forger.c
 tests_system_forger_LDADD = $(LIBFABRIC_LIBS)
 dist_tests_list += tests/system/forged.sh tests/system/crowded.sh
 dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
 
 noinst_PROGRAMS += tests/system/counted
-tests_system_counted_SOURCES = tests/system/counted.c
 tests_system_counted_LDADD = libhierax.la
 tests_system_counted_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/stats.sh
-tests_system_scale_SOURCES = tests/system/scale.c
-tests_system_scale_LDADD = libhierax_internal.la
 dist_tests_list += tests/system/scale.sh tests/system/progress_core.sh tests/system/descriptors.sh tests/system/nested.sh tests/system/one_message.sh
 
 noinst_PROGRAMS += tests/system/unpunctual
-tests_system_unpunctual_SOURCES = tests/system/unpunctual.c
 tests_system_unpunctual_LDADD = libhierax.la
 tests_system_unpunctual_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/unpunctual.sh
 
 noinst_PROGRAMS += tests/system/starved
-tests_system_starved_SOURCES = tests/system/starved.c
 tests_system_starved_LDADD = libhierax.la
 tests_system_starved_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/starved.sh
 
 noinst_PROGRAMS += tests/system/windows
-tests_system_windows_SOURCES = tests/system/windows.c
 tests_system_windows_LDADD = libhierax.la
 tests_system_windows_LDFLAGS = $(in_tree)
 
@@ -78,6 +51,4 @@ tests_system_faults_LDADD = libhierax.la
 tests_system_faults_LDFLAGS = $(in_tree)
 
 noinst_PROGRAMS += tests/system/unlike
-tests_system_unlike_SOURCES = tests/system/unlike.c
-tests_system_unlike_LDADD = libhierax_internal.la
 dist_tests_list += tests/system/unlike.sh

@@ -46,7 +46,7 @@ done
 grep -q 'bitwise equal on all ranks' man/hierax_collectives.3 || fault "hx_allreduce's comment is not on its page"
 
 # ---- settings and counters
-for setting in $(env -i tests/runtime/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
+for setting in $(env -i tests/runtime/base/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
     $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/counter.def"); do
     grep -qxF ".TP" man/hierax.7 && grep -qxF "\\fB$setting\\fR" man/hierax.7 || fault "hierax.7 does not tell $setting"
 done

@@ -11,7 +11,6 @@ tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 check_programs_list += tests/tools/test_svg_plot
 tests_tools_test_svg_plot_SOURCES = tests/tools/test_svg_plot.c tools/report/svg_plot.c
 tests_tools_test_svg_plot_CFLAGS = $(AM_CFLAGS)
-tests_tools_test_svg_plot_LDADD = $(HX_TEST_LIBS) -lm
 
 bin_PROGRAMS += tools/coll_bench
 tools_coll_bench_SOURCES = tools/common/bench_backend_hierax.c topo/shape.c topo/levels.c
@@ -42,9 +41,7 @@ dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/to
 EXTRA_DIST += README.md tools/report/report.png tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c
 
-noinst_PROGRAMS += tests/runtime/print_env
-tests_runtime_print_env_SOURCES = tests/runtime/print_env.c
-tests_runtime_print_env_LDADD = libhierax_internal.la
-readme-update: tests/runtime/print_env
+noinst_PROGRAMS += tests/runtime/base/print_env
+readme-update: tests/runtime/base/print_env
 	$(AM_TESTS_ENVIRONMENT) $(srcdir)/tests/readme.sh update
 .PHONY: readme-update

@@ -10,5 +10,4 @@ tools_coll_info_LDADD = libhierax_internal.la $(JSON_C_LIBS)
 dist_tests_list += tests/tools/coll_info.sh
 
 noinst_PROGRAMS += tests/tools/plant
-tests_tools_plant_SOURCES = tests/tools/plant.c
 dist_tests_list += tests/tools/doctor.sh

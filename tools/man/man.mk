@@ -15,8 +15,8 @@ $(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) $(srcdir)/tools/man/manpages.a
 man/api.stamp: $(srcdir)/runtime/hierax.h $(srcdir)/tools/man/manpages.awk
 	$(AM_V_GEN)$(MKDIR_P) man && rm -f man/hx_*.3 && $(man_awk) -v kind=api -v dir=man $(srcdir)/runtime/hierax.h && touch $@
 $(man_api): man/api.stamp
-man/hierax.7: tests/runtime/print_env$(EXEEXT) $(srcdir)/runtime/base/counter.def $(srcdir)/tools/man/manpages.awk
-	$(AM_V_GEN)$(MKDIR_P) man && { env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 tests/runtime/print_env; \
+man/hierax.7: tests/runtime/base/print_env$(EXEEXT) $(srcdir)/runtime/base/counter.def $(srcdir)/tools/man/manpages.awk
+	$(AM_V_GEN)$(MKDIR_P) man && { env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 tests/runtime/base/print_env; \
 	    cat $(srcdir)/runtime/base/counter.def; } | $(man_awk) -v kind=settings >$@.tmp && mv -f $@.tmp $@
 
 # a link for each function, so that `man hx_allreduce` works

@@ -9,5 +9,4 @@ tools_coll_tune_LDADD = tools/libbench.la libhierax_internal.la $(JSON_C_LIBS)
 check_programs_list += tests/tools/test_tune_race
 tests_tools_test_tune_race_SOURCES = tests/tools/test_tune_race.c tools/tune/tune_race.c
 tests_tools_test_tune_race_CFLAGS = $(AM_CFLAGS)
-tests_tools_test_tune_race_LDADD = $(HX_TEST_LIBS)
 dist_tests_list += tests/tools/coll_tune.sh

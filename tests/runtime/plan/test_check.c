@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "plans.h"
+#include "tests/runtime/plan/plans.h"
 #include "runtime/plan/check.h"
 #include "runtime/base/log.h"
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The site's tuning table: used where HX_TABLE says nothing, told in the log, switched off, overridden, refused.
-. "$(dirname "$0")/../system/common.sh"
-job=$(cd "$top_builddir/tests/hier" && pwd)/site_job
+. "$(dirname "$0")/../../system/common.sh"
+job=$(cd "$top_builddir/tests/hier/table" && pwd)/site_job
 run=$(cd "$top_builddir/tools" && pwd)/coll_run
 cd "$tmp" || exit 1
 

@@ -3,7 +3,7 @@
 # boot_ring under every launcher there is on one machine: coll_run and a bare shell (TCP store), mpirun (PMIx),
 # mpiexec.hydra (PMI-1). Short and long values, 1 to 7 ranks. A launcher that is not installed is named, and makes this test a skip.
 set -u
-ring=${top_builddir:-.}/tests/runtime/boot_ring
+ring=${top_builddir:-.}/tests/runtime/bootstrap/boot_ring
 run=${top_builddir:-.}/tools/coll_run
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

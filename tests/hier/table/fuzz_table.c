@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as a tuning table: refused, or read, and then written, read again, looked up and taken by a job with the same outcome.
- * libFuzzer calls it (tests/hier/fuzz_table.sh), and test_table_corpus.c with what was found.
+ * libFuzzer calls it (tests/hier/table/fuzz_table.sh), and test_table_corpus.c with what was found.
  */
-#include "fuzz_table.h"
+#include "tests/hier/table/fuzz_table.h"
 #include "hier/planner.h"
 #include <stdlib.h>
 #include <string.h>

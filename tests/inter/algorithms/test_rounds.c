@@ -10,7 +10,7 @@
 
 #include "hier/compose/compose.h"
 #include "runtime/plan/explain.h"
-#include "tests/runtime/plans.h"
+#include "tests/runtime/plan/plans.h"
 
 #define MAX_P 70
 #define SHARE UINT64_C(1024)

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "runtime/plan/layout.h"
-#include "tests/runtime/plans.h"
+#include "tests/runtime/plan/plans.h"
 
 #define P 8
 #define LOG_P 3

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Feeds the fuzzer's function the files that fuzzing has found, each of which once took another path through the reader. */
-#include "fuzz_table.h"
+#include "tests/hier/table/fuzz_table.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ int main(void)
     char folder[4096], path[8192];
     int fed = 0, good = 1;
 
-    snprintf(folder, sizeof(folder), "%s/tests/hier/table_corpus", top ? top : ".");
+    snprintf(folder, sizeof(folder), "%s/tests/hier/table/table_corpus", top ? top : ".");
     DIR *dir = opendir(folder);
     for (struct dirent *d; dir && (d = readdir(dir));) {
         if (d->d_name[0] == '.')

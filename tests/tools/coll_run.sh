@@ -4,7 +4,7 @@
 # nothing is left.
 set -u
 run=${top_builddir:-.}/tools/coll_run
-ring=${top_builddir:-.}/tests/runtime/boot_ring
+ring=${top_builddir:-.}/tests/runtime/bootstrap/boot_ring
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0

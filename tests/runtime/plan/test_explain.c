@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "plans.h"
+#include "tests/runtime/plan/plans.h"
 #include "runtime/plan/explain.h"
 
 static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};

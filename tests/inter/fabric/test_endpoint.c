@@ -4,7 +4,7 @@
  * the caller's memory, with every buffer bounced through registered memory, as EFA demands, and with every message
  * written into the receiver's memory.
  */
-#include "job.h"
+#include "tests/inter/fabric/job.h"
 #include "runtime/base/sockets.h"
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,7 @@
  * Messages without a valid proof. Rank 1 plays the stranger now and then: it has the address of a rank, but other keys. Messages that it
  * sends as a stranger are counted by rank 0 and have no other effect. Messages that it sends with the job's keys are received.
  */
-#include "job.h"
+#include "tests/inter/fabric/job.h"
 
 static void keys_change(struct world *w, int stranger)
 {
