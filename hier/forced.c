@@ -102,8 +102,8 @@ static hx_status_t name_check(const struct hx_planner *planner, const char *vari
     int idx = 0, n;
 
     if (a && a->needs & HX_NEEDS_SINGLE_COPY && !planner->single_copy)
-        return hx_fail(HX_ERR_ENV, "%s=%.*s: ranks cannot read each other's memory on every node here, or may not by HX_SINGLE_COPY "
-                                   "(coll_info --doctor tells more)", variable, item->name, item->text);
+        return hx_fail(HX_ERR_ENV, "%s=%.*s: on some node ranks cannot read each other's memory, or HX_SINGLE_COPY=0 forbids it "
+                                   "(see coll_info --doctor)", variable, item->name, item->text);
     if (a || (name && also && !strcmp(name, also)))
         return HX_SUCCESS;
     if (also && item->name > 5 && !strncmp(item->text, "flat(", 5) && item->text[item->name - 1] != ')')
@@ -111,8 +111,8 @@ static hx_status_t name_check(const struct hx_planner *planner, const char *vari
                        variable, item->name, item->text);
     if (also && !strncmp(item->text, "hier(", 5))
         return hx_fail(HX_ERR_ENV,
-                       "%s=%s: a plan of stages is forced by %s=hier, its stages by HX_INTRA_... and HX_INTER_..., "
-                       "its lanes by HX_LANES",
+                       "%s=%s: to force a plan of stages, set %s=hier, then HX_INTRA_... and HX_INTER_... for its stages, and "
+                       "HX_LANES",
                        variable, item->text, variable);
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
@@ -133,7 +133,7 @@ static hx_status_t value_check(const struct hx_planner *planner, const char *var
             return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length,
                            item.text);
         if (item.ranged && (hx_coll_has_pair_counts(coll) || coll == HX_COLL_BARRIER))
-            return hx_fail(HX_ERR_ENV, "%s=%s: %s has no size that all ranks know; name an algorithm without sizes",
+            return hx_fail(HX_ERR_ENV, "%s=%s: ranks do not know each other's sizes of %s; name an algorithm without sizes",
                            variable, value, hx_coll_name(coll));
         status = name_check(planner, variable, &item, coll, scope, also);
         for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {

@@ -134,10 +134,11 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);
     }
     if (tuned && !strcmp(tuned->plan, name))
-        fprintf(stderr, "hierax plan:   by the table: measured%s %.1f us, and %.1f us with %s\n", measured_with(planner, tuned, traits), tuned->us,
+        fprintf(stderr, "hierax plan:   from the table: measured%s %.1f us, and %.1f us with "
+                        "%s\n", measured_with(planner, tuned, traits), tuned->us,
                 tuned->default_us, tuned->default_plan);
     else if (tuned)
-        fprintf(stderr, "hierax plan:   the table says %s, which is no choice here\n", tuned->plan);
+        fprintf(stderr, "hierax plan:   the table says %s, which this job cannot use\n", tuned->plan);
     if (fallback)
         fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
     for (int i = 0; i < n; i++) {

@@ -379,7 +379,7 @@ static hx_status_t load(const char *path, char **text, size_t *bytes)
     if (stat(path, &info) != 0)
         return decline(HX_ERR_ENV, "%s: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode)) /* before it is opened: a pipe would wait for a writer */
-        return decline(HX_ERR_ENV, "%s: it is %s", path, S_ISDIR(info.st_mode) ? "a folder" : "no regular file");
+        return decline(HX_ERR_ENV, "%s: it is %s", path, S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
     if (info.st_size < 0 || info.st_size > HX_TABLE_MAX_BYTES)
         return decline(HX_ERR_ENV, "%s: it has %lld bytes, and a table at most %d", path, (long long)info.st_size, HX_TABLE_MAX_BYTES);
     if (!(in = fopen(path, "re")))

@@ -152,7 +152,7 @@ static hx_status_t blob_read(int peer, const void *data, size_t bytes, uint8_t b
 
     memcpy(buffer, data, bytes < BLOB_MAX_BYTES ? bytes : BLOB_MAX_BYTES);
     if (bytes < sizeof(*blob) || bytes > BLOB_MAX_BYTES || blob->magic != ADDRESS_MAGIC)
-        return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is no address of hierax (%zu bytes)", peer, bytes);
+        return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d (%zu bytes) is not an address of Hierax", peer, bytes);
     if (blob->version != ADDRESS_VERSION)
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer,
                        blob->version, ADDRESS_VERSION);
@@ -315,7 +315,7 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
     if (rc != 1)
         return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s does not take the address of rank %d of the job: %s%s",
                        rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
-                       rc < 0 ? fi_strerror(-rc) : "it tells no reason",
+                       rc < 0 ? fi_strerror(-rc) : "it gives no reason",
                        hx_provider_is_efa(rail->info) ? " (is the rank in another subnet or availability zone?)" : "");
     keep_moving(net, edge, path, to);
     return HX_SUCCESS;
@@ -401,8 +401,8 @@ static hx_status_t way_make(struct hx_net *net, struct hx_edge *edge, const stru
         struct ip ip = ip_of_peer(mine->rails[0]);
         if (ip.length > 0)
             inet_ntop(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, ip.address, text, sizeof(text));
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts with the same address %s: they cannot reach each other by "
-                       "it; HX_NIC names other interfaces or networks", net->rank, edge->peer, text);
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts that have the same address %s; name another "
+                                         "interface or network in HX_NIC", net->rank, edge->peer, text);
     }
     int place = (int)(seat % (uint32_t)(n < m ? n : m));
     return path_add(net, edge, &net->rails[places[by_address(own, n, place)]], theirs->rails[their_places[by_address(other, m, place)]]);
@@ -444,7 +444,7 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     if (net->edges[peer] != NULL)
         return HX_SUCCESS;
     if (net->nrails_told == 0)
-        return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has told its address", net->rank);
+        return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has published its address", net->rank);
     blob_own(net, &own);
     if ((status = blob_read(peer, data, bytes, buffer)) != HX_SUCCESS ||
         (status = blobs_agree(peer, blob, net->rank, &own)) != HX_SUCCESS)

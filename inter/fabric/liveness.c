@@ -182,7 +182,8 @@ static void lost_end(struct hx_net *net, uint64_t now)
     if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
         return;
     hx_fail(HX_ERR_TRANSPORT,
-            "a short message of rank %d of the job was lost because its peer could not be reached for a while (%s): the endpoint is closed",
+            "rank %d of the job lost a short message, because the peer could not be reached for a while (%s): the endpoint is "
+            "closed",
             net->rank, net->lost_why);
     hx_detail_keep(net->why);
     net->breaking = HX_ERR_TRANSPORT;

@@ -82,8 +82,8 @@ void hx_forged(struct hx_net *net, const char *what, int claimed)
     if (claimed >= 0)
         snprintf(rank, sizeof(rank), "%d", claimed);
     if (net->count.forged++ == 0)
-        hx_warn("%s dropped %s%s%s%s, which has no proof that it is expected: another process sends to this rank's port, or ranks make "
-                "different calls. More are only counted (net_forged)",
+        hx_warn("%s dropped %s%s%s%s, which has no proof that it is expected: another process sends to this rank's port, or "
+                "ranks make different calls. Further ones are only counted (net_forged)",
                 net->info->fabric_attr->prov_name, what, of[claimed >= 0], rank, claimed >= 0 ? " of the job" : "");
 }
 

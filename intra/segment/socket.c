@@ -63,8 +63,9 @@ int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, in
         const int is_full = errno == EAGAIN; /* the host empties its queue as long as it can keep more connections */
         if (is_full && hx_deadline_passed(deadline)) {
             close(s);
-            hx_fail(HX_ERR_NOMEM, "the socket of this node has been full for %g s (HX_TIMEOUT): it has more ranks than the host may open files "
-                    "(ulimit -n) and keep waiting (net.core.somaxconn is %ld), or strangers fill it", timeout, somaxconn());
+            hx_fail(HX_ERR_NOMEM, "the socket of this node has been full for %g s (HX_TIMEOUT). Raise ulimit -n and "
+                                  "net.core.somaxconn (%ld) to the number of ranks per node. Or do other processes of this host "
+                                  "fill it?", timeout, somaxconn());
             return -1;
         }
         if (!is_full && bind(s, (const struct sockaddr *)&name, length) == 0 && listen(s, 65535) == 0) {

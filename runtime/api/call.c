@@ -27,7 +27,7 @@ static int op_is_open(hx_op_t op)
 static hx_status_t types_check(const char *name, struct hx_call_key key)
 {
     int reduces = hx_coll_reduces(key.coll);
-    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(key.dtype) ? key.op : key.dtype)) ? "has been freed" : "is none";
+    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(key.dtype) ? key.op : key.dtype)) ? "has been freed" : "does not exist";
 
     if (!dtype_is_open(key.dtype))
         return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)key.dtype,

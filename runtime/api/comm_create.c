@@ -210,7 +210,7 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL"));
     if (color < 0 && color != HX_UNDEFINED)
         return hx_comm_fail(comm,
-                            hx_fail(HX_ERR_ARG, "hx_comm_split: color %d is none; choose 0 or more, or HX_UNDEFINED",
+                            hx_fail(HX_ERR_ARG, "hx_comm_split: color is %d; choose 0 or more, or HX_UNDEFINED",
                                     color));
     return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
 }

@@ -70,7 +70,7 @@ static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
         snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
     for (size_t i = 0; i < WITH_COUNTS; i++)
         snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", with_counts[i].name);
-    hx_fail(HX_ERR_ARG, "hx_plan_info: collective \"%.64s\" is none; choose one of%s", collective, choices);
+    hx_fail(HX_ERR_ARG, "hx_plan_info: unknown collective \"%.64s\"; choose one of%s", collective, choices);
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 

@@ -146,9 +146,9 @@ static void call_write(FILE *out, const struct hx_event *e)
             "\"cat\":\"%s\",\"name\":\"%s\",\"args\":{\"collective\":\"%s\",\"count\":%" PRIu64
             ",\"dtype\":\"%s\",\"bytes\":%" PRIu64,
             e->kind == HX_EVENT_CALL ? "call" : "background", e->name, hx_coll_name((enum hx_coll)e->coll), e->amount,
-            dtype ? dtype : "of the program", e->amount * e->detail);
+            dtype ? dtype : "user-defined", e->amount * e->detail);
     if (e->op >= 0)
-        fprintf(out, ",\"op\":\"%s\"", op ? op : "of the program");
+        fprintf(out, ",\"op\":\"%s\"", op ? op : "user-defined");
     if (e->peer >= 0)
         fprintf(out, ",\"root\":%d", e->peer);
     if (e->plan)
@@ -312,8 +312,8 @@ void hx_trace_write(struct hx_trace *trace)
     uint64_t dropped = events_sort(&w);
 
     if (dropped && world->rank == 0) /* the others' files tell theirs */
-        hx_warn("HX_TRACE: of rank 0 %" PRIu64 " of %" PRIu64
-                " records are lost, the oldest: raise HX_TRACE_BYTES (%" PRId64 ")",
+        hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64
+                " records: raise HX_TRACE_BYTES (%" PRId64 ")",
                 dropped, trace->recorded, world->env->trace_bytes);
     errno = 0;
     rewind(w.out);

@@ -149,9 +149,9 @@ static hx_status_t user_free(const char *function, const char *what, const char 
         return hx_fail(HX_ERR_ARG, "%s: %s %s (%u) is built in", function, what, built_in, handle);
     if (!hx_user_is_open(handle) || !is_of(handle, is_op))
         return hx_fail(HX_ERR_ARG, "%s: %s %u %s", function, what, handle,
-                       place_of(handle) && !is_of(handle, is_op) ? "is of the other kind"
+                       place_of(handle) && !is_of(handle, is_op) ? "is a handle of the other kind"
                        : hx_user_was_open(handle)                ? "has been freed already"
-                                                                 : "is none");
+                                                                 : "does not exist");
     for (struct hx_comm *comm = hx_world ? hx_world->comms : NULL; comm; comm = comm->next) {
         bound_forget(&comm->engine, handle);
         for (int i = 0; i < HX_CONCURRENT; i++)
@@ -180,8 +180,8 @@ _Atomic uintptr_t hx_folder;
 
 hx_status_t hx_folding_refuse(void)
 {
-    return hx_fail(HX_ERR_STATE, "an operation of the program's (hx_op_create) has called Hierax, which waits for the operation to return: it must "
-                   "not; make the call after the collective that runs the operation");
+    return hx_fail(HX_ERR_STATE, "an operation of the program (hx_op_create) has called Hierax; make the call after the "
+                                 "collective that runs the operation");
 }
 
 hx_status_t hx_op_free(hx_op_t op)

@@ -58,7 +58,7 @@ hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbac
                            "environment",
                            kind->name, kind->needs);
     }
-    return hx_fail(HX_ERR_INTERNAL, "HX_BOOTSTRAP has choice %d, which is no row of hx_boot_kinds", env->bootstrap);
+    return hx_fail(HX_ERR_INTERNAL, "HX_BOOTSTRAP has choice %d, but hx_boot_kinds has no such row", env->bootstrap);
 }
 
 const char *hx_boot_name(const struct hx_boot *boot)
@@ -196,7 +196,7 @@ static hx_status_t get_piece(struct hx_boot *boot, int fence, const char *key, s
         if (count < 0) {
             free(raw);
             return hx_fail(HX_ERR_BOOTSTRAP,
-                           "the %s store returned a damaged value for key \"%s\" (no hexadecimal text)",
+                           "the %s store returned a damaged value for key \"%s\" (not hexadecimal text)",
                            boot->ops->name, name);
         }
         *bytes = (size_t)count;

@@ -54,7 +54,8 @@ int hx_boot_pmi1_present(const struct hx_env *env)
         return 0;
     if (fd < 0 || fcntl(fd, F_GETFD) < 0) {
         hx_fail(HX_ERR_ENV,
-                "PMI_FD=%s is no open descriptor%s; was it closed on the way here, or is this process the child of a rank? HX_BOOTSTRAP=single ignores it",
+                "PMI_FD=%s is not an open descriptor%s. Was it closed on the way here, or is this process the child of a rank? "
+                "HX_BOOTSTRAP=single ignores it",
                 text, fd < 0 ? " number" : "");
         return -1;
     }
@@ -63,7 +64,7 @@ int hx_boot_pmi1_present(const struct hx_env *env)
             const char *value = hx_env_launcher(others[i]);
 
             hx_fail(HX_ERR_ENV, "PMI_FD=%s is set, but %s is %s%s", text, others[i],
-                    value ? "no valid number: " : "missing", value ? value : "");
+                    value ? "not a valid number: " : "missing", value ? value : "");
             return -1;
         }
     return 1;

@@ -263,8 +263,9 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
     const int above = rank_above();
 
     if (above > 0)
-        return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is already rank %s of this PMIx job: a rank's child is not of the "
-                       "job; to give it a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
+        return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is rank %s of this PMIx job. The child of a rank cannot "
+                                   "join the job. For a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and "
+                                   "PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
     struct pmix *pmix = calloc(1, sizeof *pmix);
 
     if (!pmix)

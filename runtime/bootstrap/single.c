@@ -65,17 +65,16 @@ static void warn_if_not_alone(void)
         {"SLURM_STEP_NUM_TASKS", "srun",
          "start it with srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list shows what there is)"},
         {"OMPI_COMM_WORLD_SIZE", "mpirun",
-         "PMIX_NAMESPACE and PMIX_RANK are missing from the environment: pass them on"},
-        {"PMI_SIZE", "a PMI launcher", "PMI_FD is missing from the environment: pass it on"},
+         "pass PMIX_NAMESPACE and PMIX_RANK on in the environment"},
+        {"PMI_SIZE", "a PMI launcher", "pass PMI_FD on in the environment"},
     };
 
     for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
         const char *count = hx_env_launcher(hints[i].variable);
 
         if (count && atoi(count) > 1) {
-            hx_warn("%s started %s processes (%s), but gave this one no PMI: it runs alone, as a job of 1 rank; %s, "
-                    "or set "
-                    "HX_ROOT, HX_RANK and HX_SIZE; HX_BOOTSTRAP=single silences this",
+            hx_warn("%s started %s processes (%s), but gave this one no PMI, so it is a job of 1 rank. To mend this, %s, or set "
+                    "HX_ROOT, HX_RANK and HX_SIZE. HX_BOOTSTRAP=single silences this warning",
                     hints[i].launcher, count, hints[i].variable, hints[i].remedy);
             return;
         }

@@ -136,7 +136,8 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     const size_t bytes = head.value_bytes;
     if ((head.magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > (sealed ? HX_STORE_VALUE_MAX_BYTES : CLEAR_MAX_BYTES) ||
         (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE)) {
-        return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host,
+        return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
+                                                        "store", tcp->root.host,
                                       tcp->root.port));
     }
     *answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
@@ -144,8 +145,8 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
         return break_off(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
     status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
     if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, answer->value, bytes) < 0)
-        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s does not know HX_SECRET, or somebody has changed "
-                                                          "what it sent", tcp->root.host, tcp->root.port));
+        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s does not know HX_SECRET, or "
+                                                          "its answer was changed on the way", tcp->root.host, tcp->root.port));
     if (status) {
         free(answer->value);
         answer->value = NULL;
@@ -435,7 +436,8 @@ static hx_status_t greet(struct tcp *tcp, const char *secret)
     }
     free(answer.value);
     if (!is_whole)
-        return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s is not a Hierax store", tcp->root.host, tcp->root.port);
+        return hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
+                                         "store", tcp->root.host, tcp->root.port);
     tcp->server = ntohl(greeting->server);
     hx_store_keys_open(&tcp->keys, secret, greeting);
     if ((status = send_request(tcp, HX_STORE_JOIN, NULL, 0, tcp->keys.proof, sizeof tcp->keys.proof)) != HX_SUCCESS)
@@ -463,7 +465,8 @@ static hx_status_t meet_store(struct tcp *tcp, const char *secret)
         if (!tcp->hung_up)
             return status;
         if (hx_deadline_passed(deadline))
-            return hx_fail(HX_ERR_BOOTSTRAP, "what answers at HX_ROOT=%s:%s hangs up at once: it is not a Hierax store, or strangers crowd it",
+            return hx_fail(HX_ERR_BOOTSTRAP, "the program at HX_ROOT=%s:%s closes every connection at once: it is not a Hierax "
+                                             "store, or processes of no job crowd it",
                            tcp->root.host, tcp->root.port);
         close(tcp->fd);
         tcp->fd = -1;
@@ -489,8 +492,9 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
     tcp->server = HX_STORE_LAUNCHER;
     hx_status_t status = HX_SUCCESS;
     if (hx_secret_is_hidden(secret))
-        status = hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: a rank has read it, and this process has that rank's environment: a rank's "
-                                     "child is not of the job; to give it a job of its own, set HX_ROOT, HX_RANK, HX_SIZE and HX_SECRET anew");
+        status = hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
+                                     "child of a rank cannot join the job. For a job of its own, set HX_ROOT, HX_RANK, HX_SIZE "
+                                     "and HX_SECRET anew");
     if (!status)
         status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)

@@ -181,8 +181,8 @@ hx_status_t hx_serve_start(struct hx_root *root, int size, const char *secret, s
     }
     hx_info("serving the store at %s:%s for %d ranks", root->host, root->port, size);
     if (!*secret)
-        hx_warn("HX_SECRET is not set: any process of this machine can join the job at HX_ROOT=%s:%s, and ranks on other machines are refused; "
-                "set it to the same text for all ranks", root->host, root->port);
+        hx_warn("HX_SECRET is not set: any process of this machine can join the job at HX_ROOT=%s:%s, and no rank on another "
+                "machine. Set it to the same text on all ranks", root->host, root->port);
     *serve = new;
     return HX_SUCCESS;
 

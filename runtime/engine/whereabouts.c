@@ -446,8 +446,9 @@ static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mi
 
     stand_store(&shared->doorbells[shared->me].crossed, mine);
     call_tell(run->engine->comm, mine, call, sizeof(call));
-    return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks make different calls, and wait for each other in them: rank %d of the job is in %s; rank %d "
-                   "of the job %s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->world->rank, call,
+    return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks of the job make different calls and wait for each other: rank %d is in "
+                                    "%s; rank %d "
+                                    "%s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->world->rank, call,
                    rank, text);
 }
 

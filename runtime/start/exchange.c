@@ -240,7 +240,8 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
     while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0 && status == HX_SUCCESS)
         status = nap(world, deadline, leader);
     if (state == 0 && status == HX_ERR_TIMEOUT)
-        hx_fail(status, "start-up: rank %d has not told this node who is where within %g s (HX_TIMEOUT)", leader, world->env->timeout);
+        hx_fail(status, "start-up: rank %d has not sent this node the table of ranks within %g s "
+                        "(HX_TIMEOUT)", leader, world->env->timeout);
     if (state == 0)
         hx_failure_keep(failure, world->rank, status);
     if (state < 0)

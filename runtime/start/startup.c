@@ -61,8 +61,8 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
     hx_shape_format(comm->shape, shape, sizeof(shape));
     hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
             comm->shape->nnodes, shape, comm->shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
-    hx_info("shared segment of %d ranks: %.1f MiB for each context, touched as used: 2 banks of %zu KiB of slots per rank, "
-            "rings of %d x %zu bytes", shared->n, (double)shared->context_bytes / 1048576, shared->bank_bytes / 1024,
+    hx_info("shared segment of %d ranks: %.1f MiB for each context; per rank 2 banks of slots, %zu KiB each; rings of %d x %zu "
+            "bytes", shared->n, (double)shared->context_bytes / 1048576, shared->bank_bytes / 1024,
             HX_RING_ENTRIES, shared->ring_chunk_bytes);
     if (world->net)
         hx_info("network: %s", hx_registry.net->describe(world->net));

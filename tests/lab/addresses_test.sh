@@ -42,7 +42,7 @@ mirror() { # NIC...
 }
 check "both hosts have a pair of the same address" mirror
 check "the same address on both: not used, right" checked 2
-check "the same address on both, by HX_NIC: refused" refused "on different hosts with the same address 172.30.0.1" 1 HX_NIC=pair0
+check "the same address on both, by HX_NIC: refused" refused "on different hosts that have the same address 172.30.0.1" 1 HX_NIC=pair0
 # Only link-local IPv6 between the hosts; interfaces' numbers differ
 link_local() {
     local host

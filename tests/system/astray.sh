@@ -36,7 +36,7 @@ told() {
         [ "$ms" -ge $least ] && [ "$ms" -le $most ] || fail "$*: not after $least to $most ms: $line"
     done < <(grep ' after ' "$out")
     case $how in
-    mixed | skips) where="wait for each other in them: .*rank $last of the job is in \(allreduce of 1 int32, sum, a non-blocking call\|barrier\)" ;;
+    mixed | skips) where="wait for each other: .*rank $last is in \(allreduce of 1 int32, sum, a non-blocking call\|barrier\)" ;;
     root) where="bcast of 1 int32, root 1" ;;
     execs) where="rank $last has died" ;;
     computes) where="rank $last\( of the job, which\|\) \(has been outside Hierax for at least\|has not answered for\) [0-9]*[.][0-9] s" ;;

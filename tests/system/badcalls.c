@@ -304,7 +304,7 @@ static void plan_info(void)
     EXPECT(hx_plan_info(NULL, "allreduce", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, NULL, "communicator is NULL");
     EXPECT(hx_plan_info(world, "allreduce", 1, HX_INT32, HX_SUM, 0, NULL), HX_ERR_ARG, world, "info is NULL");
     EXPECT(hx_plan_info(world, NULL, 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "collective is NULL");
-    EXPECT(hx_plan_info(world, "allred", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "\"allred\" is none");
+    EXPECT(hx_plan_info(world, "allred", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "unknown collective \"allred\"");
     EXPECT(hx_plan_info(world, "allred", 1, HX_INT32, HX_SUM, 0, &info), HX_ERR_ARG, world, "allgather bcast");
     EXPECT(hx_plan_info(world, "allreduce", 1, HX_FLOAT32, HX_BOR, 0, &info), HX_ERR_ARG, world, "bor is not defined");
     EXPECT(hx_plan_info(world, "bcast", 1, HX_INT32, HX_SUM, 99, &info), HX_ERR_ARG, world, "root 99 is out of range");
@@ -353,7 +353,7 @@ static void wrong_communicators(void)
     EXPECT(hx_comm_dup(world, NULL), HX_ERR_ARG, world, "hx_comm_dup: out is NULL");
     EXPECT(hx_comm_group(world, &me, 1, NULL), HX_ERR_ARG, world, "hx_comm_group: out is NULL");
     EXPECT(hx_alloc(world, 1, NULL), HX_ERR_ARG, world, "hx_alloc: memory is NULL");
-    EXPECT(hx_comm_split(world, -5, 0, &comm), HX_ERR_ARG, world, "color -5 is none; choose 0 or more, or HX_UNDEFINED");
+    EXPECT(hx_comm_split(world, -5, 0, &comm), HX_ERR_ARG, world, "color is -5; choose 0 or more, or HX_UNDEFINED");
     EXPECT(hx_comm_dup(NULL, &comm), HX_ERR_ARG, NULL, "hx_comm_dup: the communicator is NULL");
     EXPECT(hx_comm_group(world, NULL, 1, &comm), HX_ERR_ARG, world, "ranks is NULL");
     EXPECT(hx_comm_group(world, &me, 0, &comm), HX_ERR_ARG, world, "n is 0; choose 1 to");
@@ -365,7 +365,7 @@ static void wrong_communicators(void)
     below = -1;
     EXPECT(hx_comm_group(world, &below, 1, &comm), HX_ERR_ARG, world, "hx_comm_group: ranks[0] is -1; choose 0 to");
     EXPECT(hx_comm_group(world, &me, size + 1, &comm), HX_ERR_ARG, world, "hx_comm_group: n is");
-    EXPECT(hx_comm_split(world, -1, 0, &comm), HX_ERR_ARG, world, "color -1 is none");
+    EXPECT(hx_comm_split(world, -1, 0, &comm), HX_ERR_ARG, world, "color is -1");
     EXPECT(hx_comm_free(NULL), HX_ERR_ARG, NULL, "hx_comm_free: the communicator is NULL");
     EXPECT(hx_comm_free(world), HX_ERR_STATE, world, "freed by hx_finalize");
     failures += comm != NULL;
@@ -432,13 +432,13 @@ static void wrong_user(void)
     EXPECT(hx_dtype_contiguous(4, NULL), HX_ERR_ARG, NULL, "hx_dtype_contiguous: dtype is NULL");
     EXPECT(hx_op_free(HX_SUM), HX_ERR_ARG, NULL, "hx_op_free: operation sum (0) is built in");
     EXPECT(hx_dtype_free(HX_FLOAT32), HX_ERR_ARG, NULL, "hx_dtype_free: datatype float32 (10) is built in");
-    EXPECT(hx_op_free((hx_op_t)99), HX_ERR_ARG, NULL, "hx_op_free: operation 99 is none");
-    EXPECT(hx_dtype_free((hx_dtype_t)-1), HX_ERR_ARG, NULL, "is none");
+    EXPECT(hx_op_free((hx_op_t)99), HX_ERR_ARG, NULL, "hx_op_free: operation 99 does not exist");
+    EXPECT(hx_dtype_free((hx_dtype_t)-1), HX_ERR_ARG, NULL, "does not exist");
     EXPECT(hx_op_create(first_of_two, 0, NULL, &op), HX_SUCCESS, NULL, "");
     EXPECT(hx_dtype_contiguous(4, &type), HX_SUCCESS, NULL, "");
-    EXPECT(hx_op_free((hx_op_t)((int)op + other)), HX_ERR_ARG, NULL, "is none");
-    EXPECT(hx_op_free((hx_op_t)type), HX_ERR_ARG, NULL, "is of the other kind");
-    EXPECT(hx_dtype_free((hx_dtype_t)op), HX_ERR_ARG, NULL, "is of the other kind");
+    EXPECT(hx_op_free((hx_op_t)((int)op + other)), HX_ERR_ARG, NULL, "does not exist");
+    EXPECT(hx_op_free((hx_op_t)type), HX_ERR_ARG, NULL, "is a handle of the other kind");
+    EXPECT(hx_dtype_free((hx_dtype_t)op), HX_ERR_ARG, NULL, "is a handle of the other kind");
     EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "operation sum is not defined for datatype");
     EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "of 4 bytes, which is the program's own");
     EXPECT(hx_allreduce(in, out, 3, (hx_dtype_t)op, op, world), HX_ERR_ARG, world, "hx_allreduce: datatype");
@@ -623,13 +623,13 @@ static void reentrant(const void *left, const void *right, void *result, size_t 
     for (size_t i = 0; i < count; i++)
         ((int *)result)[i] = ((const int *)left)[i] + ((const int *)right)[i];
     (void)dtype;
-    EXPECT(hx_barrier(world), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_allreduce(HX_IN_PLACE, &done, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_ibarrier(world, &other), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_test(request, &done), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_wait(request), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_comm_dup(world, &comm), HX_ERR_STATE, NULL, "an operation of the program's");
-    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "an operation of the program's");
+    EXPECT(hx_barrier(world), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_allreduce(HX_IN_PLACE, &done, 1, HX_INT32, HX_SUM, world), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_ibarrier(world, &other), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_test(request, &done), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_wait(request), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_comm_dup(world, &comm), HX_ERR_STATE, NULL, "an operation of the program");
+    EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "an operation of the program");
 }
 
 static void calls_from_operations(void)

@@ -31,7 +31,7 @@ has "$tmp/out" nary_sliced HX_ALLREDUCE
 refused 3 4 2 'HX_INTER_ALLREDUCE=nary: no such algorithm' HX_INTER_ALLREDUCE=nary
 has "$tmp/out" recursive_doubling HX_INTER_ALLREDUCE
 refused 3 2 1 'HX_INTRA_ALLGATHER=tree' HX_INTRA_ALLGATHER=tree
-refused 3 4 2 'a plan of stages is forced by HX_ALLREDUCE=hier, its stages by HX_INTRA_' 'HX_ALLREDUCE=hier(nary,mesh,nary) x2'
+refused 3 4 2 'to force a plan of stages, set HX_ALLREDUCE=hier, then HX_INTRA_' 'HX_ALLREDUCE=hier(nary,mesh,nary) x2'
 refused 3 4 2 'name the algorithm alone, as in flat(ring)' 'HX_ALLREDUCE=flat(ring) x2'
 refused 3 4 2 'HX_ALLREDUCE=flat(): no such algorithm' 'HX_ALLREDUCE=flat()'
 refused 3 4 2 'HX_ALLREDUCE=msh: no such algorithm' HX_ALLREDUCE=ring:1M-,msh:-64K

@@ -57,12 +57,12 @@ fi
 
 # ---- a small ring
 job "$tmp/s" -n 2 --nodes 2 --env HX_TRACE_BYTES=64K -- "$traced" 100 || fail "small ring: exit $?"
-has "$tmp/err" "records are lost, the oldest: raise HX_TRACE_BYTES (65536)" "small ring"
+has "$tmp/err" "records: raise HX_TRACE_BYTES (65536)" "small ring"
 holds 2 "" "$tmp"/s.*
 kept=$(grep -c '"ph":"X"' "$tmp/s.0")
 lost=$(sed -n 's/.*"dropped":\([0-9]*\).*/\1/p' "$tmp/s.0")
 [ "$kept" -ge 100 ] && [ "$kept" -le 1000 ] && [ "${lost:-0}" -gt "$kept" ] || fail "small ring: $kept spans are kept, ${lost:-none} lost"
-grep -q "of rank 0 $lost of $((lost + kept)) records" "$tmp/err" || { fail "small ring: kept and lost do not add up"; cat "$tmp/err" >&2; }
+grep -q "rank 0 lost the oldest $lost of $((lost + kept)) records" "$tmp/err" || { fail "small ring: kept and lost do not add up"; cat "$tmp/err" >&2; }
 has "$tmp/s.0" "$lost earlier records lost" "small ring"
 "$tool" summary "$tmp"/s.* | grep -q "records were lost" || fail "the summary does not say that records were lost"
 
@@ -90,7 +90,7 @@ refuses() { # STATUS TEXT arguments...: or warns, where STATUS is 0
 }
 refuses 2 'unknown command "merg" (did you mean merge?)' merg a b
 refuses 2 'unknown option "verson" (did you mean version?)' --verson
-refuses 2 "merge: which traces?" merge out
+refuses 2 "merge: no files; name" merge out
 cp "$tmp/h.0" "$tmp/before"
 refuses 2 "merge: $tmp/h.0 is a trace; name the file to write first" merge "$tmp/h.0" "$tmp/h.1"
 echo "as it was" >"$tmp/out.json"
@@ -98,7 +98,7 @@ refuses 1 "another job" merge "$tmp/out.json" "$tmp/h.0" "$tmp/s.1"
 cmp "$tmp/h.0" "$tmp/before" && [ "$(cat "$tmp/out.json")" = "as it was" ] || fail "a merge that is refused has written"
 ! ls "$tmp"/out.json.*new >/dev/null 2>&1 || fail "a merge that is refused leaves something beside OUT"
 refuses 1 "$tmp/none: No such file" summary "$tmp/none"
-refuses 1 "as well" summary "$tmp/s.0" "$tmp/s.0"
+refuses 1 "as another file is" summary "$tmp/s.0" "$tmp/s.0"
 refuses 1 "another job" summary "$tmp/s.0" "$tmp/h.1"
 refuses 1 "cannot write $tmp/no/out: No such file" merge "$tmp/no/out" "$tmp/s.0"
 [ ! -w /dev/full ] || refuses 1 "cannot write /dev/full: No space left on device" merge /dev/full "$tmp/s.0"
@@ -113,7 +113,7 @@ head -c 5000 "$tmp/s.0" >"$tmp/cut"
 refuses 1 "$tmp/cut:$(($(wc -l <"$tmp/cut") + 1)):" summary "$tmp/cut"
 has "$tmp/err" "not JSON: it ends too early" "a part of a trace"
 echo '{"otherData":{"ranks":1}}' >"$tmp/foreign"
-refuses 1 "no trace of Hierax: it has no origin_ns" merge "$tmp/out" "$tmp/foreign"
+refuses 1 "not a trace of Hierax: it has no origin_ns" merge "$tmp/out" "$tmp/foreign"
 "$tool" --help | grep -q "coll_trace summary" || fail "--help does not teach"
 
 # ---- probes

@@ -78,12 +78,12 @@ says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
 HX_TABLE=no_such.json HX_TABLE_STRICT=1 "$tune" judge judged.json >out 2>err && fail "judge with a strict table that is not there"
 has err "HX_TABLE: no_such.json: No such file" "judge with a strict table that is not there"
-says "it is no file of coll_tune judge" 2 judge t.json
+says "not a file that coll_tune judge has written" 2 judge t.json
 sed 's/"points": 4}/"points": 999}/' fitted.json >known.json # a model of the node by many points, and none of the network
 tunes 2 1 judge --budget 0.1s
-has err "the budget is used up: this is of " "judge with too little time"
+has err "the budget is used up: this holds " "judge with too little time"
 tunes 2 1 model --budget 0.1s -o known.json
-has err "the budget is used up: this is of " "model with too little time"
+has err "the budget is used up: this holds " "model with too little time"
 has out "# model, node: as it was, fitted to 999 points; there are" "model with too little time"
 tunes 4 2 --collectives bcast --max 8 --budget 4s -o known.json
 grep -q '"net_alpha_us"' known.json && grep -q '"points": 999}' known.json || { fail "a network's first model"; cat known.json out >&2; }
@@ -108,7 +108,7 @@ done
 says "# 0 points" 0 judge efa.json
 says "tcp.json is of provider tcp, efa.json of efa: fit them apart" 2 model efa.json tcp.json -o apart.json
 says "unlike machines" 2 model judged.json efa.json -o apart.json
-says "t.json: it is of Hierax" 2 model efa.json -o t.json
+says "t.json: it is for Hierax" 2 model efa.json -o t.json
 [ ! -e apart.json ] || fail "a refused fit is written"
 job_says "it is a table" 2 judge --collectives barrier -o t.json
 job_says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
@@ -121,7 +121,7 @@ head -c 200 judged.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):" 2 judge cut.json
 has both "not JSON: it ends too early" "judge of a part of a file"
 sed 's/"shape": "[^"]*"/"shape": "50000x1"/; s/"points": \[\]/"points": [{"collective": "alltoall", "bytes": 8, "plans": [{"plan": "flat(mesh)", "us": 1}]}]/' efa.json >wide.json
-says "wide.json: point 1 is none" 2 judge wide.json # of so many ranks there is no plan
+says "wide.json: point 1 is not valid" 2 judge wide.json # of so many ranks there is no plan
 
 # ---- jobs go by the table: plant other plans. Which was the fastest all-reduce here is luck, so it is said.
 sed -i '/"allreduce"/s/"plan": "[^"]*", "slice": [0-9]*/"plan": "flat(mesh)", "slice": 0/' t.json
@@ -165,7 +165,7 @@ has out "0 choices other than the default's raced it" "confirm of an unknown pla
 grep -q rnig unknown.json || fail "confirm: an entry that it cannot race is gone"
 sed 's/"measured": [0-9]*, //' planted.json >unknown.json
 tunes 2 1 confirm --collectives allreduce -o unknown.json
-has err "3 entries do not tell at which size they were measured" "confirm of a table without sizes"
+has err "3 entries do not say at which size they were measured" "confirm of a table without sizes"
 tunes 3 1 confirm --collectives allreduce -o confirm.json
 has err "the table has no entry for 3 ranks on 1 nodes" "confirm on another shape"
 cp planted.json two.json
@@ -281,7 +281,7 @@ if [ -w /dev/full ]; then
     says "coll_tune: --output=full: No space left on device" 2 merge planted.json only.json -o full
     [ "$(readlink full)" = /dev/full ] || fail "-o a device replaces it"
 fi
-says "pipe: it is no regular file" 2 check pipe
+says "pipe: it is not a regular file" 2 check pipe
 says ".: it is a folder" 2 check .
 "$tune" merge planted.json only.json -o - >piped.json 2>err && cmp piped.json merged.json || fail "-o -: something else than a table"
 for from in 1 10001; do # two that can be read, but not both in one
@@ -324,7 +324,7 @@ for bytes in 600K 900000 1M 2M; do
     has out "chosen: hier(nary,mesh,nary) x8" "$bytes: lanes by the table"
 done
 HX_TABLE=lanes.json HX_LANES=2 "$top_builddir/tools/coll_plan" explain allreduce --shape 2x16 --provider net 1M >out 2>err
-has out "which is no choice here" "HX_LANES above the table"
+has out "which this job cannot use" "HX_LANES above the table"
 says "14 entries" 0 check lanes.json
 
 tunes 8 2 judge --collectives allreduce --min 1M --max 1M --budget 3s -o lanes.judged
@@ -367,7 +367,7 @@ says "# 2 points: chosen / best" 0 judge kinds.judged
 says "kinds.judged was measured with memory of hx_alloc: the model is that of others" 2 model kinds.judged -o kinds.json
 HX_SINGLE_COPY=0 job_says "no rank can read another's memory here" 2 --alloc -o alone.json
 tunes 2 1 confirm -o kinds.json
-has err "entries are of other datatypes or memory: confirm them with --dtype, --alloc" "confirm without the kinds of the table"
+has err "entries are for other datatypes or memory: confirm them with --dtype, --alloc" "confirm without the kinds of the table"
 tunes 2 1 --dtype int32 --max 8 --budget 4s -o reductions.json
 ! grep -q '"bcast"' reductions.json && grep -q '"integer".*"bytes": \[4, 17\]' reductions.json || { fail "of integers, reductions at these sizes"; cat reductions.json >&2; }
 says "--dtype=float16: the model is that of floats of 32 bits" 2 model --dtype float16
@@ -415,13 +415,13 @@ job_says '--output=/no/such/folder/t.json: No such file or directory' 2 -o /no/s
 head -c 600 t.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):$(($(tail -n 1 cut.json | wc -c) + 1)): not JSON: it ends too early" 2 check cut.json t.json
 has out "t.json: 14 entries" "a bad table and a good one"
-job_says 'cut.json: there is something else than a table' 2 -o cut.json
+job_says 'cut.json: the file exists and is not a table' 2 -o cut.json
 job_says 'foreign.json: it was made on' 2 -o foreign.json --resume
 job_says 'choose another --output' 2 -o foreign.json
 for setting in HX_ALLREDUCE=ring HX_INTRA_BCAST=nary HX_LANES=2 HX_SLICE=4K; do
     status=0
     env $setting "$run" -n 2 -- "$tune" --collectives bcast --max 8 -o forced.json >out 2>err || status=$?
-    [ "$status $(grep -c "^coll_tune: ${setting%=*} is set: it forces" err)" = "2 1" ] && [ ! -e forced.json ] || { fail "$setting: exit $status"; cat err >&2; }
+    [ "$status $(grep -c "^coll_tune: unset ${setting%=*}: it forces" err)" = "2 1" ] && [ ! -e forced.json ] || { fail "$setting: exit $status"; cat err >&2; }
 done
 status=0
 "$run" -n 2 -- "$tune" --factro 3 >out 2>err || status=$?

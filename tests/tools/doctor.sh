@@ -122,7 +122,7 @@ if "${apart[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     for name in bbr cubic; do
         echo $name >"$tmp/congestion"
         # shellcheck disable=SC2016
-        says 0 "^($([ $name = bbr ] && echo 'warn +congestion +TCP goes by bbr: ' || echo 'ok +congestion +cubic'))" "${apart[@]}" bash -c \
+        says 0 "^($([ $name = bbr ] && echo 'warn +congestion +TCP uses bbr: ' || echo 'ok +congestion +cubic'))" "${apart[@]}" bash -c \
             'mount --bind "$1" /proc/sys/net/ipv4/tcp_congestion_control; exec "$0" --doctor' "$info" "$tmp/congestion"
         [ $name = cubic ] || mends 'tcp_congestion_control=cubic'
     done

@@ -126,7 +126,7 @@ says '--model net_gb_s=0: expected a number above 0' 2 cost allreduce --shape 2,
 says 'expected NAME=VALUE' 2 cost allreduce --shape 2,2 --model 3
 says 'cost takes one collective and a --shape' 2 cost allreduce 1M
 says 'cost takes one collective and a --shape' 2 cost allreduce bcast --shape 2,2
-says '"4x8" is no size; a shape stands after --shape' 2 cost allreduce 4x8
+says '"4x8" is not a size; to give a shape, write --shape before it' 2 cost allreduce 4x8
 says '12Q' 2 cost allreduce --shape 2,2 1K 12Q
 says 'no candidate for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
 says 'did you mean circulant?' 2 cost allreduce --shape 2,2 --algorithm circulent
@@ -148,7 +148,7 @@ says 'by the table: measured 7.5 us, and 9.5 us with flat(mesh)' 0 explain allre
 says '"by_table": true' 0 explain allreduce --shape 2,2 --provider tcp --json --set HX_TABLE="$tmp/table.json"
 says '"by_table": false' 0 explain allreduce --shape 2,2 --json --set HX_TABLE="$tmp/table.json"
 says 'on 2,2: flat(ring)' 0 draw allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
-says 'the table says flat(ring), which is no choice here' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" \
+says 'the table says flat(ring), which this job cannot use' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" \
     --set HX_ALLREDUCE=mesh
 says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
 says 'going on without' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"

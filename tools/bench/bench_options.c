@@ -33,15 +33,16 @@ static const struct argp_option options[] = {
     {"factor", KEY_FACTOR, "N", 0, "step from size to size (default 2)", 1},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
-    {"root", KEY_ROOT, "RANK", 0, "the root, of collectives that have one (default 0)", 2},
+    {"root", KEY_ROOT, "RANK", 0, "root of collectives that have one (default 0)", 2},
     {"in-place", KEY_IN_PLACE, NULL, 0, "pass HX_IN_PLACE as input", 2},
-    {"alloc", KEY_ALLOC, NULL, 0, "put buffers into memory of hx_alloc (coll_bench_mpi: of MPI_Alloc_mem)", 2},
-    {"check", KEY_CHECK, NULL, 0, "compare every element with an independently computed reference, of a batch of small calls those of the last ones", 2},
+    {"alloc", KEY_ALLOC, NULL, 0, "use buffers in memory of hx_alloc (coll_bench_mpi: MPI_Alloc_mem)", 2},
+    {"check", KEY_CHECK, NULL, 0, "compare every element with a reference that is computed independently; of a batch of small "
+                                  "calls, only those of the last calls", 2},
     {"iterations", KEY_ITERATIONS, "N", 0, "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)", 3},
     {"repetitions", KEY_REPETITIONS, "N", 0, "timed repetitions per size (default: 20 to 300 by size)", 3},
     {"warmup", KEY_WARMUP, "N", 0, "calls per size before timing starts (default 10)", 3},
-    {"json", KEY_JSON, "FILE", 0, "write everything as JSON (-: to standard output, in place of the table)", 4},
-    {"csv", KEY_CSV, "FILE", 0, "the same as CSV", 4},
+    {"json", KEY_JSON, "FILE", 0, "write everything as JSON (-: to standard output, instead of the table)", 4},
+    {"csv", KEY_CSV, "FILE", 0, "write everything as CSV (-: to standard output, instead of the table)", 4},
     REPORT_OPTION_TABLE(KEY_REPORT, 4),
     {"alpha", KEY_ALPHA, "MICROSECONDS", 0, "latency of one message between nodes, for the bound", 5},
     {"node-bandwidth", KEY_NODE_BANDWIDTH, "GBPS", 0, "network bandwidth of a node, 1e9 bytes/s, for the bound", 5},
@@ -52,37 +53,36 @@ static const struct argp_option options[] = {
 static const char doc[] =
     "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, "
     "gatherv, scatterv, exscan, alltoall, reduce_scatter, allgatherv, alltoallv.\v"
-    "Sizes are bytes of the whole vector (allreduce, bcast, reduce, scans; reduce_scatter_block, raised to a multiple "
-    "of ranks x "
-    "element; scatter, alltoall, alltoallv, likewise) or of the whole output (allgather, gather, likewise); at least "
-    "one element per rank. "
-    "reduce_scatter, allgatherv, gatherv and scatterv deal the elements out as evenly as can be; plan, rounds and "
-    "sent/rank are those of "
-    "equal blocks as long as the longest.\n\n"
-    "Method, the same for every library: several input/output buffers in rotation (at least 4 pairs, 2 where a "
-    "pair is above 16 MiB); all input elements are rewritten before every call; then the ranks of a machine start "
-    "at one agreed moment (on several machines by their clocks, compared at first). Each rank times its calls from "
-    "that moment to their end with "
-    "CLOCK_MONOTONIC; one reading of the clock is subtracted. A repetition's time is the maximum "
-    "over ranks; the table shows median, 99th percentile and minimum over the repetitions. Above 1 KiB a "
-    "repetition is one call, and the rewriting is outside it: it begins when all ranks have done. Up to 1 KiB a repetition is 100 calls in a row "
-    "(--iterations), divided by their number, because one call is about as short as reading the clock; the "
-    "rewriting is then inside, so it is measured in the same loop without the call, and subtracted. A collective with "
-    "a "
-    "root, or a scan, is timed call by call at every size, each with a start of its own: in a row its calls would "
-    "overlap.\n\n"
-    "GB/s is bus bandwidth: bytes / median x 2(p-1)/p for allreduce, x 1 for bcast, reduce and scans, x (p-1)/p for "
-    "the "
-    "others, p = ranks; 1e9 bytes. The bound is the largest of the known terms: hop (two cores write a cache line each "
-    "and read the "
-    "other's, measured), memory (inputs are read and outputs written once, by all cores of the ranks; measured with these "
-    "buffers), dirty (bytes that another core has just written, at the measured rate of reading such bytes), and "
-    "latency and bandwidth of the network, as --alpha and --node-bandwidth give them. Without these, where the library goes over TCP "
-    "by one interface, they are those of plain TCP sockets over IPv4 from each node to the next, up to as many as the smallest node has ranks, by the machine's congestion control or by reno, measured before the first call; bandwidth not for gather, scatter, gatherv, scatterv, alltoall and alltoallv on more than 2 nodes, which talk to several others at once. Terms that were not "
-    "measured are left out and named above the table.\n\n"
-    "Where the library tells its plans (Hierax does, MPI does not): rounds, messages and flags that a rank "
-    "waits for one after the other; sent/rank, bytes that a rank sends to other nodes or writes for others of its own; "
-    "both are those of the busiest rank; and rank 0's plan.";
+    "Sizes: for allgather, allgatherv, gather and gatherv, bytes of the whole output. For the others, bytes of the whole "
+    "vector. A rank has at least one element. For reduce_scatter_block, scatter, alltoall, alltoallv, allgather and gather the "
+    "size is rounded up to a multiple of ranks x element. Elements of reduce_scatter, allgatherv, gatherv and scatterv are "
+    "shared out as evenly as possible. Their plan, rounds and sent/rank are those of equal blocks as long as the longest.\n\n"
+    "Method, the same for every library: several pairs of input and output buffers are used in turn (4 or more; 2 above 16 "
+    "MiB a pair). All input elements are rewritten before every call. Then the ranks of a machine start at one agreed "
+    "moment. (Several machines compare their clocks first.) Each rank times its calls from that moment to their end with "
+    "CLOCK_MONOTONIC, and subtracts the time of one reading. A repetition's time is the maximum over ranks. The table shows "
+    "median, 99th percentile and minimum over the repetitions.\n\n"
+    "Above 1 KiB a repetition is one call. The rewriting is not timed: the call begins when all ranks have done it. Up to 1 "
+    "KiB a call is about as short as reading the clock. So a repetition is 100 calls in a row (--iterations), and its time "
+    "is divided by their number. It includes the rewriting, which is therefore measured in the same loop without the call, "
+    "and subtracted. Calls of a collective with a root, and of scans, would overlap in a row. They are timed call by call at "
+    "every size, each with its own start.\n\n"
+    "GB/s is bus bandwidth, in 1e9 bytes/s: bytes / median x factor. For p ranks the factor is 2(p-1)/p for allreduce, 1 for "
+    "bcast, reduce and scans, and (p-1)/p for the others.\n\n"
+    "The bound is the largest of these terms:\n"
+    "  hop      two cores each write a cache line and read the other's; measured\n"
+    "  memory   all cores of the ranks read the inputs and write the outputs once;\n"
+    "           measured with these buffers\n"
+    "  dirty    reading bytes that another core has just written; measured\n"
+    "  network  latency and bandwidth, from --alpha and --node-bandwidth\n\n"
+    "Without these two options, if the library uses TCP over one interface, latency and bandwidth of the network are "
+    "measured before the first call. They are those of plain TCP sockets over IPv4 from each node to the next. There are at "
+    "most as many sockets as the smallest node has ranks, with the machine's congestion control or reno. On more than 2 "
+    "nodes, gather, scatter, gatherv, scatterv, alltoall and alltoallv talk to several nodes at once. They have no bandwidth "
+    "term then. A term that was not measured is left out and named above the table.\n\n"
+    "Hierax also reports its plans (MPI does not). Column rounds: the messages and flags that a rank waits for one after the "
+    "other. Column sent/rank: the bytes that a rank sends to other nodes or writes for ranks of its own node. Both are those "
+    "of the busiest rank. The plan is rank 0's.";
 
 static int add_collective(struct bench_options *o, const char *text)
 {

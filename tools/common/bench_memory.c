@@ -64,9 +64,10 @@ int bench_memory_check(const struct bench_options *o, const struct bench_job *jo
     if (first == job->rank) {
         char host[256] = "";
         gethostname(host, sizeof(host) - 1);
-        fprintf(stderr, "%s: --max: %s of %llu bytes takes %.1f GiB for buffers of all ranks (%d) on %s, %s has %.1f GiB of memory left\n",
+        fprintf(stderr, "%s: --max: %s of %llu bytes takes %.1f GiB for buffers of all ranks (%d) on %s, but %s has %.1f GiB of "
+                        "memory left\n",
                 bench_backend_tool, bench_collective_names[rows[at / 2].collective], (unsigned long long)rows[at / 2].bytes, needed / GIB,
-                at % 2 ? job->local_size : job->sharing, host, at % 2 ? "where the control group" : "which", available[at % 2] / GIB);
+                at % 2 ? job->local_size : job->sharing, host, at % 2 ? "its control group" : "it", available[at % 2] / GIB);
     }
     return first < job->size ? 2 : 0;
 }

@@ -144,7 +144,7 @@ static void none_usable(struct doctor_finding *f)
     else if (wanted)
         doctor_find(f, DOCTOR_FAIL, "unset HX_PROVIDER", "%s", hx_last_detail());
     else if (hx_env_launcher("HX_NIC"))
-        doctor_find(f, DOCTOR_FAIL, "unset HX_NIC, or name one of those that there are", "%s", hx_last_detail());
+        doctor_find(f, DOCTOR_FAIL, "unset HX_NIC, or name one of these interfaces", "%s", hx_last_detail());
     else
         doctor_find(f, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
 }
@@ -195,7 +195,8 @@ void doctor_congestion(struct doctor_facts *facts, struct doctor_finding *f)
     if (!is_tcp)
         doctor_find(f, DOCTOR_OK, NULL, "no TCP between nodes");
     else if (!strncmp(name, "bbr", 3))
-        doctor_find(f, DOCTOR_WARN, NULL, "TCP goes by %s: between emulated nodes long messages took 1 to 3 times as long as by cubic", name);
+        doctor_find(f, DOCTOR_WARN, NULL, "TCP uses %s: between emulated nodes, long messages took 1 to 3 times as long as with "
+                                          "cubic", name);
     else
-        doctor_find(f, DOCTOR_OK, NULL, "%s", name[0] ? name : "TCP's is not told");
+        doctor_find(f, DOCTOR_OK, NULL, "%s", name[0] ? name : "the kernel does not say which");
 }

@@ -12,42 +12,39 @@ static const struct argp_option option_table[] =
     {{"algorithms", KEY_ALGORITHMS, NULL, 0, "list the algorithms of these collectives, or of all", 1},
      {"ranks", 'p', "N", 0, "with --algorithms: count what they do on N ranks (default 8)", 1},
      {"doctor", KEY_DOCTOR, NULL, 0,
-      "examine this process, its node and the job it is started as, and say how to mend what is wrong", 1},
+      "examine this process, its node and its job, and say how to mend what is wrong", 1},
      {"table", KEY_TABLE, NULL, 0,
-      "tell what the tuning tables in FILE[:FILE]... hold, or those of HX_TABLE, and whether they hold here", 1},
+      "show the entries of the tuning tables in FILE[:FILE]... (default: HX_TABLE), and whether they can be used here", 1},
      {"json", KEY_JSON, NULL, 0, "write JSON", 2},
      {"help", 'h', NULL, 0, "show this text", 3},
      {"version", 'V', NULL, 0, "show the library's version", 3},
      {0}};
 
 static const char doc[] =
-    "Tell what Hierax is and sees here: versions, the machine and what this process may use of it, network interfaces "
-    "and which are used, every setting with its value, where that comes from, and what it means. Started as a job, by "
-    "coll_run or srun, rank 0 tells this once, and the job's nodes and ranks, and what rank 0 has counted so far. "
-    "(HX_STATS=1 makes any "
-    "job tell such counters at its end.)\n\n"
-    "With --algorithms instead: every algorithm by the name that HX_... settings take, where it may serve (intra: "
-    "inside a node; inter: between nodes; flat: over all ranks of several nodes), what it needs, and what the plans of "
-    "N ranks do. S is the whole vector; of all-gather and gather the whole output; of all-to-all what one rank sends "
-    "to "
-    "all.\v"
-    "  rounds    messages or flags one after the other; a chain's are of one slice\n"
+    "Show what Hierax is and sees here: versions, the machine and what this process may use of it. Also network interfaces "
+    "and which of them are used, and every setting with its value, source and meaning. In a job (coll_run, srun) rank 0 "
+    "prints this once, with the job's nodes and ranks, and what rank 0 has counted so far. HX_STATS=1 makes any job print "
+    "these counters at its end.\n\n"
+    "With --algorithms instead: every algorithm, by the name that HX_... settings take. Its scope is intra (inside a node), "
+    "inter (between nodes) or flat (over all ranks of several nodes). Then what it needs, and what the plans of N ranks do. "
+    "S is the whole vector; for allgather and gather, the whole output; for alltoall, what one rank sends to all.\v"
+    "  rounds    messages or flags one after the other; for a chain, of one slice\n"
     "  messages  sent or received by the busiest rank; 0 in shared memory\n"
-    "  sent      in multiples of S, by the rank that sends most; in shared memory: writes where others read\n"
-    "  received  likewise; in shared memory: reads where others have written\n"
-    "  steps     of the longest plan\n"
-    "  plan      bytes of memory that the largest plan takes\n\n"
+    "  sent      by the rank that sends most, as a multiple of S; in shared memory:\n"
+    "            bytes written where others read\n"
+    "  received  by the rank that receives most; in shared memory: bytes read where\n"
+    "            others have written\n"
+    "  steps     number of steps of the longest plan\n"
+    "  plan      bytes of memory of the largest plan\n\n"
     "  coll_info\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
     "  coll_info --algorithms allreduce -p 64\n"
     "  coll_info --table tuned.json\n"
     "  coll_info --doctor\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"
-    "The doctor really tries what jobs need, within limits of time, and works where Hierax cannot start; each line is "
-    "ok, warn (a job runs, "
-    "but slower, or something near it will not) or fail, with what that means and what mends it.\n\n"
-    "The exit status is 0; 1 when Hierax cannot start, or the doctor has found a fail; 2 for a wrong command line or "
-    "setting.";
+    "The doctor tries everything that a job needs, within limits of time. It works even if Hierax cannot start. Each line is "
+    "ok, warn or fail, with its meaning and its remedy. With warn a job runs, but slower, or something close to it will fail.\n\n"
+    "The exit status is 0; 1 if Hierax cannot start, or the doctor has found a fail; 2 for a wrong command line or setting.";
 
 static error_t coll_add(struct info_options *o, const char *text)
 {

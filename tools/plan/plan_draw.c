@@ -280,9 +280,8 @@ static void size_check(const struct plan_job *job, const struct plan_rounds *rou
 
     hx_candidate_name(&job->candidates[job->best], name);
     if (rounds->ncolumns > COLUMNS_MAX)
-        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): take fewer nodes, or --algorithm with a "
-                    "plan of fewer rounds "
-                    "(coll_plan cost lists them)",
+        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): take fewer nodes, or an --algorithm of fewer rounds "
+                    "(see coll_plan cost)",
                     name, job->shape_text, rounds->ncolumns, COLUMNS_MAX);
     if (rounds->narrows > ARROWS_MAX)
         plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those "

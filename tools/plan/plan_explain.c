@@ -76,7 +76,7 @@ static void slices_print(const struct plan_job *job)
         printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
                tuned->default_plan);
     else if (tuned)
-        printf("the table says %s, which is no choice here\n", tuned->plan);
+        printf("the table says %s, which this job cannot use\n", tuned->plan);
     printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
            at_most(job->window_fine, job->sizes.fine_slices));
     if (job->shape->nnodes > 1)

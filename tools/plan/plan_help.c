@@ -1,56 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_plan's commands, and what --help teaches of each. */
+/* coll_plan's commands, and the --help of each. */
 #include "tools/plan/coll_plan.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
 const struct plan_command plan_commands[] = {
-    {"explain", "COLLECTIVE --shape SHAPE [SIZE]",
-     "the candidates with their predicted cost and why they lost; the plan chosen, its roundings, its steps, its slices, "
-     "and what each rank sends",
+    {"explain", "COLLECTIVE --shape SHAPE [SIZE]", "why a plan is chosen, and its steps, slices, roundings and traffic",
      "  coll_plan explain allreduce --shape 3,1,2 1M\n"
      "  coll_plan explain allgather --shape 4x96 64M --set HX_LANES=2\n"
      "  coll_plan explain allreduce --shape 2,2 --json | jq .plans[0].stages\n\n"
-     "--json: an object with hierax_plan (version of these keys, 1), collective, dtype, root, bytes, shape, ranks, nodes, "
-     "llc_bytes, ranks_per_core, chosen, by_table (whether HX_TABLE says so), fallback (why not as the levels or settings would have it, or null), slices "
-     "{fine, coarse, fine_window, coarse_window}, roundings (null where nothing rounds), candidates (as of cost --json), and plans, one per rank shown: {rank, lanes, blocks, stages, live_slot_bytes, "
-     "plan_bytes, counts}. A stage has level, scope (intra, inter, flat), algorithm, member, ranks, in, out, coarse, blocks, "
-     "counts and steps [{op, text, and peer, round, block, blocks, bytes where the step has them}]. Counts are rounds, steps, "
-     "messages, sent_bytes, inter_messages, inter_sent_bytes, slot_bytes_written, slot_bytes_read, fetched_bytes, of this rank and of all "
-     "slices."},
-    {"cost", "COLLECTIVE --shape SHAPE [SIZE...]",
-     "the predicted time of every candidate, of what it is made, and why losers lose; what cannot serve, and why",
+     "The candidates stand first, with their predicted cost and why they lost. The chosen plan follows: where it rounds, its "
+     "steps, its slices, "
+     "and what each rank sends.\n\n"
+     "--json writes one object:\n"
+     "  hierax_plan    version of these keys: 1\n"
+     "  the call       collective, dtype, root, bytes, shape, ranks, nodes,\n                 llc_bytes, ranks_per_core\n"
+     "  the choice     chosen; by_table: whether HX_TABLE chose it; fallback: why\n                 levels or settings were not "
+     "followed, or null;\n                 candidates, as in cost --json\n"
+     "  slices         {fine, coarse, fine_window, coarse_window}\n"
+     "  roundings      null if nothing rounds\n"
+     "  plans          one for each rank shown: {rank, lanes, blocks, stages,\n"
+     "                 live_slot_bytes, plan_bytes, counts}\n"
+     "  stages         level, scope (intra, inter, flat), algorithm, member, ranks,\n"
+     "                 in, out, coarse, blocks, counts, steps\n"
+     "  steps          {op, text}; peer, round, block, blocks, bytes if it has them\n"
+     "  counts         of this rank and all slices: rounds, steps, messages,\n"
+     "                 sent_bytes, inter_messages, inter_sent_bytes,\n"
+     "                 slot_bytes_written, slot_bytes_read, fetched_bytes"},
+    {"cost", "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why losers lose",
      "  coll_plan cost allreduce --shape 4x96 64K 16M\n"
      "  coll_plan cost bcast --shape 32x1 --table 8 1K 128K 16M\n"
      "  coll_plan cost allreduce --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"
-     "The columns add up to the time: latency (messages between nodes, one after the other), wire (their bytes, on links or by "
-     "cores that copy them), messages (the CPU's part in the others, or in all, where that takes longer), flags (handed from core to "
-     "core inside a node), memory (copied and reduced there), switches (of context, with more ranks than cores: --cpus). Columns of zeros are left out.\n\n"
-     "--json: an object with hierax_cost (version of these keys, 1), collective, dtype, model {the names of --model}, and "
-     "points [{shape, ranks, nodes, bytes, ranks_per_core, fastest, planning_us (--time), candidates [{plan, us, ratio, terms_us "
-     "{latency, wire, messages, flags, memory, switches, rest}, rounds, sent_bytes, why}], impossible [{algorithm, why}]}]; "
-     "candidates are sorted by time; the first has null for why."},
-    {"draw", "COLLECTIVE --shape SHAPE [SIZE]",
-     "an SVG picture of the plan: ranks as rows, by nodes; rounds as columns, by levels; what each sends, reads or waits for",
+     "Plans that cannot be used stand at the end, with the reason. The columns add up to the time; columns of zeros are left out:\n"
+     "  latency   messages between nodes, one after the other\n"
+     "  wire      their bytes, on links or by cores that copy them\n"
+     "  messages  CPU time of the other messages, or of all if that is more\n"
+     "  flags     flags handed from core to core inside a node\n"
+     "  memory    copies and reductions inside a node\n"
+     "  switches  context switches, with more ranks than cores (--cpus)\n\n"
+     "--json writes one object:\n"
+     "  hierax_cost  version of these keys: 1\n"
+     "  the call     collective, dtype, model: {the names of --model}\n"
+     "  points       {shape, ranks, nodes, bytes, ranks_per_core, fastest,\n"
+     "               planning_us (--time), candidates, impossible}\n"
+     "  candidates   by time: {plan, us, ratio, terms_us, rounds, sent_bytes, why};\n"
+     "               why is null for the first\n"
+     "  terms_us     {latency, wire, messages, flags, memory, switches, rest}\n"
+     "  impossible   {algorithm, why}"},
+    {"draw", "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: ranks as rows, rounds as columns, messages as arrows",
      "  coll_plan draw allreduce --shape 3,1,2 -o plan.svg\n"
      "  coll_plan draw allreduce --shape 8x1 --algorithm ring 1M > ring.svg\n"
      "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
-     "A reader or a browser shows each arrow's numbers where the mouse rests on it. Pictures have up to 64 ranks."},
-    {"compare", "COLLECTIVE A B --shape SHAPE [SIZE...]",
-     "two plans over sizes: their predicted times, the ratio, from which size on which is faster; a plot",
+     "Rows are grouped by nodes, columns by levels. The picture shows what each rank sends, reads or waits for. A browser shows "
+     "an arrow's numbers "
+     "under the mouse. Pictures have up to 64 ranks."},
+    {"compare", "COLLECTIVE A B --shape SHAPE [SIZE...]", "two plans over sizes: times, ratio, crossover, plot",
      "  coll_plan compare allreduce ring circulant --shape 32x1 --svg curves.svg\n"
      "  coll_plan compare alltoall hier flat --shape 4x96\n"
      "  coll_plan compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1K 1M\n\n"
-     "A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best: at each size the fastest candidate of "
-     "that kind. The ratio is A's time to B's."},
-    {"verify", "[COLLECTIVE...]",
-     "run the checker over the plans of all ranks: every algorithm alone, and every composition with 1, 2 and the most lanes",
+     "Times are predicted. A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best. These "
+     "four mean the fastest "
+     "candidate of that kind at each size. The ratio is A's time to B's. The crossover is the size from which the other one is "
+     "faster."},
+    {"verify", "[COLLECTIVE...]", "prove every algorithm, and every composition on 1, 2 and most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
-     "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic"},
-    {"big", "[COLLECTIVE...]", "check the plans chosen for large nodes: no small messages between nodes, a node's slots within half its last-level cache",
-     "  coll_plan big --shape 64x192 256M"},
+     "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
+     "The checker runs over the plans of all ranks together."},
+    {"big", "[COLLECTIVE...]", "prove that large nodes send no small messages and fit their cache",
+     "  coll_plan big --shape 64x192 256M\n\n"
+     "It checks the plans that are chosen for large nodes: no small messages between nodes, and a node's slots fit into half its "
+     "last-level cache."},
     {0}};
+
 /* "explain, cost: " before what not every command takes. */
 static void takers_tell(unsigned bits, char *text, size_t capacity)
 {
@@ -112,7 +134,7 @@ void plan_help(int command, const struct argp_option *options, const unsigned *t
         text_add(doc, sizeof(doc), "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n");
         for (int c = 0; plan_commands[c].name; c++)
             text_add(doc, sizeof(doc), "  %-8s %s\n", plan_commands[c].name, plan_commands[c].about);
-        text_add(doc, sizeof(doc), "\vcoll_plan COMMAND --help tells what a command takes and shows, with examples.\n\n");
+        text_add(doc, sizeof(doc), "\vcoll_plan COMMAND --help describes a command's options and output, with examples.\n\n");
     }
     text_add(doc, sizeof(doc), "Collectives:");
     for (int c = 0; c < HX_COLL_COUNT; c++)
@@ -121,6 +143,7 @@ void plan_help(int command, const struct argp_option *options, const unsigned *t
         text_add(doc, sizeof(doc), "\n\nParameters of the model:\n");
     for (int i = 0; models && hx_cost_parameters[i].name; i++)
         text_add(doc, sizeof(doc), "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
-    text_add(doc, sizeof(doc), "\n\nThe exit status is 0; 1 when something is not as it must be; 2 for a wrong command line.");
+    text_add(doc, sizeof(doc), "\n\nThe exit status is 0; 1 if a check fails or output cannot be written; 2 for a wrong command "
+                               "line.");
     argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_plan");
 }

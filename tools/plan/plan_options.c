@@ -30,31 +30,34 @@ static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
 
 static const struct argp_option option_table[] = {
     {"shape", KEY_SHAPE, "SHAPE", 0,
-     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95, in domains inside it as in 2x96/2/12; then :block (default) or :cyclic. "
-     "May be repeated (cost, verify, big)", 1},
+     "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; with domains inside a node: 2x96/2/12. Then :block (default) or :cyclic. May "
+     "be repeated (cost, verify, big)", 1},
     {"size", KEY_SIZE, "BYTES", 0,
-     "of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M G. A number without --size is one too", 2},
+     "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M G. --size itself may "
+     "be left out", 2},
     {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32)", 2},
-    {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; beats the environment's. May be repeated", 2},
+    {"set", KEY_SET, "HX_NAME=VALUE", 0, "a setting of the job; it wins over the environment. May be repeated", 2},
     {"llc", KEY_LLC, "BYTES", 0, "last-level cache of a node (default 32M)", 2},
     {"cpus", KEY_CPUS, "N", 0, "usable cores of a node (default: one per rank)", 2},
     {"ordered", KEY_ORDERED, NULL, 0, "for an operation that is not commutative", 2},
     {"alloc", KEY_ALLOC, NULL, 0, "for a communicator with memory of hx_alloc", 2},
     {"ring-order", KEY_RING_ORDER, "NODES", 0, "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)", 2},
-    {"provider", KEY_PROVIDER, "NAME", 0, "libfabric's, whose cost model and entries of HX_TABLE hold between nodes (default efa); cost and compare look at the model only", 2},
-    {"root", KEY_ROOT, "R", 0, "the root, of collectives that have one (default 0)", 2},
+    {"provider", KEY_PROVIDER, "NAME", 0, "libfabric provider between nodes (default efa): its cost model and its entries of "
+                                          "HX_TABLE are used; cost and compare use the model only", 2},
+    {"root", KEY_ROOT, "R", 0, "root of collectives that have one (default 0)", 2},
     {"model", KEY_MODEL, "NAME=VALUE", 0, "a parameter of the cost model, see below (default: HX_TABLE's, else EFA's). May be repeated", 2},
-    {"rank", KEY_RANK, "R", 0, "of this rank only (explain: default 0)", 3},
+    {"rank", KEY_RANK, "R", 0, "show this rank only (explain: default 0)", 3},
     {"all-ranks", KEY_ALL_RANKS, NULL, 0, "show the steps of all ranks", 3},
-    {"json", KEY_JSON, NULL, 0, "as JSON; the keys are told by coll_plan COMMAND --help", 3},
-    {"table", KEY_TABLE, NULL, 0, "a line for each shape and size, a column for each plan, * the fastest", 3},
-    {"time", KEY_TIME, NULL, 0, "tell how long the planner takes for the first such call", 3},
+    {"json", KEY_JSON, NULL, 0, "write JSON; coll_plan COMMAND --help explains the keys", 3},
+    {"table", KEY_TABLE, NULL, 0, "write a line for each shape and size and a column for each plan; * marks the fastest", 3},
+    {"time", KEY_TIME, NULL, 0, "show how long the planner takes for the first such call", 3},
     {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output)", 3},
-    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, in place of the table)", 3},
+    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, instead of the table)", 3},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm, or the plan of this name. May be repeated", 4},
-    {"max-ranks", KEY_MAX_RANKS, "N", 0, "one node of 1 to N ranks, some in domains, and 1 to N nodes of one (default 16)", 4},
-    {"all", KEY_ALL, NULL, 0, "all collectives (the default where none is named)", 4},
-    {"help", 'h', NULL, 0, "show this text; after a command, what it takes and shows", 5},
+    {"max-ranks", KEY_MAX_RANKS, "N", 0, "verify one node of 1 to N ranks, with and without domains, and 1 to N nodes of one "
+                                         "rank (default 16)", 4},
+    {"all", KEY_ALL, NULL, 0, "verify all collectives (the default if none is named)", 4},
+    {"help", 'h', NULL, 0, "show this text; after a command, its options and output", 5},
     {"version", 'V', NULL, 0, "show the version", 5},
     {0}};
 
@@ -218,7 +221,7 @@ static void word_take(struct parsing *p, char *word)
         o->command = word;
     } else if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << p->command) {
         if (word[strspn(word, "0123456789")] == 'x')
-            plan_refuse("\"%s\" is no size; a shape stands after --shape", word);
+            plan_refuse("\"%s\" is not a size; to give a shape, write --shape before it", word);
         o->sizes[o->nsizes++] = number_parse("size", word, 0, SIZE_MAX_BYTES);
     } else if (1u << p->command == COMPARE && o->ncolls == 1) {
         if (o->nsides == 2)
@@ -288,7 +291,7 @@ static void together_check(const struct parsing *p)
     unsigned command = p->command < 0 ? 0 : 1u << p->command;
 
     if (!command)
-        plan_refuse("no command given; choices: explain cost draw compare verify big (coll_plan --help teaches)");
+        plan_refuse("no command given; choices: explain cost draw compare verify big (see coll_plan --help)");
     for (int t = 0; t < KEY_END - KEY_SHAPE; t++)
         if (p->used & 1u << t && !(option_takers[t] & command))
             plan_refuse("option --%s is not one of coll_plan %s", option_table[t].name, o->command);

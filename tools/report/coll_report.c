@@ -16,9 +16,10 @@ static const struct argp_option option_table[] = {
     {"version", 'V', NULL, 0, "show the version", 2},
     {0}};
 
-static const char doc[] = "Make a report from what coll_bench or coll_bench_mpi has written with --json: of one run, "
-                          "or of several side by side, with the ratio of "
-                          "the first one's times to those of each other. A row of the first may bring its ratio to the "
+static const char doc[] = "Make a report from what coll_bench or coll_bench_mpi has written with --json: of one run or of "
+                          "several side by side. For several runs it shows the ratio of the first one's times to each other's. A "
+                          "row "
+                          "of the first may bring its ratio to the "
                           "second, as coll_compare writes it.\n\n"
                           "  coll_run -n 4 --nodes 2 -- coll_bench allreduce --json run.json\n"
                           "  coll_report run.json --html run.html --gnuplot run\n"

@@ -24,17 +24,18 @@ enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFT
 static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
 static const struct argp_option argp_options[] = {
-    {"ranks", 'n', "RANKS", 0, "Number of ranks to start; -np RANKS too", 0},
+    {"ranks", 'n', "RANKS", 0, "Number of ranks to start; may be written -np RANKS", 0},
     {"np", 0, NULL, OPTION_ALIAS, NULL, 0},
     {"nodes", KEY_NODES, "NODES", 0,
-     "Emulate so many nodes, or nodes of so many ranks each (3,1,2), in domains if told (8/2), which talk only through libfabric (sets HX_NODES)",
+     "Emulate nodes that talk only through libfabric (sets HX_NODES): a number of nodes, the ranks of each (3,1,2), or 8/2: 8 "
+     "ranks in 2 domains",
      0},
     {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
     {"bind", KEY_BIND, "MODE", 0,
-     "auto (default): bind each rank to its own core, or spread them evenly over fewer; core: fail if there are fewer; "
-     "none",
+     "auto (default): bind each rank to its own core, or spread them over fewer cores; core: fail if there are fewer; none: do "
+     "not bind",
      0},
-    {"prefix", KEY_PREFIX, NULL, 0, "Put \"[rank] \" before every line of output", 0},
+    {"prefix", KEY_PREFIX, NULL, 0, "Write \"[rank] \" before every line of output", 0},
     {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124 (default 0: never)", 0},
     {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
     {"help", KEY_HELP, NULL, 0, "Show this text", -1},
@@ -64,7 +65,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    say("%s (coll_run --help teaches)", text);
+    say("%s (see coll_run --help)", text);
     exit(EXIT_USAGE);
 }
 
@@ -237,9 +238,9 @@ int main(int argc, char **argv)
     static const struct argp argp = {argp_options,
                                      parse_option,
                                      "[--] PROGRAM [ARGUMENT...]",
-                                     "Start RANKS copies of PROGRAM on this machine as one Hierax job. When a rank "
-                                     "fails the others are ended; the exit "
-                                     "status is that of the first rank that failed, or 128 + its signal.\v"
+                                     "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run "
+                                     "ends the others. The exit status is that of the first rank that failed, or 128 + its "
+                                     "signal.\v"
                                      "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
                                      NULL,
                                      NULL,

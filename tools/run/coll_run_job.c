@@ -76,8 +76,8 @@ static int raise_file_limit(struct job *job)
         return -1;
     limit = job->old_files;
     if (limit.rlim_max < needed) {
-        say("-n %d%s needs %llu open files, but the hard limit is %llu (ulimit -Hn): %d are open already, %d are for coll_run itself, and %d "
-            "for each rank",
+        say("-n %d%s needs %llu open files, but the hard limit is %llu (ulimit -Hn). %d are open already, coll_run itself needs "
+            "%d, and each rank %d",
             ranks, job->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max, inherited, OWN_FDS,
             job->options->prefix ? 3 : 1);
         return -1;

@@ -17,18 +17,18 @@ static const struct argp_option option_table[] = {{"help", 'h', NULL, 0, "show t
                                                   {0}};
 
 static const char doc[] =
-    "What the ranks of a job did when, from the traces that HX_TRACE=FILE makes of them (FILE.0, FILE.1, ...).\n\n"
-    "  merge OUT IN...   all ranks in one file, for ui.perfetto.dev or chrome://tracing: nodes are processes, ranks "
-    "their threads; an "
-    "arrow goes from where a message is sent to where it has come\n"
-    "  summary IN...     each collective and size: how often, how long, and for whom ranks waited; then each rank: how "
-    "long it waited, "
-    "was waited for, and came late\v"
-    "  HX_TRACE=/tmp/trace coll_run -n 4 --nodes 2 -- coll_bench allreduce --max 1M\n"
+    "Show what the ranks of a job did and when, from the traces that HX_TRACE=FILE makes (FILE.0, FILE.1, ...).\n\n"
+    "  merge OUT IN...   join all ranks into one file for ui.perfetto.dev or\n"
+    "                    chrome://tracing: nodes are processes, ranks are their\n"
+    "                    threads, arrows are messages\n"
+    "  summary IN...     for each collective and size: how often, how long, and\n"
+    "                    which rank the others waited for. For each rank: how long\n                    it waited, how long "
+    "others waited for it, how late it\n                    came\v"
+    "  HX_TRACE=/tmp/trace coll_run -n 4 --nodes 2 -- coll_bench allreduce\n"
     "  coll_trace summary /tmp/trace.*\n"
     "  coll_trace merge /tmp/all.json /tmp/trace.*\n\n"
-    "A merged trace will do for IN. Times are of rank 0's clock; how far those of other nodes may be off is told.\n"
-    "The exit status is 0; 1 when a file cannot be read or written or is no trace; 2 for a wrong command line.";
+    "IN may also be a merged trace. Times are rank 0's clock; the output says how far the clocks of other nodes may differ.\n\n"
+    "The exit status is 0; 1 if a file cannot be read or written or is not a trace; 2 for a wrong command line.";
 
 void trace_refuse(int status, const char *format, ...)
 {
@@ -97,9 +97,9 @@ void trace_options_parse(struct trace_options *o, int argc, char **argv)
     *o = (struct trace_options){.inputs = trace_memory(calloc((size_t)argc, sizeof(char *)))};
     argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, o);
     if (!o->command)
-        trace_refuse(2, "say merge or summary, and the files (see --help)");
+        trace_refuse(2, "a command is missing; choose merge or summary, then name the files (see --help)");
     if (o->ninputs == 0)
-        trace_refuse(2, "%s: which traces? name %s (see --help)", o->command,
+        trace_refuse(2, "%s: no files; name %s (see --help)", o->command,
                      o->output ? "the file to write, then those to read" : "files that HX_TRACE has made");
 }
 
@@ -110,7 +110,7 @@ static struct json_object *member(struct json_object *object, const char *key, e
     struct json_object *found;
 
     if (!json_object_object_get_ex(object, key, &found) || !json_object_is_type(found, type))
-        trace_refuse(1, "%s: this is no trace of Hierax: it has no %s", file, key);
+        trace_refuse(1, "%s: not a trace of Hierax: it has no %s", file, key);
     return found;
 }
 
@@ -125,7 +125,7 @@ static void head_check(struct trace_set *set, struct json_object *head, const ch
     int64_t ranks = number(head, "ranks", file), origin = number(head, "origin_ns", file);
 
     if (ranks < 1 || ranks > 1 << 24)
-        trace_refuse(1, "%s: of a job of %lld ranks", file, (long long)ranks);
+        trace_refuse(1, "%s: its job has %lld ranks; expected 1 to 16777216", file, (long long)ranks);
     if (!set->head) {
         set->head = json_object_get(head);
         set->ranks = (int)ranks;
@@ -133,8 +133,7 @@ static void head_check(struct trace_set *set, struct json_object *head, const ch
     }
     if (ranks != set->ranks || origin != number(set->head, "origin_ns", file))
         trace_refuse(1,
-                     "%s: this is of another job than the files before: of %lld ranks, begun at %lld ns, not of %d at "
-                     "%lld ns",
+                     "%s: it is from another job (%lld ranks, begun at %lld ns) than the files before it (%d ranks, %lld ns)",
                      file, (long long)ranks, (long long)origin, set->ranks,
                      (long long)number(set->head, "origin_ns", file));
 }
@@ -144,14 +143,14 @@ static void rank_take(struct trace_set *set, struct json_object *trace, const ch
     int64_t rank, node;
 
     if (!json_object_is_type(trace, json_type_object))
-        trace_refuse(1, "%s: this is no trace of Hierax: its traces are no objects", file);
+        trace_refuse(1, "%s: not a trace of Hierax: its traces are not objects", file);
     rank = number(trace, "rank", file);
     node = number(trace, "node", file);
     if (rank < 0 || rank >= set->ranks || node < 0 || node >= set->ranks)
-        trace_refuse(1, "%s: of rank %lld on node %lld, but the job has %d ranks", file, (long long)rank,
+        trace_refuse(1, "%s: it is from rank %lld on node %lld, but the job has %d ranks", file, (long long)rank,
                      (long long)node, set->ranks);
     if (set->of[rank].there)
-        trace_refuse(1, "%s: of rank %lld, which another file is of as well", file, (long long)rank);
+        trace_refuse(1, "%s: it is from rank %lld, as another file is", file, (long long)rank);
     set->of[rank] = (struct trace_rank){1, (int)node, (uint64_t)number(trace, "dropped", file),
                                         (uint64_t)number(trace, "clock_error_ns", file)};
 }
@@ -171,7 +170,7 @@ int trace_read(struct trace_set *set, const char *file, struct json_object **roo
     if (!(*root = json_file_read(file, error)))
         trace_refuse(1, "%s", error);
     if (!json_object_is_type(*root, json_type_object))
-        trace_refuse(1, "%s: this is no trace of Hierax", file);
+        trace_refuse(1, "%s: not a trace of Hierax", file);
     head = member(*root, "otherData", json_type_object, file);
     head_check(set, head, file);
     traces = member(head, "traces", json_type_array, file);

@@ -311,7 +311,7 @@ static void head_tell(const struct summary *s)
         printf("%llu records were lost, the oldest ones: HX_TRACE_BYTES was too small for all\n",
                (unsigned long long)dropped);
     if (s->partial)
-        printf("%zu spans are left out: of calls of which not all ranks' spans are there\n", s->partial);
+        printf("%zu spans are left out, because spans of other ranks are missing from their calls\n", s->partial);
 }
 
 static void tell(struct summary *s)

@@ -42,7 +42,7 @@ static int table_open_locked(struct tune_run *run)
     int there = access(run->output, F_OK) == 0;
 
     if (there && !(run->table = tune_table_read(run->output))) {
-        fprintf(stderr, "coll_tune: --output=%s: there is something else than a table\n", run->output);
+        fprintf(stderr, "coll_tune: --output=%s: the file exists and is not a table\n", run->output);
         return 2;
     }
     if (there && hx_table_foreign(run->table, text)) {
@@ -269,7 +269,7 @@ static void part_tell(const struct tune_run *run, int stopped)
     int left = tune_points_left(run, 0);
 
     if (left)
-        fprintf(stderr, "coll_tune: %s: this is of %d of %d points\n", end_reason(stopped), run->npoints - left, run->npoints);
+        fprintf(stderr, "coll_tune: %s: this holds %d of %d points\n", end_reason(stopped), run->npoints - left, run->npoints);
 }
 
 /* On rank 0. 0, or -1: the report is not there. */
@@ -297,7 +297,7 @@ static int is_forced(const struct tune_run *run)
     const char *setting = hx_forced_setting(hx_world->comms->planner, text);
 
     if (setting && run->job.rank == 0)
-        fprintf(stderr, "coll_tune: %s is set: it forces what is to be found out here; unset it\n", setting);
+        fprintf(stderr, "coll_tune: unset %s: it forces the choice that coll_tune measures\n", setting);
     return setting != NULL;
 }
 

@@ -88,13 +88,14 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
         }
     }
     if (others)
-        fprintf(stderr, "coll_tune: %d entries are of other datatypes or memory: confirm them with --dtype, --alloc\n", others);
+        fprintf(stderr, "coll_tune: %d entries are for other datatypes or memory: confirm them with --dtype, --alloc\n", others);
     else if (of_shape == 0)
         fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", job->size, nodes);
     if (unknown)
-        fprintf(stderr, "coll_tune: %d entries do not tell at which size they were measured; they stay as they are\n", unknown);
+        fprintf(stderr, "coll_tune: %d entries do not say at which size they were measured; they stay as they are\n", unknown);
     if (beyond)
-        fprintf(stderr, "coll_tune: %d choices more than the %d that one run confirms: name --collectives, --min, --max\n", beyond, most);
+        fprintf(stderr, "coll_tune: one run confirms %d choices, and the table has %d more: narrow it by --collectives, "
+                        "--min, --max\n", most, beyond);
     return can < 0 ? -1 : n;
 }
 

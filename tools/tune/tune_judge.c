@@ -240,7 +240,7 @@ static int judged_open(struct tune_judged *j, struct json_object *doc, const cha
     if (!j->shape || job.ranks_per_cpu < 1 || domains_take(j->shape, json_object_object_get(doc, "domains")) != 0 ||
         (j->shape->nnodes > 1 &&
          !(profile.alpha_us > 0 && profile.gb_s > 0 && profile.stream_gb_s > 0 && profile.message_us > 0))) {
-        fprintf(stderr, "coll_tune: %s: it is no file of coll_tune judge\n", path);
+        fprintf(stderr, "coll_tune: %s: not a file that coll_tune judge has written\n", path);
         return -1;
     }
     if (profile.core_gb_s == 0)
@@ -360,7 +360,7 @@ int tune_judgement_read(const char *path, struct tune_judged *j,
         fprintf(stderr, "coll_tune: %s\n", error);
     for (size_t i = 0; status == 0 && i < n; i++)
         if ((status = visit(ctx, j, json_object_array_get_idx(points, i))) < 0)
-            fprintf(stderr, "coll_tune: %s: point %zu is none\n", path, i + 1);
+            fprintf(stderr, "coll_tune: %s: point %zu is not valid\n", path, i + 1);
     json_object_put(doc);
     return status;
 }

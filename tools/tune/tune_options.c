@@ -12,17 +12,21 @@ static const char *const command_names[] = {"check", "merge", "diff", "judge", "
 enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GAIN, KEY_RESUME, KEY_DTYPE, KEY_ALLOC, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
 
 static const struct argp_option option_table[] = {
-    {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "); merge: there is no default", 1},
-    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all; of --dtype integers and 16-bit floats the reductions)", 2},
+    {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "; merge: no default)", 1},
+    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all; with --dtype of integers or 16-bit floats: the "
+                                                  "reductions)", 2},
     {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
     {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: 1024G)", 2},
-    {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, and then between sizes whose plans differ)", 2},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32); entries for reductions are of its class: floats, floats of 16 bits, or integers", 2},
+    {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, then also between sizes whose "
+                                   "plans differ)", 2},
+    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32); entries for reductions are for its class: floats, floats of "
+                                    "16 bits, or integers", 2},
     {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
-    {"alloc", KEY_ALLOC, NULL, 0, "with buffers in memory of hx_alloc; the entries are for calls with such", 2},
-    {"budget", KEY_BUDGET, "TIME", 0, "time for all of it, as 90s, 5m or 1h (default 5m; model: 20s)", 3},
-    {"gain", KEY_GAIN, "PERCENT", 0, "choose another plan than the default only where it is faster by more than this (default 3; where ranks share cores 15)", 3},
-    {"resume", KEY_RESUME, NULL, 0, "keep what FILE has for this shape, measure only what is missing", 3},
+    {"alloc", KEY_ALLOC, NULL, 0, "use buffers in memory of hx_alloc; the entries are for calls with such buffers", 2},
+    {"budget", KEY_BUDGET, "TIME", 0, "time for the whole run, for example 90s, 5m or 1h (default 5m; model: 20s)", 3},
+    {"gain", KEY_GAIN, "PERCENT", 0, "choose another plan than the default only if it is faster by more than this (default 3; if "
+                                     "ranks share cores, 15)", 3},
+    {"resume", KEY_RESUME, NULL, 0, "keep the entries in FILE for this shape, measure only what is missing", 3},
     REPORT_OPTION_TABLE(KEY_REPORT, 3),
     {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
     {"help", 'h', NULL, 0, "show this text", 4},
@@ -30,46 +34,65 @@ static const struct argp_option option_table[] = {
     {0}};
 
 static const char doc[] =
-    "Find the fastest plan per collective and size for the shape of this job, and write them to a table that jobs of this shape use "
-    "(HX_TABLE=FILE). Start it as the jobs that are to be fast: same nodes, ranks per node, placement and settings, but none that "
-    "forces algorithms, lanes or slices.\n\n"
-    "  srun -N 4 --ntasks-per-node=8 --mpi=pmi2 coll_tune -o table.json --budget 10m\n"
+    "Find the fastest plan for each collective and size in jobs of this shape, and write them to a table. Jobs use it with "
+    "HX_TABLE=FILE. Start coll_tune like the jobs that it tunes for: same nodes, ranks per node, placement and settings. "
+    "Unset settings that force algorithms, lanes or slices.\n\n"
+    "  srun -N 4 --ntasks-per-node=8 --mpi=pmi2 coll_tune -o table.json\n"
     "  HX_TABLE=table.json srun -N 4 --ntasks-per-node=8 --mpi=pmi2 ./program\n\n"
-    "Without a job:\n"
-    "  coll_tune check FILE...            read tables; is every entry right, were they made on such a machine\n"
-    "  coll_tune merge A B... -o FILE     all entries in one table; where two are for the same sizes, the later file's holds\n"
-    "  coll_tune diff A B                 where two tables choose otherwise; the exit status is 1 when they do\n"
-    "  coll_tune model FILE... -o TABLE   fit the cost model to files that judge has written\n"
-    "  coll_tune judge FILE...            how good are the choices now, by such files; of a table with HX_TABLE=TABLE\n\n"
-    "Other jobs:\n"
-    "  coll_tune confirm -o TABLE         race what the table chooses against the default once more: what is not faster by --gain in this "
-    "job too (say it here as in the run) goes back to the default\n"
-    "  coll_tune model -o TABLE           measure the cost model's parameters only, in --budget (default 20s)\n"
-    "  coll_tune judge [-o FILE]          measure the candidates at 8, 1K, 64K, 1M and 16M beside the planner's choice (those predicted to "
-    "take at most 12 times the best one's time), those that looked fastest once more side by side, and tell how much slower than the best that choice is; --output keeps the times\n\v"
-    "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, alltoall. Sizes are "
-    "those of coll_bench, as is the timed loop (coll_bench --help).\n\n"
-    "Method: the candidates are what the planner has for the collective, on more numbers of lanes; those predicted to take more than 4 times the best one's time are "
-    "left out, and of more than 8 those that are behind in a short qualifying (\"pruned\"). The others race: they run side by side in one "
-    "process, in rounds that go forward and backward in turn. What counts is the ratio of a candidate to the default in the same round; of a candidate's repetitions in "
-    "a round the median, of a repetition the slowest rank. Rounds in which the hypervisor took time away are dropped. A candidate is out when "
-    "the interval of its median ratio (95 %) shows that it cannot be faster than the default by more than --gain; the fastest left must win again in "
-    "fresh rounds, alone against the default, each in the other's part of the shared memory and with other buffers, so that it does not win by where it "
-    "happens to lie. Else the default stays: noise changes nothing. From 256 KiB on, slices of half and double "
-    "the bytes are tried likewise. Of plans that are faster than the default, the one that won at the size before is kept where it is "
-    "within 3 % of the winner. An entry holds from half-way to the size below to half-way to the size above (geometrically). When all sizes are "
-    "measured, those half-way between two that are more than a factor 2 apart and whose plans or slices differ are measured too, while time is left, unless "
-    "--factor names the step; then what seemed to be faster but had too little time to show it.\n\n"
-    "FILE is written after every point, as a whole; an entry for this shape stays in it until its sizes are measured anew, those for other shapes for good. Ctrl-C ends the run after the round under way "
-    "(coll_run leaves it 2 seconds for that; --kill-after=60 gives it more); --resume goes on. Where ranks share cores, launches differ by a tenth and more, so --gain is 15 % there; nodes may differ too: confirm the table in another job or two. When the budget is used up before all points are measured, --resume goes on too.\n\n"
-    "The table also gets the parameters of the cost model: those with which the model chooses best among what was measured, and predicts "
-    "its times best. Jobs go by them where the table has no entry, so for shapes that were not tuned too: those of the node on any "
-    "machine of the kind, those of the network with the same provider. A later run begins with what the table has.\n\n"
-    "Entries for reductions are of a class of datatypes: floats, floats of 16 bits, integers; those of floats serve calls with other types and with the "
-    "program's own commutative operations too, as those of other memory serve calls in memory of hx_alloc, where the table has none of their own and the model would "
-    "not choose what only they can do. Runs and confirmations with --dtype and --alloc are for entries of their own: they add them to the same table, for sizes from half of the least to twice the largest; the model is that of floats and integers in other memory.\n\n"
-    "The exit status is 0; 1 when something failed, or diff found a difference; 2 for a wrong command line, setting or table; 128 and the signal's "
-    "number when interrupted.";
+    "Commands that need no job:\n"
+    "  check FILE...            read tables: is every entry right, and does this\n"
+    "                           machine match the table's\n"
+    "  merge A B... -o FILE     put all entries into one table; where two are for\n"
+    "                           the same sizes, the later file's stays\n"
+    "  diff A B                 show where two tables choose different plans; the\n"
+    "                           exit status is 1 if they do\n"
+    "  model FILE... -o TABLE   fit the cost model to files that judge has written\n"
+    "  judge FILE...            show how good the choices are now, by such files;\n"
+    "                           with HX_TABLE=TABLE, those of a table\n\n"
+    "Commands that run as a job:\n"
+    "  confirm -o TABLE         race each choice of the table against the default\n"
+    "                           again; a choice that is not faster by --gain here\n"
+    "                           too goes back to the default. Give the same --gain\n"
+    "  model -o TABLE           measure only the cost model's parameters, within\n"
+    "                           --budget (default 20s)\n"
+    "  judge [-o FILE]          measure how much slower the planner's choice is than\n"
+    "                           the best plan, at 8, 1K, 64K, 1M and 16M. Plans\n"
+    "                           predicted to take more than 12 times the best time\n"
+    "                           are left out. The fastest are measured again side by\n"
+    "                           side. --output keeps the times\v"
+    "Collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, exscan, "
+    "alltoall. Sizes and the timed loop are those of coll_bench (see coll_bench --help).\n\n"
+    "Candidates: the planner's plans for the collective, on more numbers of lanes. A plan predicted to take more than 4 "
+    "times the best time is left out. If more than 8 remain, those that are slow in a short qualifying run are left out too "
+    "(\"pruned\").\n\n"
+    "Race: the candidates run side by side in one process, in rounds that go forward and backward in turn. The slowest rank "
+    "gives the time of a repetition, and the median repetition that of a round. A candidate is rated by the ratio of its "
+    "time to the default's in the same round. Rounds in which the hypervisor took time away are dropped.\n\n"
+    "A candidate leaves the race when the interval of its median ratio (95 %) shows that it is not faster than the default "
+    "by more than --gain. The fastest candidate left must win again in fresh rounds, alone against the default. There each "
+    "runs in the other's part of the shared memory and with other buffers, so its place in memory cannot make it win. If it "
+    "does not win, the default stays: noise changes nothing. From 256 KiB on, slices of half and double the bytes are tried "
+    "in the same way. A plan that won at the size before and is within 3 % of the winner here is kept.\n\n"
+    "An entry holds from half-way to the size below to half-way to the size above, on a logarithmic scale. After all sizes, "
+    "coll_tune measures sizes half-way between neighbours that are more than a factor 2 apart and whose plans or slices "
+    "differ. It does so while time is left, unless --factor names the step. At last it repeats what seemed to be faster but "
+    "had too little time to show it.\n\n"
+    "FILE is written as a whole after every point. An entry for this shape stays until its sizes are measured again; entries "
+    "for other shapes always stay. Ctrl-C ends the run after the present round. (coll_run gives it 2 seconds for that; "
+    "--kill-after=60 gives it more.) --resume goes on after that, and after a budget that was too short.\n\n"
+    "If ranks share cores, launches differ by a tenth and more, so the default --gain is 15 % there. Nodes may differ too: "
+    "confirm the table in another job or two.\n\n"
+    "The table also gets parameters of the cost model. With them the model chooses best among the measured plans, and "
+    "predicts their times best. Jobs use them for shapes and sizes without an entry. Parameters of the node hold on every "
+    "machine of the kind, those of the network with the same provider. A later run begins with the parameters in the table.\n\n"
+    "An entry for a reduction holds for a class of datatypes: floats, floats of 16 bits, or integers. If the table has no "
+    "entry for a call's own class, the entry for floats is used. This includes other types and the program's own commutative "
+    "operations. If the table has no entry for memory of hx_alloc, the entry for other memory is used. Both have one "
+    "exception: where the model prefers a plan that only the call's own class or memory allows. To make entries for a class "
+    "or for hx_alloc, run and confirm with --dtype or --alloc and the same table. Such entries hold from half of the "
+    "smallest to twice the largest size. The model is fitted to floats and integers in other memory only.\n\n"
+    "The exit status is 0; 1 if something failed or diff found a difference; 2 for a wrong command line, setting or table. "
+    "After a signal it is 128 and the signal's number.";
 
 struct parsing {
     struct tune_options *o;

@@ -88,7 +88,7 @@ static void test_bad_address(void **state)
     assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_SUCCESS);
     assert_int_equal(ops->address(net, blob, &few), HX_ERR_INTERNAL);
     assert_int_equal(ops->address(net, blob, &bytes), HX_SUCCESS);
-    refused_blob(net, blob, bytes, 0, 1, "no address of hierax");
+    refused_blob(net, blob, bytes, 0, 1, "not an address of Hierax");
     refused_blob(net, blob, bytes, 8, 2, "version");
     for (size_t at = 10; at < bytes; at++)
         refused_blob(net, blob, bytes, at, 0x10, "rank 1");

@@ -333,7 +333,7 @@ static void tcp_refuses_strangers(void **state)
     assert_int_equal(open_as(1, 3, NULL, 10, &boot), HX_ERR_BOOTSTRAP);
     assert_detail("HX_SECRET");
     assert_int_equal(open_as(1, 3, "********", 10, &boot), HX_ERR_ENV); /* a child of a rank, or that rank after exec */
-    assert_detail("a rank's child is not of the job");
+    assert_detail("The child of a rank cannot join the job");
     assert_int_equal(open_as(1, 3, SECRET, 1, &boot), HX_SUCCESS); /* they harm nobody */
     assert_int_equal(hx_boot_fence(boot), HX_ERR_TIMEOUT);
     assert_detail("1 ever connected; refused for a wrong HX_SECRET: 3)"); /* so the missing ranks may be among these */
@@ -789,7 +789,7 @@ static void launcher_variables_are_checked(void **state)
     assert_detail("PMI_FD=seven");
     setenv("PMI_FD", "777", 1);
     assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
-    assert_detail("no open descriptor");
+    assert_detail("not an open descriptor");
     setenv("PMI_FD", "2", 1);
     assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
     assert_detail("PMI_RANK is missing");
