@@ -116,83 +116,8 @@ int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_
     return -1;
 }
 
-int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Allreduce", MPI_Allreduce(in, out, (int)count, dtypes[dtype], ops[op],
-                                                                   MPI_COMM_WORLD)) : -1;
-}
-
-int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(recvcount) ? told("MPI_Reduce_scatter_block",
-                                        MPI_Reduce_scatter_block(in, out, (int)recvcount, dtypes[dtype], ops[op],
-                                                                 MPI_COMM_WORLD)) : -1;
-}
-
-int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Allgather", MPI_Allgather(in, (int)count, dtypes[dtype], out, (int)count,
-                                                                   dtypes[dtype], MPI_COMM_WORLD)) : -1;
-}
-
-int bench_barrier(void)
-{
-    return told("MPI_Barrier", MPI_Barrier(MPI_COMM_WORLD));
-}
-
-int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
-{
-    return count_fits(count) ? told("MPI_Bcast", MPI_Bcast(buf, (int)count, dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
-}
-
-int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Reduce", MPI_Reduce(in, out, (int)count, dtypes[dtype], ops[op], root,
-                                                             MPI_COMM_WORLD)) : -1;
-}
-
-int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Gather", MPI_Gather(in, (int)count, dtypes[dtype], out, (int)count,
-                                                             dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
-}
-
-int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
-    return count_fits(count) ? told("MPI_Scatter", MPI_Scatter(in, (int)count, dtypes[dtype], out, (int)count,
-                                                               dtypes[dtype], root, MPI_COMM_WORLD)) : -1;
-}
-
-int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Scan", MPI_Scan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
-                             : -1;
-}
-
-int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count)
-        ? told("MPI_Exscan", MPI_Exscan(in, out, (int)count, dtypes[dtype], ops[op], MPI_COMM_WORLD))
-        : -1;
-}
-
-int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
-{
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return count_fits(count) ? told("MPI_Alltoall", MPI_Alltoall(in, (int)count, dtypes[dtype], out, (int)count,
-                                                                 dtypes[dtype], MPI_COMM_WORLD)) : -1;
-}
-
 /* As MPI wants them: int, with displacements. 0, or -1 when there is no memory or they do not fit. */
-static int counts_convert(const size_t *counts, int **converted, int **displs)
+static int counts_convert(const size_t *counts, const int **converted, const int **displs)
 {
     static int *memory;
     size_t at = 0;
@@ -213,58 +138,35 @@ static int counts_convert(const size_t *counts, int **converted, int **displs)
     return 0;
 }
 
-int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op)
+int bench_backend_call(const struct bench_call *c)
 {
-    int *converted, *displs;
+    const MPI_Comm world = MPI_COMM_WORLD;
+    const MPI_Datatype type = dtypes[c->dtype];
+    const MPI_Op op = ops[c->op];
+    const void *in = c->in == HX_IN_PLACE ? MPI_IN_PLACE : c->in;
+    void *out = c->out == HX_IN_PLACE ? MPI_IN_PLACE : c->out;
+    const int n = (int)c->count, *counts = NULL, *at = NULL;
+    int status;
 
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return counts_convert(counts, &converted, &displs)
-               ? -1
-               : told("MPI_Reduce_scatter",
-                      MPI_Reduce_scatter(in, out, converted, dtypes[dtype], ops[op], MPI_COMM_WORLD));
-}
-
-int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype)
-{
-    int *converted, *displs;
-
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return counts_convert(counts, &converted, &displs)
-               ? -1
-               : told("MPI_Allgatherv", MPI_Allgatherv(in, (int)count, dtypes[dtype], out, converted, displs,
-                                                       dtypes[dtype], MPI_COMM_WORLD));
-}
-
-int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root)
-{
-    int *converted, *displs;
-
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return counts_convert(counts, &converted, &displs)
-        ? -1
-        : told("MPI_Gatherv",
-               MPI_Gatherv(in, (int)count, dtypes[dtype], out, converted, displs, dtypes[dtype], root, MPI_COMM_WORLD));
-}
-
-int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    int *converted, *displs;
-
-    out = out == HX_IN_PLACE ? MPI_IN_PLACE : out;
-    return counts_convert(counts, &converted, &displs)
-        ? -1
-        : told("MPI_Scatterv",
-               MPI_Scatterv(in, converted, displs, dtypes[dtype], out, (int)count, dtypes[dtype], root,
-                            MPI_COMM_WORLD));
-}
-
-int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
-{
-    int *n, *at;
-
-    (void)displs; /* one after the other */
-    in = in == HX_IN_PLACE ? MPI_IN_PLACE : in;
-    return counts_convert(counts, &n, &at) ? -1
-                                           : told("MPI_Alltoallv", MPI_Alltoallv(in, n, at, dtypes[dtype], out, n, at,
-                                                                                 dtypes[dtype], MPI_COMM_WORLD));
+    if (!count_fits(c->count) || (c->counts && counts_convert(c->counts, &counts, &at)))
+        return -1;
+    switch (c->collective) {
+    case BENCH_ALLREDUCE: status = MPI_Allreduce(in, out, n, type, op, world); break;
+    case BENCH_REDUCE_SCATTER_BLOCK: status = MPI_Reduce_scatter_block(in, out, n, type, op, world); break;
+    case BENCH_ALLGATHER: status = MPI_Allgather(in, n, type, out, n, type, world); break;
+    case BENCH_BCAST: status = MPI_Bcast(out, n, type, c->root, world); break;
+    case BENCH_REDUCE: status = MPI_Reduce(in, out, n, type, op, c->root, world); break;
+    case BENCH_GATHER: status = MPI_Gather(in, n, type, out, n, type, c->root, world); break;
+    case BENCH_SCATTER: status = MPI_Scatter(in, n, type, out, n, type, c->root, world); break;
+    case BENCH_SCAN: status = MPI_Scan(in, out, n, type, op, world); break;
+    case BENCH_EXSCAN: status = MPI_Exscan(in, out, n, type, op, world); break;
+    case BENCH_ALLTOALL: status = MPI_Alltoall(in, n, type, out, n, type, world); break;
+    case BENCH_REDUCE_SCATTER: status = MPI_Reduce_scatter(in, out, counts, type, op, world); break;
+    case BENCH_ALLGATHERV: status = MPI_Allgatherv(in, n, type, out, counts, at, type, world); break;
+    case BENCH_GATHERV: status = MPI_Gatherv(in, n, type, out, counts, at, type, c->root, world); break;
+    case BENCH_SCATTERV: status = MPI_Scatterv(in, counts, at, type, out, n, type, c->root, world); break;
+    case BENCH_ALLTOALLV: status = MPI_Alltoallv(in, counts, at, type, out, counts, at, type, world); break;
+    default: status = MPI_Barrier(world);
+    }
+    return status == MPI_SUCCESS ? 0 : told(bench_collective_names[c->collective], status);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The library under test: the only code that differs between coll_bench (Hierax) and coll_bench_mpi. Collectives return
- * 0, or -1 after printing why. Arguments are those of hierax.h; in may be HX_IN_PLACE. */
+/* The library under test: the only code that differs between coll_bench (Hierax) and coll_bench_mpi. Calls return 0, or
+ * -1 after printing why. */
 #ifndef HX_TOOLS_COMMON_BENCH_BACKEND_H
 #define HX_TOOLS_COMMON_BENCH_BACKEND_H
 #include "tools/common/bench.h"
@@ -21,23 +21,41 @@ int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
 int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info);
 
-int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
-int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op);
-int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype);
-int bench_barrier(void);
-int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root);
-int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root);
-int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root);
-int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
-int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op);
-int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype);
-/* counts: of each rank, as many as there are ranks; blocks stand one after the other. */
-int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op);
-int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype);
-int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root);
-int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root);
-/* Equal blocks, one after the other, but given by counts and displacements. */
-int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype);
-int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root);
+/* A call on this rank. in or out may be HX_IN_PLACE. */
+struct bench_call {
+    enum bench_collective collective;
+    const void *in;
+    void *out;
+    size_t count;                 /* of a collective with counts: of this rank's block */
+    const size_t *counts, *displs; /* of each rank's block, where there are such; alltoallv: in both directions */
+    hx_dtype_t dtype;
+    hx_op_t op;
+    int root;
+};
+int bench_backend_call(const struct bench_call *call);
+
+static inline int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+{
+    const struct bench_call call = {.collective = BENCH_ALLREDUCE, .in = in, .out = out, .count = count, .dtype = dtype, .op = op};
+    return bench_backend_call(&call);
+}
+
+static inline int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
+{
+    const struct bench_call call = {.collective = BENCH_ALLGATHER, .in = in, .out = out, .count = count, .dtype = dtype};
+    return bench_backend_call(&call);
+}
+
+static inline int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
+{
+    const struct bench_call call = {.collective = BENCH_BCAST, .out = buf, .count = count, .dtype = dtype, .root = root};
+    return bench_backend_call(&call);
+}
+
+static inline int bench_barrier(void)
+{
+    const struct bench_call call = {.collective = BENCH_BARRIER};
+    return bench_backend_call(&call);
+}
 
 #endif

@@ -102,82 +102,35 @@ int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_
                 hx_plan_info(comm, bench_collective_names[collective], count, dtype, op, root, info), comm);
 }
 
-int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
+static hx_status_t call_make(const struct bench_call *c)
 {
-    return told("hx_allreduce", hx_allreduce(in, out, count, dtype, op, comm), comm);
+    switch (c->collective) {
+    case BENCH_ALLREDUCE: return hx_allreduce(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case BENCH_REDUCE_SCATTER_BLOCK: return hx_reduce_scatter_block(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case BENCH_ALLGATHER: return hx_allgather(c->in, c->out, c->count, c->dtype, comm);
+    case BENCH_BCAST: return hx_bcast(c->out, c->count, c->dtype, c->root, comm);
+    case BENCH_REDUCE: return hx_reduce(c->in, c->out, c->count, c->dtype, c->op, c->root, comm);
+    case BENCH_GATHER: return hx_gather(c->in, c->out, c->count, c->dtype, c->root, comm);
+    case BENCH_SCATTER: return hx_scatter(c->in, c->out, c->count, c->dtype, c->root, comm);
+    case BENCH_SCAN: return hx_scan(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case BENCH_EXSCAN: return hx_exscan(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case BENCH_ALLTOALL: return hx_alltoall(c->in, c->out, c->count, c->dtype, comm);
+    case BENCH_REDUCE_SCATTER: return hx_reduce_scatter(c->in, c->out, c->counts, c->dtype, c->op, comm);
+    case BENCH_ALLGATHERV: return hx_allgatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, comm);
+    case BENCH_GATHERV: return hx_gatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, c->root, comm);
+    case BENCH_SCATTERV: return hx_scatterv(c->in, c->counts, NULL, c->out, c->count, c->dtype, c->root, comm);
+    case BENCH_ALLTOALLV: return hx_alltoallv(c->in, c->counts, c->displs, c->out, c->counts, c->displs, c->dtype, comm);
+    default: return hx_barrier(comm);
+    }
 }
 
-int bench_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op)
+int bench_backend_call(const struct bench_call *call)
 {
-    return told("hx_reduce_scatter_block", hx_reduce_scatter_block(in, out, recvcount, dtype, op, comm), comm);
-}
+    const hx_status_t status = call_make(call);
+    char name[64];
 
-int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
-{
-    return told("hx_allgather", hx_allgather(in, out, count, dtype, comm), comm);
-}
-
-int bench_barrier(void)
-{
-    return told("hx_barrier", hx_barrier(comm), comm);
-}
-
-int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
-{
-    return told("hx_bcast", hx_bcast(buf, count, dtype, root, comm), comm);
-}
-
-int bench_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root)
-{
-    return told("hx_reduce", hx_reduce(in, out, count, dtype, op, root, comm), comm);
-}
-
-int bench_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    return told("hx_gather", hx_gather(in, out, count, dtype, root, comm), comm);
-}
-
-int bench_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    return told("hx_scatter", hx_scatter(in, out, count, dtype, root, comm), comm);
-}
-
-int bench_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
-{
-    return told("hx_scan", hx_scan(in, out, count, dtype, op, comm), comm);
-}
-
-int bench_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
-{
-    return told("hx_exscan", hx_exscan(in, out, count, dtype, op, comm), comm);
-}
-
-int bench_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype)
-{
-    return told("hx_alltoall", hx_alltoall(in, out, count, dtype, comm), comm);
-}
-
-int bench_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op)
-{
-    return told("hx_reduce_scatter", hx_reduce_scatter(in, out, counts, dtype, op, comm), comm);
-}
-
-int bench_allgatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype)
-{
-    return told("hx_allgatherv", hx_allgatherv(in, count, out, counts, NULL, dtype, comm), comm);
-}
-
-int bench_gatherv(const void *in, size_t count, void *out, const size_t *counts, hx_dtype_t dtype, int root)
-{
-    return told("hx_gatherv", hx_gatherv(in, count, out, counts, NULL, dtype, root, comm), comm);
-}
-
-int bench_scatterv(const void *in, const size_t *counts, void *out, size_t count, hx_dtype_t dtype, int root)
-{
-    return told("hx_scatterv", hx_scatterv(in, counts, NULL, out, count, dtype, root, comm), comm);
-}
-
-int bench_alltoallv(const void *in, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype)
-{
-    return told("hx_alltoallv", hx_alltoallv(in, counts, displs, out, counts, displs, dtype, comm), comm);
+    if (status == HX_SUCCESS)
+        return 0;
+    snprintf(name, sizeof(name), "hx_%s", bench_collective_names[call->collective]);
+    return told(name, status, comm);
 }

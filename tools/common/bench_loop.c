@@ -47,30 +47,21 @@ static void rewrite_input(const struct bench_loop *l, uint32_t call)
 
 static int call_library(const struct bench_loop *l, uint32_t call)
 {
-    const void *in = l->in_place ? HX_IN_PLACE : pair_in(l, call);
-    char *out = bench_loop_out(l, call);
-    size_t count = l->row->count;
-    switch (l->row->collective) {
-    case BENCH_ALLREDUCE: return bench_allreduce(in, out, count, l->o->dtype, l->o->op);
-    case BENCH_REDUCE_SCATTER_BLOCK: return bench_reduce_scatter_block(in, out, count, l->o->dtype, l->o->op);
-    case BENCH_ALLGATHER: return bench_allgather(in, out, count, l->o->dtype);
-    case BENCH_BCAST: return bench_bcast(out, count, l->o->dtype, (int)l->o->root);
-    case BENCH_REDUCE: return bench_reduce(in, out, count, l->o->dtype, l->o->op, (int)l->o->root);
-    case BENCH_SCAN: return bench_scan(in, out, count, l->o->dtype, l->o->op);
-    case BENCH_EXSCAN: return bench_exscan(in, out, count, l->o->dtype, l->o->op);
-    case BENCH_GATHER: return bench_gather(in, out, count, l->o->dtype, (int)l->o->root);
-    case BENCH_SCATTER:
-        return bench_scatter(pair_in(l, call), l->in_place ? HX_IN_PLACE : out, count, l->o->dtype, (int)l->o->root);
-    case BENCH_GATHERV: return bench_gatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype, (int)l->o->root);
-    case BENCH_SCATTERV:
-        return bench_scatterv(pair_in(l, call), l->counts, l->in_place ? HX_IN_PLACE : out, l->counts[l->job->rank],
-                              l->o->dtype, (int)l->o->root);
-    case BENCH_REDUCE_SCATTER: return bench_reduce_scatter(in, out, l->counts, l->o->dtype, l->o->op);
-    case BENCH_ALLGATHERV: return bench_allgatherv(in, l->counts[l->job->rank], out, l->counts, l->o->dtype);
-    case BENCH_ALLTOALLV: return bench_alltoallv(in, out, l->counts, l->counts + l->job->size, l->o->dtype);
-    case BENCH_ALLTOALL: return bench_alltoall(in, out, count, l->o->dtype);
-    default: return bench_barrier();
-    }
+    const int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    const int own_counts = bench_has_counts(l->row->collective);
+    const struct bench_call c = {
+        .collective = l->row->collective,
+        .in = l->in_place && !scatters ? HX_IN_PLACE : pair_in(l, call),
+        .out = l->in_place && scatters ? HX_IN_PLACE : bench_loop_out(l, call),
+        .count = own_counts ? l->counts[l->job->rank] : l->row->count,
+        .counts = l->counts,
+        .displs = l->counts ? l->counts + l->job->size : NULL,
+        .dtype = l->o->dtype,
+        .op = l->o->op,
+        .root = (int)l->o->root,
+    };
+
+    return bench_backend_call(&c);
 }
 
 static size_t least(size_t a, size_t b)
