@@ -5,8 +5,8 @@
  * without sizes is for all that are left.
  */
 #include "hier/planner.h"
-#include "runtime/base/env_value.h"
 #include "runtime/base/error.h"
+#include "runtime/base/size.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -29,11 +29,11 @@ static int range_parse(struct item *item)
 
     item->from = 0;
     item->below = INT64_MAX;
-    if (*at != '-' && hx_env_size_parse(at, &at, &item->from) < 0)
+    if (*at != '-' && hx_size_parse(at, &at, &item->from) < 0)
         return -1;
     if (*at++ != '-')
         return -1;
-    if (at != end && hx_env_size_parse(at, &at, &item->below) < 0)
+    if (at != end && hx_size_parse(at, &at, &item->below) < 0)
         return -1;
     return at == end && item->length > item->name + 2 && item->from < item->below ? 0 : -1;
 }

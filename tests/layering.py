@@ -43,7 +43,6 @@ EXCEPTIONS = """
 hier/compose/candidate.c: hier/planner.h
 runtime/api/comm.c: runtime/start/startup.h
 runtime/api/request.c: runtime/start/startup.h
-runtime/base/env_value.c: topo/shape.h
 runtime/base/reduce.h: runtime/plan/plan.h
 runtime/base/trace.c: runtime/api/call.h
 runtime/base/trace.h: runtime/ports/transport.h
@@ -60,7 +59,7 @@ runtime/engine/pairs.c: runtime/api/comm.h
 runtime/engine/run.c: runtime/api/comm.h runtime/api/lock.h
 runtime/engine/shared_alloc.c: runtime/api/call.h runtime/api/lock.h
 runtime/engine/shared_alloc.h: runtime/api/comm.h
-runtime/engine/shm_write.c: runtime/api/comm.h runtime/api/stats.h
+runtime/engine/shm_write.c: runtime/api/comm.h
 runtime/engine/signature.c: runtime/api/comm.h
 runtime/engine/stall.c: runtime/api/comm.h
 runtime/engine/transfer.c: runtime/api/comm.h

@@ -14,7 +14,7 @@
 
 #define MAX_RANKS (1 << 24)
 #define EXPECTED                                                             \
-    "expected ranks per node such as \"4,4,3\", \"33x1\" or \"4x96,2x95\", " \
+    "ranks per node such as \"4,4,3\", \"33x1\" or \"4x96,2x95\", " \
     "each with its domains if any, as in \"2x96/2/12\", then optionally \":block\" or \":cyclic\""
 
 /* Number nodes by first appearance of their id, through an open hash table from id to node; first_rank[node] tells the
@@ -225,7 +225,8 @@ static int place_levels(struct hx_shape *shape, const struct node_text *nodes)
     return status;
 }
 
-struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES])
+/* also: what else is expected here, for the error. */
+static struct hx_shape *shape_parse(const char *text, const char *also, char error[HX_TOPO_ERROR_BYTES])
 {
     int nnodes, nranks;
     const char *rest = "";
@@ -234,7 +235,7 @@ struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES
     if (!wrong && *rest && !cyclic && strcmp(rest, ":block"))
         wrong = "";
     if (wrong) {
-        snprintf(error, HX_TOPO_ERROR_BYTES, "shape \"%.60s\": %s" EXPECTED, text ? text : "", wrong);
+        snprintf(error, HX_TOPO_ERROR_BYTES, "shape \"%.60s\": %sexpected %s" EXPECTED, text ? text : "", wrong, also);
         return NULL;
     }
     int *node_id = malloc(((size_t)nranks + (size_t)nnodes) * sizeof *node_id);
@@ -259,6 +260,11 @@ struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES
     return shape;
 }
 
+struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES])
+{
+    return shape_parse(text, "", error);
+}
+
 struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TOPO_ERROR_BYTES])
 {
     const char *end = text;
@@ -267,7 +273,7 @@ struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TO
     int *node_id;
 
     if (end == text || *end) { /* not one number */
-        if ((shape = hx_shape_parse(text, error)) && shape->nranks == nranks)
+        if ((shape = shape_parse(text, "a number of nodes, or ", error)) && shape->nranks == nranks)
             return shape;
         if (shape)
             snprintf(error, HX_TOPO_ERROR_BYTES,

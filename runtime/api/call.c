@@ -7,6 +7,7 @@
 #include "runtime/base/memcpy.h"
 #include "runtime/base/probe.h"
 #include "runtime/base/user_table.h"
+#include "runtime/base/clock.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,7 +334,7 @@ static hx_status_t call_await(const struct hx_call *call)
         return status;
     if (call->key.count == 0)
         return HX_SUCCESS;
-    start_ns = call->comm->world->env->stats ? hx_stats_now() : 0;
+    start_ns = call->comm->world->env->stats ? hx_now_ns() : 0;
     if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
         status = call_proceed(call);
     if (start_ns && status == HX_SUCCESS)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counters and HX_STATS: see stats.h. */
 #include "runtime/api/stats.h"
+#include "runtime/base/clock.h"
 #include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 const struct hx_counter_row hx_counter_rows[] = {
 #define HX_COUNTER(member, help) {#member, help, offsetof(struct hx_counters, member)},
@@ -72,14 +72,6 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
 
 /* ---- calls ---- */
 
-uint64_t hx_stats_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Of the whole vector: of an all-gather the output, of an all-to-all what this rank sends. */
 static uint64_t vector_bytes(const struct hx_call *call)
 {
@@ -107,7 +99,7 @@ static uint64_t vector_bytes(const struct hx_call *call)
 void hx_stats_call(const struct hx_call *call, uint64_t start_ns)
 {
     struct hx_coll_stats *stats = &call->comm->world->stats.colls[call->key.coll];
-    uint64_t ns = hx_stats_now() - start_ns;
+    uint64_t ns = hx_now_ns() - start_ns;
 
     stats->calls++;
     stats->bytes += vector_bytes(call);

@@ -32,7 +32,6 @@ struct hx_comm;
 void hx_counters_keep(struct hx_comm *comm);
 
 struct hx_call;
-uint64_t hx_stats_now(void); /* ns */
 void hx_stats_call(const struct hx_call *call, uint64_t start_ns); /* a blocking call that has begun then */
 void hx_stats_start(const struct hx_call *call);                   /* one that does not block */
 

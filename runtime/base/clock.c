@@ -8,7 +8,7 @@ static _Atomic uint64_t looked_at, unseen_ns; /* of all threads: they are stoppe
 
 double hx_clock_awake(void)
 {
-    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC);
+    const uint64_t now = hx_now_ns();
     /* relaxed: only numbers pass here, and of each gap one thread sees both ends */
     const uint64_t last = atomic_exchange_explicit(&looked_at, now, memory_order_relaxed);
 

@@ -18,6 +18,17 @@ static inline uint64_t hx_clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* CLOCK_MONOTONIC; it is read in user space, in some 25 ns. */
+static inline uint64_t hx_now_ns(void)
+{
+    return hx_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline double hx_now_s(void)
+{
+    return 1e-9 * (double)hx_now_ns();
+}
+
 /* The part that counts of the time from *last to now; *last 0: there is no last look yet. Sets *last to now. */
 static inline uint64_t hx_clock_counted(uint64_t *last, uint64_t now)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Values of settings: one parser and one printer for each type. Everything goes through text, so a default, an
- * environment variable, an override and a value sent by rank 0 are checked alike. Numbers are read and written without
- * the C library's locale, which belongs to the program.
+ * environment variable, an override and a value sent by rank 0 are checked alike. HX_NODES is checked at start-up, when the number of ranks is known.
  */
 #include "runtime/base/env_value.h"
 #include "runtime/base/error.h"
-#include "topo/shape.h"
+#include "runtime/base/size.h"
 
 #include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +34,6 @@ const struct hx_env_row hx_env_rows[HX_ENV_COUNT] = {
 };
 
 /* ---- values to text */
-
-static const char *size_format(int64_t bytes, char text[HX_ENV_VALUE_BYTES])
-{
-    static const char suffixes[] = {'\0', 'K', 'M', 'G'};
-    int idx = 0;
-
-    while (idx < 3 && bytes != 0 && bytes % 1024 == 0) {
-        bytes /= 1024;
-        idx++;
-    }
-    snprintf(text, HX_ENV_VALUE_BYTES, "%" PRId64 "%c", bytes, suffixes[idx]);
-    return text;
-}
 
 static const char *seconds_format(double seconds, char text[HX_ENV_VALUE_BYTES])
 {
@@ -82,7 +67,7 @@ const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_ro
         snprintf(text, HX_ENV_VALUE_BYTES, "%" PRId64, *(const int64_t *)member);
         return text;
     case HX_TYPE_SIZE:
-        return size_format(*(const int64_t *)member, text);
+        return hx_size_format(*(const int64_t *)member, text);
     case HX_TYPE_BOOL:
         return *(const int *)member ? "1" : "0";
     case HX_TYPE_CHOICE:
@@ -109,8 +94,8 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
         snprintf(text, HX_ENV_RANGE_BYTES, "%.0f to %.0f", row->low, row->high);
         return text;
     case HX_TYPE_SIZE:
-        snprintf(text, HX_ENV_RANGE_BYTES, "%s to %s", size_format((int64_t)row->low, low),
-                 size_format((int64_t)row->high, high));
+        snprintf(text, HX_ENV_RANGE_BYTES, "%s to %s", hx_size_format((int64_t)row->low, low),
+                 hx_size_format((int64_t)row->high, high));
         return text;
     case HX_TYPE_SECONDS:
         snprintf(text, HX_ENV_RANGE_BYTES, "%s to %s", seconds_format(row->low, low), seconds_format(row->high, high));
@@ -129,43 +114,12 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
 
 /* ---- text to values; each returns 0, or -1 for a text that is no such value */
 
-static int integer_parse(const char *text, int64_t *value, const char **end)
-{
-    const int negative = *text == '-';
-    int64_t sum = 0;
-
-    text += negative;
-    if (!isdigit((unsigned char)*text))
-        return -1;
-    for (; isdigit((unsigned char)*text); text++)
-        if (__builtin_mul_overflow(sum, 10, &sum) || __builtin_add_overflow(sum, *text - '0', &sum))
-            return -1;
-    *value = negative ? -sum : sum;
-    *end = text;
-    return 0;
-}
-
-int hx_env_size_parse(const char *text, const char **end, int64_t *bytes)
-{
-    int shift = 0;
-
-    if (integer_parse(text, bytes, end) < 0)
-        return -1;
-    switch (toupper((unsigned char)**end)) {
-    case 'K': shift = 10; break;
-    case 'M': shift = 20; break;
-    case 'G': shift = 30; break;
-    }
-    *end += shift > 0;
-    return __builtin_mul_overflow(*bytes, INT64_C(1) << shift, bytes) ? -1 : 0;
-}
-
 /* To the microsecond; further digits are dropped. */
 static int seconds_parse(const char *text, double *seconds)
 {
     int64_t whole, micros = 0, unit = 1000000;
 
-    if (*text == '-' || integer_parse(text, &whole, &text) < 0)
+    if (*text == '-' || hx_integer_parse(text, &text, &whole) < 0)
         return -1;
     if (*text == '.')
         for (text++; isdigit((unsigned char)*text); text++) {
@@ -200,23 +154,6 @@ static int choice_parse(const char *choices, const char *text, int *value)
     }
 }
 
-/* NULL for 0: there are none. Whether they fit the job is seen when its size is known. */
-static int nodes_parse(const char **text)
-{
-    char error[HX_TOPO_ERROR_BYTES];
-    const char *end = *text;
-    int64_t number;
-
-    if (integer_parse(*text, &number, &end) < 0 || *end) {
-        struct hx_shape *shape = hx_shape_parse(*text, error);
-        hx_shape_free(shape);
-        return shape ? 0 : -1;
-    }
-    if (number == 0)
-        *text = NULL;
-    return number < 0 ? -1 : 0;
-}
-
 static hx_status_t string_set(char **member, const char *text)
 {
     char *copy = text ? strdup(text) : NULL;
@@ -243,15 +180,12 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
     switch (row->type) {
     case HX_TYPE_NODES:
     case HX_TYPE_STRING:
-        bad = row->type == HX_TYPE_NODES && nodes_parse(&text) < 0;
-        if (!bad && string_set(member, text) != HX_SUCCESS)
+        if (string_set(member, row->type == HX_TYPE_NODES && strspn(text, "0") == strlen(text) ? NULL : text) != HX_SUCCESS)
             return HX_ERR_NOMEM;
         break;
     case HX_TYPE_INT:
     case HX_TYPE_SIZE:
-        bad = (row->type == HX_TYPE_INT ? integer_parse(text, &number, &end) : hx_env_size_parse(text, &end, &number)) <
-                0 ||
-            *end;
+        bad = (row->type == HX_TYPE_INT ? hx_integer_parse : hx_size_parse)(text, &end, &number) < 0 || *end;
         bad = bad || (double)number < row->low || (double)number > row->high;
         if (!bad)
             *(int64_t *)member = number;

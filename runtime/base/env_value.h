@@ -37,10 +37,6 @@ const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_ro
 /* What a good value is: for messages and listings. */
 const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_RANGE_BYTES]);
 
-/* A number of bytes with an optional K, M or G (of 1024) from the head of text; *end: what follows. 0, or -1: there is
- * none. */
-int hx_env_size_parse(const char *text, const char **end, int64_t *bytes);
-
 /* Set one member from text; NULL and "" mean the default. Owns what it stores in a string member. */
 hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, const char *text,
                              enum hx_env_source source);

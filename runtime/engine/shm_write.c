@@ -3,8 +3,8 @@
 #include "runtime/engine/shm_write.h"
 #include "runtime/api/comm.h"
 #include "runtime/base/memcpy.h"
-#include "runtime/api/stats.h"
 #include "runtime/base/stream.h"
+#include "runtime/base/clock.h"
 #include <stdlib.h>
 
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
@@ -33,10 +33,10 @@ static void measure(const struct hx_node *node, struct hx_distance *distance)
     /* the time to find the page does not count; each time by another line, or the processor learns which one comes next, and by none that
      * is beside it */
     (void)atomic_load_explicit(&theirs->lines[turn / others % (HX_PASSED_STAMP - 1)].stamp, memory_order_relaxed);
-    uint64_t start = hx_stats_now(), begin = hx_stats_now();
+    uint64_t start = hx_now_ns(), begin = hx_now_ns();
     /* begin's highest bit is 0, which the processor does not know: else it would begin to load before it has read the clock */
     uint64_t passed = atomic_load_explicit(&theirs->lines[HX_PASSED_STAMP + (begin >> 63)].stamp, memory_order_relaxed);
-    int64_t clock = (int64_t)(begin - start), ns = (int64_t)(hx_stats_now() - begin) - clock;
+    int64_t clock = (int64_t)(begin - start), ns = (int64_t)(hx_now_ns() - begin) - clock;
 
     if (clock <= CLOCK_NS && passed != distance->seen[row]) /* else it is still in this process's cache */
         distance->ns += WEIGHT * ((double)(ns < MOST_NS ? ns : MOST_NS) - distance->ns);

@@ -32,11 +32,6 @@
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
 
-static uint64_t now_ns(void)
-{
-    return hx_clock_ns(CLOCK_MONOTONIC);
-}
-
 static int mate_of(const struct hx_shared *shared)
 {
     const struct hx_doorbell *ranks = shared->doorbells;
@@ -206,7 +201,7 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
 /* HX_SPIN may be large: but only asleep does a rank look for the dead and the time limit. */
 static int spun_for_long(uint64_t *start)
 {
-    uint64_t now = now_ns();
+    uint64_t now = hx_now_ns();
 
     if (*start == 0)
         *start = now;
@@ -257,7 +252,7 @@ static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
  * and ranks that shared one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
-    uint64_t start = now_ns(), before = start, spent = 0, after, gone;
+    uint64_t start = hx_now_ns(), before = start, spent = 0, after, gone;
     int contended = 0;
 
     if (w->since == 0)
@@ -265,7 +260,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     do {
         yield(w);
         w->yields++;
-        after = now_ns();
+        after = hx_now_ns();
         gone = after - before;
         contended |= gone > YIELD_FREE_NS;
         if (gone > w->long_ns && yields_in_vain(w, after, gone))
@@ -279,7 +274,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
                 w->spin = 2 * w->spin + 64 < w->spin_max ? 2 * w->spin + 64 : w->spin_max;
             return 1;
         }
-        before = now_ns();
+        before = hx_now_ns();
         spent += before - after + (gone > YIELD_FREE_NS ? 0 : gone);
     } while (spent < YIELD_PHASE_NS && before - start < YIELD_WALL_NS);
     return 0;

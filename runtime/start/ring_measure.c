@@ -13,10 +13,10 @@
 #include "runtime/api/call.h"
 #include "runtime/base/log.h"
 #include "runtime/start/startup.h"
+#include "runtime/base/clock.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NODES_MAX 1024      /* measured; the time and rank 0's memory grow with their square */
 #define MARGIN 0.1          /* by which another order than that of ranks must be better */
@@ -57,24 +57,16 @@ static void meter_close(struct meter *m)
     free(m->row);
 }
 
-static double now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
 /* So many bytes both ways with the partner. Returns the microseconds. */
 static double exchange(struct meter *m, size_t bytes)
 {
-    double start = now_us();
+    double start = 1e6 * hx_now_s();
 
     m->counts[m->partner] = m->partner == m->me ? 0 : bytes;
     if (m->status == HX_SUCCESS)
         m->status = hx_alltoallv(m->sent, m->counts, m->at, m->received, m->counts, m->at, HX_BYTE, m->leaders);
     m->counts[m->partner] = 0;
-    return now_us() - start;
+    return 1e6 * hx_now_s() - start;
 }
 
 static double shortest(struct meter *m, size_t bytes, int tries)

@@ -3,6 +3,7 @@
  * child of their own, because a breach ends it and EFA_WORST is read once. */
 #ifndef HX_TEST_EFA_DEVICE_H
 #define HX_TEST_EFA_DEVICE_H
+#include "runtime/base/clock.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +21,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BUFFER_BYTES 65536
@@ -143,14 +143,6 @@ static inline int completed(struct device *d)
     if (n == 1 && (entry.flags & FI_REMOTE_CQ_DATA))
         return WRITTEN + (int)entry.data;
     return n == 1 ? (int)((struct fi_context2 *)entry.op_context - contexts) : n == -FI_EAGAIN ? -1 : -2;
-}
-
-static inline double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Run body in a child with EFA_WORST=worst. Returns its wait status, and in said what it wrote to stderr, but for the

@@ -187,7 +187,6 @@ void efa_worst_start(void);                            /* read the environment, 
 int efa_worst(enum efa_worst worst, unsigned percent); /* it is switched on, and the dice say so */
 unsigned efa_dice(unsigned n);                         /* 0 .. n - 1 */
 size_t efa_setting(const char *name, size_t otherwise); /* of the environment: a number, or what it is where it is not set */
-double efa_now(void);
 int efa_error_due(uint64_t sends, int *once); /* EFA_ERROR's code if it is due with this send, or 0; < 0: event queue */
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */

@@ -2,6 +2,7 @@
 /* Addresses and the endpoint: each post is held against the contract, then perhaps refused, then queued. It moves
  * nothing: that is for the wire, when the completion queue is read. */
 #include "efa.h"
+#include "runtime/base/clock.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,9 +71,9 @@ int efa_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 
 static int is_not_ready(struct efa_peer *peer)
 {
-    if (efa_worst(WORST_rnr, 2) && efa_now() > peer->not_ready_until)
-        peer->not_ready_until = efa_now() + 1e-6 * (50 + efa_dice(2950));
-    return peer->not_ready_until > 0 && efa_now() < peer->not_ready_until;
+    if (efa_worst(WORST_rnr, 2) && hx_now_s() > peer->not_ready_until)
+        peer->not_ready_until = hx_now_s() + 1e-6 * (50 + efa_dice(2950));
+    return peer->not_ready_until > 0 && hx_now_s() < peer->not_ready_until;
 }
 
 static int is_refused(struct efa_ep *ep, const struct efa_request *r)
@@ -113,7 +114,7 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
     op->peer = r->addr == FI_ADDR_UNSPEC ? NULL : ep->av->peers[r->addr];
     op->lost = r->kind == EFA_SEND && op->peer->hole;
     if (efa_worst(WORST_late, 50))
-        op->due = efa_now() + 1e-6 * efa_dice(1000);
+        op->due = hx_now_s() + 1e-6 * efa_dice(1000);
     for (size_t i = 0; i < r->count; i++) {
         op->iov[i] = r->iov[i];
         if (r->inject || r->iov[i].iov_len == 0)

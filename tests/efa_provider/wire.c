@@ -12,6 +12,7 @@
  * has to wait for the receiver: that is incast.
  */
 #include "efa.h"
+#include "runtime/base/clock.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ static void acknowledged(struct efa_ep *ep, uint64_t id)
     for (struct efa_op **at = &ep->sends.head; *at != NULL; at = &(*at)->next)
         if ((*at)->id == id) {
             (*at)->acked = 1;
-            (*at)->due = efa_worst(WORST_late, 50) ? efa_now() + 1e-6 * efa_dice(1000) : 0;
+            (*at)->due = efa_worst(WORST_late, 50) ? hx_now_s() + 1e-6 * efa_dice(1000) : 0;
             return;
         }
 }
@@ -222,9 +223,9 @@ static int is_placed(struct efa_ep *ep, struct efa_arrival *arrival)
         size_t half = arrival->bytes / 2;
         memcpy(to + half, arrival->data + half, arrival->bytes - half);
         arrival->placed = arrival->bytes - half;
-        arrival->due = efa_now() + 1e-6 * efa_dice(1000);
+        arrival->due = hx_now_s() + 1e-6 * efa_dice(1000);
     }
-    if (efa_now() < arrival->due)
+    if (hx_now_s() < arrival->due)
         return 0;
     memcpy(to, arrival->data, arrival->bytes - arrival->placed);
     efa_written(ep, &arrival->target, arrival->bytes);
@@ -311,8 +312,8 @@ static int send_advance(struct efa_ep *ep, struct efa_op *op, int *code)
     if ((*code = op->fails != 0 ? op->fails : op->peer->fails) != 0 || op->lost)
         return 1;
     if (op->acked)
-        return efa_now() >= op->due;
-    if (op->sent || efa_worst(WORST_reorder, 50) || efa_now() < op->due)
+        return hx_now_s() >= op->due;
+    if (op->sent || efa_worst(WORST_reorder, 50) || hx_now_s() < op->due)
         return 0;
     error = op_push(ep, op);
     if (error != 0 && error != EAGAIN && error != ENOBUFS) {
@@ -352,9 +353,9 @@ static int has_unsent(const struct efa_ep *ep)
  * left because of it. */
 static void acknowledgements_end(struct efa_ep *ep)
 {
-    const double limit = efa_now() + ACKNOWLEDGE_SECONDS;
+    const double limit = hx_now_s() + ACKNOWLEDGE_SECONDS;
 
-    for (controls_push(ep); ep->controls != NULL && efa_now() < limit; controls_push(ep))
+    for (controls_push(ep); ep->controls != NULL && hx_now_s() < limit; controls_push(ep))
         usleep(100);
 }
 

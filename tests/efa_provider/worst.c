@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 static int started, on[WORST_COUNT], error_code, error_once;
@@ -90,14 +89,6 @@ size_t efa_setting(const char *name, size_t otherwise)
     const char *text = getenv(name);
 
     return text != NULL ? strtoull(text, NULL, 10) : otherwise;
-}
-
-double efa_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 int efa_error_due(uint64_t sends, int *once)

@@ -6,10 +6,11 @@
  * medians of several rounds, in each of which the three take turns, since the speed of a machine drifts. The computation calls nothing,
  * or hx_test every TEST_US microseconds; then the cost of hx_test is told too.
  */
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 #include <hierax.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { ROUNDS = 9 };
 
@@ -17,33 +18,12 @@ static hx_comm_t *world;
 static float *in, *out;
 static size_t count;
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void check(hx_status_t status)
 {
     if (status != HX_SUCCESS) {
         fprintf(stderr, "%s: %s\n", hx_strerror(status), hx_error_detail(world));
         exit(1);
     }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values)
-{
-    qsort(values, ROUNDS, sizeof(*values), by_size);
-    return values[ROUNDS / 2];
 }
 
 static double steps_per_second;
@@ -64,10 +44,10 @@ static double call_alone(void)
     double start;
 
     check(hx_barrier(world));
-    start = now();
+    start = hx_now_s();
     check(hx_iallreduce(in, out, count, HX_FLOAT32, HX_SUM, world, &request));
     check(hx_wait(request));
-    return now() - start;
+    return hx_now_s() - start;
 }
 
 /* Work for so many seconds of its own time, testing every test_s (0: never) if there is a call; then wait for that. */
@@ -79,21 +59,21 @@ static double work_with(int call, double seconds, double test_s, double *tests, 
     int done = !call;
 
     check(hx_barrier(world));
-    start = now();
+    start = hx_now_s();
     if (call)
         check(hx_iallreduce(in, out, count, HX_FLOAT32, HX_SUM, world, &request));
     for (; left > 0; left -= piece) {
         work(left < piece ? left : piece);
         if (test_s > 0 && !done) {
-            double before = now();
+            double before = hx_now_s();
             check(hx_test(request, &done));
-            *testing += now() - before;
+            *testing += hx_now_s() - before;
             ++*tests;
         }
     }
     if (!done)
         check(hx_wait(request));
-    return now() - start;
+    return hx_now_s() - start;
 }
 
 int main(int argc, char **argv)
@@ -110,9 +90,9 @@ int main(int argc, char **argv)
         return 1;
     for (size_t i = 0; i < count; i++)
         in[i] = (float)(i % 1000);
-    start = now();
+    start = hx_now_s();
     work(20000000);
-    steps_per_second = 20000000 / (now() - start);
+    steps_per_second = 20000000 / (hx_now_s() - start);
     call_alone(); /* opens connections */
     c = call_alone();
     check(hx_bcast(&c, 1, HX_FLOAT64, 0, world));
@@ -121,9 +101,9 @@ int main(int argc, char **argv)
         working[i] = work_with(0, c, 0, NULL, NULL);
         together[i] = work_with(1, c, test_s, &tests, &testing);
     }
-    c = median(alone);
-    w = median(working);
-    t = median(together);
+    c = median(alone, ROUNDS);
+    w = median(working, ROUNDS);
+    t = median(together, ROUNDS);
     for (size_t i = 0; i < count; i += 997)
         if (out[i] != in[i] * (float)hx_size(world)) {
             fprintf(stderr, "element %zu is %g\n", i, out[i]);

@@ -55,6 +55,8 @@
  */
 #include "hier/planner.h"
 #include "runtime/api/comm.h"
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -68,18 +70,10 @@
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 static hx_comm_t *world;
 static int rank = -1, size;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static double cpu(void)
 {
@@ -157,17 +151,17 @@ static int secret_is_hidden(void)
 
 static int play_timed(int calls)
 {
-    double start = now(), started, ends;
+    double start = hx_now_s(), started, ends;
 
     check(hx_init(&world), "hx_init");
-    started = now() - start;
+    started = hx_now_s() - start;
     rank = hx_rank(world);
     size = hx_size(world);
     for (int i = 0; i < calls; i++)
         check(sum(i % 2 ? 1000 : 1), "allreduce");
-    ends = now();
+    ends = hx_now_s();
     check(hx_finalize(), "hx_finalize");
-    printf("rank %d started in %.0f ms, ended in %.0f ms\n", rank, started * 1e3, (now() - ends) * 1e3);
+    printf("rank %d started in %.0f ms, ended in %.0f ms\n", rank, started * 1e3, (hx_now_s() - ends) * 1e3);
     if (secret_is_hidden())
         printf("rank %d hides the secret\n", rank);
     return 0;
@@ -246,27 +240,16 @@ static void window_measure(double *wall, double *used)
     int calls = 0, ends = 0;
 
     check(hx_barrier(world), "hx_barrier");
-    start = now();
+    start = hx_now_s();
     start_cpu = cpu();
     while (!ends) {
         for (int i = 0; i < 100; i++, calls++)
             check(sum(2), "allreduce");
-        ends = rank == 0 && now() > start + 0.5;
+        ends = rank == 0 && hx_now_s() > start + 0.5;
         check(hx_bcast(&ends, 1, HX_INT32, 0, world), "bcast");
     }
-    *wall = (now() - start) / calls;
+    *wall = (hx_now_s() - start) / calls;
     *used = (cpu() - start_cpu) / calls;
-}
-
-static int order(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof(*values), order);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 /* Another user may write to it. */
@@ -289,7 +272,7 @@ static void play_measured(const char *path, int n, int crowds)
     for (int i = 0; i < 2 * n && i < 2000; i++) {
         if (rank == 0 && i % 2) {
             file_make(path);
-            for (double end = now() + 20; now() < end && stat(path, &there) == 0 && there.st_size < crowds;)
+            for (double end = hx_now_s() + 20; hx_now_s() < end && stat(path, &there) == 0 && there.st_size < crowds;)
                 usleep(10000);
         } else if (rank == 0) {
             unlink(path);
@@ -372,17 +355,17 @@ static int play_absent(int absent, int late)
         sleep(30);
         return 1;
     }
-    start = now();
+    start = hx_now_s();
     if (rank == late)
         usleep(1500000);
     status = sum(1);
-    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
-    start = now();
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(world));
+    start = hx_now_s();
     status = hx_barrier(world);
-    printf("rank %d then status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
-    start = now();
+    printf("rank %d then status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(world));
+    start = hx_now_s();
     status = hx_finalize();
-    printf("rank %d finalize status %d after %.0f ms\n", rank, status, (now() - start) * 1e3);
+    printf("rank %d finalize status %d after %.0f ms\n", rank, status, (hx_now_s() - start) * 1e3);
     fflush(stdout);
     sleep(30); /* the script ends the job when all have said this */
     return 1;
@@ -416,13 +399,13 @@ static void play_dies(int dying, const char *how)
     check(sum(1), "allreduce");
     if (rank == dying) {
         check(hx_ibarrier(all, &request), "hx_ibarrier"); /* for which nobody comes: what it has sent shall arrive before it dies */
-        for (start = now(); now() < start + 0.5; usleep(1000))
+        for (start = hx_now_s(); hx_now_s() < start + 0.5; usleep(1000))
             check(hx_test(request, &done), "hx_test");
         raise(SIGKILL);
     }
-    start = now();
+    start = hx_now_s();
     status = strcmp(how, "blocks") ? sum_later(!strcmp(how, "tests")) : sum(1);
-    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(world));
     status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, others);
     printf("rank %d others status %d, %d of them\n", rank, status, got);
     for (int i = 0; i < size; i++)
@@ -448,9 +431,9 @@ static void play_finishes(int first, int late)
     check(hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, all), "allreduce");
     if (rank != first) {
         sleep((unsigned)late);
-        start = now();
+        start = hx_now_s();
         status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, all);
-        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(all));
+        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(all));
     }
     status = hx_finalize();
     printf("rank %d finalize status %d\n", rank, status);
@@ -515,9 +498,9 @@ static int play_vanish(const char *ranks, const char *how, const char *when)
         raise(SIGKILL);
         _exit(1); /* if it is the first process of a pid namespace, its own signal does not end it */
     }
-    start = now();
+    start = hx_now_s();
     status = sum(1);
-    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(world));
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(world));
     fflush(stdout);
     sleep(2); /* its end would be another death */
     return 0;
@@ -539,10 +522,10 @@ static void play_lone(void)
     }
     if (rank == 1)
         sleep(8);
-    start = now();
+    start = hx_now_s();
     status = hx_allreduce(&one, &got, 1, HX_INT32, HX_SUM, comm);
     if (rank == 0)
-        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3, hx_error_detail(comm));
+        printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3, hx_error_detail(comm));
     fflush(stdout);
 }
 
@@ -574,7 +557,7 @@ static void play_overdue(const char *how)
 
     check(hx_comm_dup(world, &comm), "hx_comm_dup");
     check(hx_barrier(world), "hx_barrier");
-    start = now();
+    start = hx_now_s();
     if (rank == 0 && strcmp(how, "blocks"))
         check(hx_ibarrier(world, &request), "hx_ibarrier");
     for (int i = 0; i < OTHERS; i++) {
@@ -593,7 +576,7 @@ static void play_overdue(const char *how)
     else
         for (status = HX_SUCCESS; !done; usleep(1000))
             status = hx_test(request, &done);
-    printf("status %d after %.0f ms: %s\n", status, (now() - start) * 1e3, hx_error_detail(world));
+    printf("status %d after %.0f ms: %s\n", status, (hx_now_s() - start) * 1e3, hx_error_detail(world));
     fflush(stdout);
     check(hx_waitall(OTHERS, others), "hx_waitall");
 }
@@ -791,11 +774,11 @@ static void play_late(int late, double seconds)
     for (int i = 0; i < 100; i++)
         check(sum(1), "allreduce");
     used = cpu();
-    waited = now();
+    waited = hx_now_s();
     if (rank == late)
         usleep((useconds_t)(seconds * 1e6));
     check(sum(1), "allreduce");
-    waited = now() - waited;
+    waited = hx_now_s() - waited;
     printf("rank %d waited %.3f s cpu %.4f s\n", rank, waited, cpu() - used);
 }
 
@@ -843,14 +826,14 @@ static void play_astray(const char *how)
     check(hx_comm_dup(world, &third), "hx_comm_dup");
     prctl(PR_SET_NAME, "as (a) tray"); /* /proc tells it, beside numbers */
     check(sum(1), "allreduce");
-    start = now();
+    start = hx_now_s();
     if (rank == size - 1)
         status = go_astray(how, second);
     else
         status = strcmp(how, "root") ? sum(strcmp(how, "unread") ? 1 : 20000) : hx_bcast(&one, 1, HX_INT32, 0, world);
     if (status == HX_SUCCESS)
         status = hx_barrier(world);
-    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (now() - start) * 1e3,
+    printf("rank %d status %d after %.0f ms: %s\n", rank, status, (hx_now_s() - start) * 1e3,
            hx_error_detail(!strcmp(how, "skips") && rank == size - 1 ? second : world));
     fflush(stdout);
     if (!strcmp(how, "skips")) {
@@ -1045,7 +1028,7 @@ static void failures_await(const char *path)
 {
     struct stat stat_of;
 
-    for (double end = now() + 60; now() < end && (stat(path, &stat_of) != 0 || stat_of.st_size < size - 1);)
+    for (double end = hx_now_s() + 60; hx_now_s() < end && (stat(path, &stat_of) != 0 || stat_of.st_size < size - 1);)
         usleep(10000);
 }
 
@@ -1105,7 +1088,7 @@ static void play_outlives(int ends)
 
     while ((status = sum(i++ % 2 ? 30000 : 1)) == HX_SUCCESS)
         ;
-    printf("rank %d status %d at %.0f ms: %s\n", rank, status, now() * 1e3, hx_error_detail(world));
+    printf("rank %d status %d at %.0f ms: %s\n", rank, status, hx_now_s() * 1e3, hx_error_detail(world));
     fflush(stdout);
     if (rank != ends)
         sleep(30);
@@ -1122,7 +1105,7 @@ static void play_idle_tests(void)
         exit(3);
     check(hx_barrier_init(world, &idle), "hx_barrier_init");
     check(hx_ibcast(memory, COUNT, HX_FLOAT32, 0, world, &broadcast), "hx_ibcast");
-    for (double end = now() + 2; rank == 0 && now() < end;)
+    for (double end = hx_now_s() + 2; rank == 0 && hx_now_s() < end;)
         check(hx_test(idle, &done), "hx_test of a request that is not under way");
     if (rank == 0) {
         check(hx_test(broadcast, &done), "hx_test");
@@ -1143,9 +1126,9 @@ static void play_gives_up(void)
     if (rank > 0)
         sleep(30);
     status = sum(4000000);
-    start = now();
+    start = hx_now_s();
     hx_finalize();
-    printf("rank %d status %d, finalized after %.0f ms\n", rank, status, (now() - start) * 1e3);
+    printf("rank %d status %d, finalized after %.0f ms\n", rank, status, (hx_now_s() - start) * 1e3);
     fflush(stdout);
 }
 

@@ -44,7 +44,7 @@ refused 3 3 1 'HX_NODES=4: there are only 3 ranks' inside HX_NODES=4
 refused 3 3 1 'HX_NODES=2,2: nodes of 4 ranks in all, but there are 3; choose sizes whose sum is 3' inside HX_NODES=2,2
 refused 3 3 1 'HX_NODES=1,1: nodes of 2 ranks in all, but there are 3' inside HX_NODES=1,1
 for nodes in -1 1,,2 1,2, 3,0 3,-1 three 1.5 0,3 1:2; do
-    refused 3 3 1 "HX_NODES is \"$nodes\", expected nodes: a number of nodes, at most one for each rank, or the ranks of each node, as in 3,1,2" \
+    refused 3 3 1 "HX_NODES=$nodes: shape \"$nodes\": expected a number of nodes, or ranks per node such as \"4,4,3\"" \
         inside "HX_NODES=$nodes"
 done
 refused 3 2 1 HX_SLICE HX_SLICE=12parsecs

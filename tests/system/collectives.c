@@ -10,13 +10,13 @@
 #include "hier/planner.h"
 #include "runtime/hierax.h"
 #include "runtime/base/reduce.h"
+#include "runtime/base/clock.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { GUARD = 64 };
@@ -438,16 +438,13 @@ static void all_rooted_calls(hx_dtype_t t, hx_op_t op, size_t n)
 static void barrier_call(void)
 {
     int64_t entered, left, last, first;
-    struct timespec t;
 
     if (calls++ % size == rank)
         usleep(300);
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    entered = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    entered = (int64_t)hx_now_ns();
     if (hx_barrier(world) != HX_SUCCESS)
         die("barrier");
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    left = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+    left = (int64_t)hx_now_ns();
     if (hx_allreduce(&entered, &last, 1, HX_INT64, HX_MAX, world) ||
         hx_allreduce(&left, &first, 1, HX_INT64, HX_MIN, world))
         die("allreduce");

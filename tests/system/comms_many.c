@@ -3,6 +3,7 @@
  * usage: comms_many growth COMMUNICATORS | alive COMMUNICATORS | failures COMMUNICATORS | broken COMMUNICATORS | orders ROUNDS |
  *                   ahead ROUNDS | limit | crossed | freed | left | requests */
 #include "runtime/api/comm.h"
+#include "runtime/base/clock.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -420,10 +421,7 @@ static void left(void)
 
 static double cpu_us(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+    return 1e-3 * (double)hx_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 struct costs { /* us of CPU time, each */

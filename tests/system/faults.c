@@ -3,6 +3,7 @@
  * usage: faults SEED [KIND]       plays the round of this seed, with this kind of fault; exit status 1: something is wrong
  *        faults --tell SEED       prints what the seed draws */
 #include "faults.h"
+#include "runtime/base/clock.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,7 @@ static int rank_of(pid_t pid)
 static void stops_end(void)
 {
     for (int r = 0; r < round_.size; r++) {
-        double now = faults_now();
+        double now = hx_now_s();
         if (stopped_at[r] == 0 || now - stopped_at[r] < round_.victims[0].stop_s)
             continue;
         records[r].stopped_s = now - stopped_at[r];
@@ -91,11 +92,11 @@ static void ends_note(void)
         if (r < 0)
             continue;
         if (WIFSTOPPED(status)) {
-            stopped_at[r] = faults_now();
+            stopped_at[r] = hx_now_s();
             continue;
         }
         pids[r] = 0;
-        records[r].died_at = faults_now();
+        records[r].died_at = hx_now_s();
         if (!records[r].struck && !records[r].released) {
             records[r].ended_by_itself = status ? status : -1;
             records[r].done = 1;
@@ -118,9 +119,9 @@ static void sleep_briefly(void)
 
 static void round_watch(void)
 {
-    double end = faults_now() + 2 * (LIMIT_S + MARGIN_S) + 2 * LIMIT_S;
+    double end = hx_now_s() + 2 * (LIMIT_S + MARGIN_S) + 2 * LIMIT_S;
 
-    while (!all_are_done() && faults_now() < end) {
+    while (!all_are_done() && hx_now_s() < end) {
         ends_note();
         stops_end();
         sleep_briefly();
@@ -130,7 +131,7 @@ static void round_watch(void)
 /* Check that no process is left: neither a rank, nor one that a rank has started. */
 static int round_end(void)
 {
-    double end = faults_now() + MARGIN_S;
+    double end = hx_now_s() + MARGIN_S;
     int failures = 0;
     pid_t pid;
 
@@ -142,7 +143,7 @@ static int round_end(void)
     while ((pid = waitpid(-1, NULL, WNOHANG)) >= 0 || errno == EINTR) {
         if (pid > 0 && rank_of(pid) >= 0)
             pids[rank_of(pid)] = 0;
-        if (pid == 0 && faults_now() > end)
+        if (pid == 0 && hx_now_s() > end)
             break;
         if (pid == 0)
             sleep_briefly();
@@ -160,7 +161,7 @@ int main(int argc, char **argv)
 {
     char text[512];
     int failures, tells;
-    double start = faults_now();
+    double start = hx_now_s();
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc < 2)
@@ -181,6 +182,6 @@ int main(int argc, char **argv)
             faults_play(&round_, r, records);
     round_watch();
     failures = faults_judge(&round_, records) + round_end();
-    printf("%s %s: %.1f s\n", failures ? "FAILED" : "ok", text, faults_now() - start);
+    printf("%s %s: %.1f s\n", failures ? "FAILED" : "ok", text, hx_now_s() - start);
     return failures > 0;
 }

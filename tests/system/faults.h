@@ -100,7 +100,6 @@ struct record { /* of one rank; only this rank writes it, except what the driver
     struct event events[EVENTS];
 };
 
-double faults_now(void);
 struct round faults_draw(uint64_t seed, const char *kind);
 void faults_tell(const struct round *round, char *text, size_t capacity);
 /* The group of this rank of the job; NULL: none. */

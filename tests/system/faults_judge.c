@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Compares the records of a round with what Hierax promises: see faults.h. */
 #include "faults.h"
+#include "runtime/base/clock.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,7 +196,7 @@ static void events_judge(int rank)
     if (r->ended_by_itself)
         fail("rank %d has ended by itself in %s, wait status %x", rank, step_name(r->doing, step), (unsigned)r->ended_by_itself);
     if (!r->done && death_of(rank) < 0)
-        fail("rank %d hangs in %s since %.1f s", rank, step_name(r->doing, step), faults_now() - r->doing_since);
+        fail("rank %d hangs in %s since %.1f s", rank, step_name(r->doing, step), hx_now_s() - r->doing_since);
 }
 
 /* Do all ranks wait for the victim in the call that it makes wrongly or leaves out? If not, some may return without noticing. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One rank of a round: see faults.h. It skips calls on a communicator that has failed, and records the result of each call. */
 #include "faults.h"
+#include "runtime/base/clock.h"
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -31,20 +31,12 @@ static struct pending pending[STEPS];
 static hx_op_t own_op;
 static volatile sig_atomic_t aborts;
 
-double faults_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* ---- the fault ----------------------------------------------------------------------------------------------- */
 
 static void strike(int signal)
 {
     (void)signal;
-    mine->struck_at = faults_now();
+    mine->struck_at = hx_now_s();
     mine->struck = 1;
     kill(getpid(), round_->kind->how == STOPS_BRIEFLY || round_->kind->how == STOPS_LONG || round_->kind->how == STOPS_AND_DIES
                        ? SIGSTOP : SIGKILL);
@@ -54,7 +46,7 @@ static void own_sum(const void *left, const void *right, void *result, size_t co
 {
     (void)ctx;
     if (aborts) {
-        mine->struck_at = faults_now();
+        mine->struck_at = hx_now_s();
         mine->struck = 1;
         abort();
     }
@@ -103,7 +95,7 @@ static void fault_arm(enum where where, int step)
         return;
     }
     if (victim->exits) {
-        mine->struck_at = faults_now();
+        mine->struck_at = hx_now_s();
         mine->struck = 1;
         exit(0);
     }
@@ -120,7 +112,8 @@ static void event_add(int step, int comm, double from, hx_status_t status, int i
 
     if (mine->nevents == EVENTS)
         exit(4);
-    *event = (struct event){.step = step, .comm = comm, .status = (int)status, .is_wrong = is_wrong, .from = from, .to = faults_now()};
+    *event = (struct event){.step = step, .comm = comm, .status = (int)status, .is_wrong = is_wrong, .from = from,
+                            .to = hx_now_s()};
     if (status != HX_SUCCESS)
         snprintf(event->detail, sizeof(event->detail), "%s",
                  hx_error_detail(step == INIT || step == FINALIZE ? NULL : step < CREATIONS + 100 && step >= 100 ? comms[round_->comms[comm].parent] : comms[comm]));
@@ -129,7 +122,7 @@ static void event_add(int step, int comm, double from, hx_status_t status, int i
 
 static double doing(int step)
 {
-    mine->doing_since = faults_now();
+    mine->doing_since = hx_now_s();
     mine->doing = step;
     return mine->doing_since;
 }

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/hierax.h"
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 
 enum op { NONE, ALLREDUCE, REDUCE_SCATTER, ALLGATHER, BCAST, REDUCE, GATHER, SCATTER, ALLTOALL, SCAN, BARRIER };
 
@@ -55,14 +56,6 @@ static hx_comm_t *comm;
 static float *memory, *in, *out;
 static int nranks, failed;
 
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
 /* bytes: of the whole vector; an all-to-all sends so many from each rank. */
 static void call(enum op op, size_t bytes)
 {
@@ -91,13 +84,13 @@ static double batch(const struct rule *rule, int right, size_t bytes, int repeat
     double begin;
 
     hx_barrier(comm);
-    begin = now_us();
+    begin = 1e6 * hx_now_s();
     for (int i = 0; i < repeat; i++) {
         call(right ? rule->right[0] : rule->left, right && rule->more ? 2 * bytes : bytes);
         if (right)
             call(rule->right[1], bytes);
     }
-    return (now_us() - begin) / repeat;
+    return (1e6 * hx_now_s() - begin) / repeat;
 }
 
 static double slowest(double us)
@@ -106,18 +99,6 @@ static double slowest(double us)
 
     failed |= hx_allreduce(&us, &most, 1, HX_FLOAT64, HX_MAX, comm) != HX_SUCCESS;
     return most;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int n)
-{
-    qsort(values, (size_t)n, sizeof(*values), ascending);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 static void buffers_use(int i)

@@ -8,11 +8,12 @@
  */
 #include "half_convert.h"
 #include "runtime/hierax.h"
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static hx_comm_t *world;
 static int rank, size;
@@ -86,20 +87,6 @@ static void bound_check(hx_dtype_t t, size_t count, int roundings)
     free(out);
 }
 
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum { REPETITIONS = 200, PAIRS = 4 };
 
 static void speed(hx_dtype_t t, size_t bytes)
@@ -110,7 +97,7 @@ static void speed(hx_dtype_t t, size_t bytes)
     int fewer = bytes > (1 << 20) ? REPETITIONS / 4 : REPETITIONS;
     uint16_t *in[PAIRS], *out[PAIRS];
     float *wide = aligned_alloc(4096, 2 * bytes);
-    double times[3][REPETITIONS], worst; /* both ways, and the ratio of the two of one turn */
+    double times[3][REPETITIONS], middle[3], worst; /* both ways, and the ratio of the two of one turn */
 
     for (int k = 0; k < PAIRS; k++) {
         in[k] = aligned_alloc(4096, bytes);
@@ -126,7 +113,7 @@ static void speed(hx_dtype_t t, size_t bytes)
             for (size_t e = 0; e < count; e++)
                 in[k][e] = (uint16_t)(0x3c00 + (e * 7 + (size_t)i) % 64);
             check(hx_barrier(world));
-            double start = now_us();
+            double start = 1e6 * hx_now_s();
             if (way == 0) {
                 check(hx_allreduce(in[k], out[k], count, t, HX_SUM, world));
             } else {
@@ -134,7 +121,7 @@ static void speed(hx_dtype_t t, size_t bytes)
                 check(hx_allreduce(HX_IN_PLACE, wide, count, HX_FLOAT32, HX_SUM, world));
                 convert->narrow[kind](out[k], wide, count);
             }
-            double us = now_us() - start;
+            double us = 1e6 * hx_now_s() - start;
             check(hx_allreduce(&us, &worst, 1, HX_FLOAT64, HX_MAX, world));
             if (i >= 0)
                 times[way][i] = worst;
@@ -142,10 +129,10 @@ static void speed(hx_dtype_t t, size_t bytes)
     for (int i = 0; i < fewer; i++)
         times[2][i] = times[1][i] / times[0][i];
     for (int way = 0; way < 3; way++)
-        qsort(times[way], (size_t)fewer, sizeof(double), ascending);
+        middle[way] = median(times[way], (size_t)fewer);
     if (rank == 0)
         printf("%-9s %8zu bytes: %9.1f us, by float32 %9.1f us, ratio %.2f\n", t == HX_FLOAT16 ? "float16" : "bfloat16", bytes,
-               times[0][fewer / 2], times[1][fewer / 2], times[2][fewer / 2]);
+               middle[0], middle[1], middle[2]);
     for (int k = 0; k < PAIRS; k++) {
         free(in[k]);
         free(out[k]);

@@ -10,13 +10,13 @@
  */
 #include "runtime/api/comm.h"
 #include "runtime/start/startup.h"
+#include "runtime/base/clock.h"
 #include <malloc.h>
 #include <netinet/in.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define NODE_RANKS 96
 
@@ -35,14 +35,6 @@ static size_t heap(void)
     struct mallinfo now = mallinfo();
 #endif
     return (size_t)now.uordblks + (size_t)now.hblkhd;
-}
-
-static double now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
 static void must(int good, const char *what)
@@ -166,22 +158,22 @@ static int job_fence(void *ctx)
 {
     struct job *job = ctx;
     size_t before = heap();
-    double start = now_us();
+    double start = 1e6 * hx_now_s();
 
     if (++job->fences == 3)
         others_put(job);
     job->own_bytes += heap() - before;
-    job->own_us += now_us() - start;
+    job->own_us += 1e6 * hx_now_s() - start;
     return 0;
 }
 
 static int job_get(void *ctx, const char *key, char *value, size_t capacity)
 {
     struct job *job = ctx;
-    double start = now_us();
+    double start = 1e6 * hx_now_s();
     int missing = look(ctx, key, value, capacity);
 
-    job->own_us += now_us() - start;
+    job->own_us += 1e6 * hx_now_s() - start;
     if (missing)
         return 1;
     job->gets++;
@@ -201,9 +193,9 @@ static void start(int ranks)
 
     must(hcreate((size_t)ranks + 1000), "table of values");
     size_t before = heap();
-    double at = now_us();
+    double at = 1e6 * hx_now_s();
     must(hx_init_with(&config, &comm) == HX_SUCCESS, "hx_init_with");
-    double us = now_us() - at - job.own_us;
+    double us = 1e6 * hx_now_s() - at - job.own_us;
     must(hx_world->job.ranks_per_cpu == 1.5, "the most crowded node's ranks per core");
     hx_shared_dimension(&node, NODE_RANKS, ranks, hx_world->job.llc_bytes);
     printf("%d %zu %zu %d %d %ld %ld %.0f\n", ranks, heap() - before - job.own_bytes, node.head_bytes, job.fences, job.puts, job.gets,

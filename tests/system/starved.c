@@ -3,13 +3,13 @@
  * One rank of a job, of which one gets no memory: starved RANK NTH. On that rank the NTH allocation, from 0 on, of which Hierax asks is
  * refused. Starts, makes some calls, prints "rank R STATUS after MS ms" and ends; "refused" where it is.
  */
+#include "runtime/base/clock.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <hierax.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 void *__libc_malloc(size_t bytes);
@@ -60,14 +60,6 @@ SEEN void *aligned_alloc(size_t alignment, size_t bytes)
     return is_refused(__builtin_return_address(0)) ? NULL : __libc_memalign(alignment, bytes);
 }
 
-static double now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
-
 static hx_status_t calls_make(hx_comm_t *world)
 {
     static double in[5000], out[20000];
@@ -90,7 +82,7 @@ int main(int argc, char **argv)
     const char *rank = getenv("HX_RANK");
     Dl_info of;
     hx_comm_t *world;
-    double start = now_ms();
+    double start = 1e3 * hx_now_s();
 
     if (argc < 3 || !rank)
         return 2;
@@ -102,6 +94,6 @@ int main(int argc, char **argv)
         status = calls_make(world);
         hx_finalize();
     }
-    printf("rank %s %d after %.0f ms\n", rank, (int)status, now_ms() - start);
+    printf("rank %s %d after %.0f ms\n", rank, (int)status, 1e3 * hx_now_s() - start);
     return 0;
 }

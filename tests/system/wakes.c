@@ -6,11 +6,12 @@
  * thread waits for a broadcast from rank 1, on its node, or from rank 2, on the other. What passes the main thread by takes 100 ms: exit
  * status 2, which a busy machine may cause too.
  */
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 #include <hierax.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 9 };
@@ -24,14 +25,6 @@ static void check(hx_status_t status)
         fprintf(stderr, "%s: %s\n", hx_strerror(status), hx_error_detail(world));
         exit(1);
     }
-}
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static int by_thread; /* not by the progress thread */
@@ -63,7 +56,7 @@ static double receive(hx_comm_t *pair)
         check(hx_ibarrier(all, &request));
     usleep(20000);
     check(hx_bcast(&sent, 1, HX_FLOAT64, 1, pair));
-    sent = now() - sent;
+    sent = hx_now_s() - sent;
     if (by_thread)
         pthread_join(thread, NULL);
     else
@@ -76,16 +69,10 @@ static void send(hx_comm_t *pair, int round)
     double sent;
 
     usleep(50000 + 7000 * (unsigned)round);
-    sent = now();
+    sent = hx_now_s();
     check(hx_bcast(&sent, 1, HX_FLOAT64, 1, pair));
     usleep(110000); /* nobody may owe its wake-up to the barrier's end */
     barrier(NULL);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 int main(int argc, char **argv)
@@ -111,7 +98,7 @@ int main(int argc, char **argv)
         }
         if (pair)
             check(hx_comm_free(pair));
-        qsort(took, ROUNDS, sizeof(*took), ascending);
+        ascending_sort(took, ROUNDS);
         if (rank == 0)
             printf("from rank %d: %.2f ms, at most %.2f ms\n", root, took[ROUNDS / 2] * 1e3, took[ROUNDS - 1] * 1e3);
         late |= took[ROUNDS / 2] > LIMIT;

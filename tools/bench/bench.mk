@@ -4,7 +4,7 @@ report_sources = tools/report/svg_plot.c tools/report/svg_plot.h tools/common/ut
     tools/report/report_gnuplot.c tools/report/report_gnuplot.h tools/report/report_bench.c tools/report/report_bench.h tools/common/json_file.c tools/common/json_file.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/bench/coll_bench.c tools/common/bench.h tools/common/bench_backend.h tools/bench/bench_options.c \
-    tools/common/options.c tools/common/options.h topo/cpu_model.c topo/cgroup.c tools/common/bench_here.c $(report_sources) \
+    tools/common/median.h tools/common/options.c tools/common/options.h topo/cpu_model.c topo/cgroup.c tools/common/bench_here.c $(report_sources) \
     tools/common/bench_data.c tools/common/bench_sync.c tools/common/bench_clock.c tools/bench/bench_wire.c tools/bench/bench_wire.h tools/bench/bench_wire_join.c tools/common/bench_loop.c tools/common/bench_loop.h tools/bench/bench_run.c tools/common/bench_memory.c tools/common/bench_bound.c tools/bench/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 

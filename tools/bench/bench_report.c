@@ -263,7 +263,7 @@ static int files_write(const struct bench_options *o, int at_end, char error[OPT
         failed |= csv_write(o->csv, error) != 0;
     if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
         failed |= report_bench_write(&o->report, &document, 1, error) != 0;
-    written_ns = bench_now_ns();
+    written_ns = 1e9 * hx_now_s();
     unwritten = 0;
     return failed ? -1 : 0;
 }
@@ -319,7 +319,7 @@ void bench_report_row(const struct bench_options *o, const struct bench_job *job
         csv_row(o, job, row, percent);
     json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
     unwritten = 1;
-    if (bench_now_ns() - written_ns > BETWEEN_NS)
+    if (1e9 * hx_now_s() - written_ns > BETWEEN_NS)
         files_write(o, 0, unread); /* what fails now may do at the end */
 }
 

@@ -2,16 +2,11 @@
 /* A row of coll_bench: repetitions of the timed loop, checked and summed up. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/bench_loop.h"
+#include "tools/common/median.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define FLOOR_REPETITIONS 10
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* The calls of the last repetition whose outputs are still there. */
 static void check_last(const struct bench_loop *l, uint64_t *wrong)
@@ -60,7 +55,7 @@ static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, 
     memcpy(samples + repetitions, samples, repetitions * sizeof(*samples));
     if (bench_allreduce(samples + repetitions, samples, repetitions, HX_FLOAT64, HX_MAX))
         return -1;
-    qsort(samples, repetitions, sizeof(double), ascending);
+    ascending_sort(samples, repetitions);
     return 0;
 }
 

@@ -5,9 +5,9 @@
 #include "tools/common/options.h"
 #include "tools/report/report.h"
 #include "runtime/hierax.h"
+#include "runtime/base/clock.h"
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #define BENCH_TEXT_BYTES 512
 #define BENCH_BATCH_BYTES 1024 /* vectors up to this size are timed in batches */
@@ -134,13 +134,6 @@ struct bench_row {
     char plan[96];
     uint64_t rounds, sent_bytes;
 };
-
-static inline double bench_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
 
 /* bench_options.c */
 extern const char *const bench_collective_names[BENCH_COLLECTIVES + 1];

@@ -130,7 +130,7 @@ static int all_done(void)
 static double begin_together(const struct bench_loop *l, enum bench_action action)
 {
     double begin = bench_start_together(l->job);
-    return action == CALL_LIBRARY ? begin : bench_now_ns();
+    return action == CALL_LIBRARY ? begin : 1e9 * hx_now_s();
 }
 
 /* One repetition of calls that would overlap in a row: the mean of calls that all ranks start together, one by one. */
@@ -145,7 +145,7 @@ static int time_apart(struct bench_loop *l, enum bench_action action, double *ns
             failed = call_library(l, l->call);
         else if (action == CALL_FLOOR)
             call_floor(l, l->call);
-        *ns += (bench_now_ns() - begin - l->job->clock_ns) / (double)l->row->iterations;
+        *ns += (1e9 * hx_now_s() - begin - l->job->clock_ns) / (double)l->row->iterations;
         failed = failed || all_done();
     }
     return failed;
@@ -169,7 +169,7 @@ static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
         else if (action == CALL_FLOOR)
             call_floor(l, call);
     }
-    *ns = (bench_now_ns() - begin - l->job->clock_ns) / (double)n;
+    *ns = (1e9 * hx_now_s() - begin - l->job->clock_ns) / (double)n;
     l->call = call;
     return failed || all_done() ? -1 : 0;
 }

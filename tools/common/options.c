@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values and names on command lines: see options.h. */
 #include "tools/common/options.h"
+#include "runtime/base/size.h"
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,15 +83,13 @@ int option_collective(const char *text, const char *const *names, char error[OPT
 int option_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value,
                   char error[OPTION_TEXT_BYTES])
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    int shift = end && *end ? (*end == 'K' || *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : -1) : 0;
-    int good = end && errno == 0 && shift >= 0 && (shift == 0 || end[1] == 0) && number <= (UINT64_MAX >> shift);
+    const char *end;
+    int64_t number;
 
-    *value = good ? (uint64_t)number << shift : 0;
-    if (good && *value >= low && *value <= high)
+    if (hx_size_parse(text, &end, &number) == 0 && !*end && number >= 0 && (uint64_t)number >= low && (uint64_t)number <= high) {
+        *value = (uint64_t)number;
         return 0;
+    }
     snprintf(error, OPTION_TEXT_BYTES,
              "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
              option, text, (unsigned long long)low, (unsigned long long)high);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Between hosts: is there a way through for a TCP connection, and what time is it on the other side? */
 #include "tools/info/doctor.h"
+#include "runtime/base/clock.h"
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -15,14 +16,6 @@
 #define CONNECT_MS 3000
 #define SERVE_SECONDS 120
 #define ASKS 5 /* the quickest answer counts */
-
-static double clock_now(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- the side that is asked */
 
@@ -61,7 +54,7 @@ static void answer(int fd)
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
     while (recv(fd, &ask, 1, 0) == 1) {
-        double now = clock_now(CLOCK_REALTIME);
+        double now = 1e-9 * (double)hx_clock_ns(CLOCK_REALTIME);
         if (send(fd, &now, sizeof(now), MSG_NOSIGNAL) != sizeof(now))
             break;
     }
@@ -120,14 +113,14 @@ static int time_ask(int fd, double *ms, double *offset_s)
 {
     *ms = 1e9;
     for (int i = 0; i < ASKS; i++) {
-        double start = clock_now(CLOCK_REALTIME), theirs, from = clock_now(CLOCK_MONOTONIC);
+        double start = 1e-9 * (double)hx_clock_ns(CLOCK_REALTIME), theirs, from = hx_now_s();
         if (send(fd, "?", 1, MSG_NOSIGNAL) != 1)
             return errno;
         if (!ready(fd, POLLIN, CONNECT_MS))
             return ETIMEDOUT;
         if (recv(fd, &theirs, sizeof(theirs), 0) != sizeof(theirs))
             return ECONNRESET;
-        double took = clock_now(CLOCK_MONOTONIC) - from;
+        double took = hx_now_s() - from;
         if (took * 1e3 < *ms) {
             *ms = took * 1e3;
             *offset_s = theirs - (start + took / 2);

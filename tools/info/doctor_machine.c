@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits of the control groups, and the clock. */
 #include "tools/info/doctor.h"
+#include "runtime/base/clock.h"
 #include <dirent.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 void doctor_quota(struct doctor_facts *facts, struct doctor_finding *f)
 {
@@ -75,19 +75,11 @@ void doctor_pids(struct doctor_facts *facts, struct doctor_finding *f)
 #define SLOW_NS 200 /* a clock that needs no system call takes some 20 ns */
 #define READS 2000
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* How far the clock ever went back as this thread moved over the cores it may use; ns. */
 static int64_t steps_back(void)
 {
     cpu_set_t all, one;
-    int64_t last = now_ns(), worst = 0;
+    int64_t last = (int64_t)hx_now_ns(), worst = 0;
 
     if (sched_getaffinity(0, sizeof(all), &all) < 0) /* more than 1024 of them */
         return 0;
@@ -97,7 +89,7 @@ static int64_t steps_back(void)
             CPU_SET(cpu, &one);
             if (!CPU_ISSET(cpu, &all) || sched_setaffinity(0, sizeof(one), &one) < 0)
                 continue;
-            int64_t now = now_ns();
+            int64_t now = (int64_t)hx_now_ns();
             worst = last - now > worst ? last - now : worst;
             last = now;
         }
@@ -113,10 +105,10 @@ void doctor_clock(struct doctor_facts *facts, struct doctor_finding *f)
     (void)facts;
     doctor_read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof(source));
     for (int k = 0; k < 5; k++) { /* the best of five: others may run between */
-        int64_t start = now_ns();
+        int64_t start = (int64_t)hx_now_ns();
         for (int i = 0; i < READS; i++)
-            now_ns();
-        int64_t each = (now_ns() - start) / READS;
+            (int64_t)hx_now_ns();
+        int64_t each = ((int64_t)hx_now_ns() - start) / READS;
         best = each < best ? each : best;
     }
     if (back > 0)

@@ -7,10 +7,11 @@
  * the rest.
  */
 #include "tools/plan/plan_cost.h"
+#include "runtime/base/clock.h"
+#include "tools/common/median.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PLANNINGS 9    /* of which the median counts */
 #define SHOWN_US 0.005 /* a column of less is left out */
@@ -184,20 +185,6 @@ int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
 
 /* ---- the planner's time ---- */
 
-static int double_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 double plan_time_us(const struct plan_job *job)
 {
     struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = (int)job->env.single_copy};
@@ -210,15 +197,14 @@ double plan_time_us(const struct plan_job *job)
         if (hx_planner_hier.open(&job->env, job->shape, 0, &facts, NULL, &planner) != HX_SUCCESS)
             exit(1);
         planner->cost = job->planner.cost;
-        double start = now_us();
+        double start = 1e6 * hx_now_s();
         if (hx_planner_hier.choose(planner, job->coll, root, job->traits, job->sizes.count, job->sizes.elem_bytes, &choice) != HX_SUCCESS)
             exit(1);
-        us[i] = now_us() - start;
+        us[i] = 1e6 * hx_now_s() - start;
         hx_plan_release(choice.plan);
         hx_planner_hier.close(planner);
     }
-    qsort(us, PLANNINGS, sizeof(us[0]), double_compare);
-    return us[PLANNINGS / 2];
+    return median(us, PLANNINGS);
 }
 
 /* ---- as text ---- */

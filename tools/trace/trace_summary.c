@@ -5,6 +5,7 @@
  * long the others wait for a rank, and how much later than the first it comes to its calls.
  */
 #include "tools/trace/coll_trace.h"
+#include "tools/common/median.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,21 +259,6 @@ static void calls_find(struct summary *s)
 }
 
 /* ---- telling ------------------------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-    const double l = *(const double *)a, r = *(const double *)b;
-
-    return l < r ? -1 : l > r;
-}
-
-static double median(double *values, size_t n)
-{
-    if (n == 0)
-        return 0;
-    qsort(values, n, sizeof(*values), by_size);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 static int by_row(const void *a, const void *b)
 {

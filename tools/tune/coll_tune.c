@@ -80,12 +80,12 @@ static int html_write(struct tune_run *run, int at_end)
     const struct report_files *files = &run->o->bench.report;
     char error[OPTION_TEXT_BYTES] = "";
     struct tune_book book = {.o = run->o, .job = &run->job, .output = run->output, .begun = run->begun, .points = run->points,
-                             .stories = run->stories, .n = run->npoints, .elapsed_s = (bench_now_ns() - run->begin_ns) / 1e9,
+                             .stories = run->stories, .n = run->npoints, .elapsed_s = (1e9 * hx_now_s() - run->begin_ns) / 1e9,
                              .complete = at_end && tune_points_left(run, 0) == 0};
 
-    if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || bench_now_ns() - run->told_ns < 1e9)))
+    if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || 1e9 * hx_now_s() - run->told_ns < 1e9)))
         return 0;
-    run->told_ns = bench_now_ns();
+    run->told_ns = 1e9 * hx_now_s();
     if (tune_html_write(&book, error) == 0)
         return 0;
     fprintf(stderr, "coll_tune: %s\n", error);
@@ -135,7 +135,7 @@ static const char *chosen_before(const struct tune_run *run, int at)
 
 double tune_elapsed_s(const struct tune_run *run, int *stop)
 {
-    double elapsed = (bench_now_ns() - run->begin_ns) / 1e9;
+    double elapsed = (1e9 * hx_now_s() - run->begin_ns) / 1e9;
 
     if (tuner_agree(&elapsed, stop))
         bench_backend_abort(1);
@@ -364,7 +364,7 @@ static int run_all(struct tune_run *run)
     if (by_table && (lacking = check_memory(run)))
         return lacking;
     tuner_watch_signals();
-    run->begin_ns = bench_now_ns();
+    run->begin_ns = 1e9 * hx_now_s();
     do
         signal_number = points_run(run);
     while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 &&

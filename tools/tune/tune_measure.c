@@ -6,6 +6,7 @@
 #include "tools/tune/coll_tune.h"
 #include "tools/common/bench_backend.h"
 #include "hier/planner.h"
+#include "tools/common/median.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -106,12 +107,6 @@ void tuner_close(struct tuner *t)
     free(t);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* A visit: a call that finds its slots in the cache again, then the repetitions. */
 static int visit_way(const struct visit *v, int way, double *ns)
 {
@@ -139,7 +134,7 @@ static enum tune_outcome visit_round(void *ctx, const int *order, int n, double 
             return TUNE_FAILED;
     mine[n * k] = stolen_ticks() - stolen;
     mine[n * k + 1] = told_to_stop;
-    mine[n * k + 2] = bench_now_ns() - v->begin_ns;
+    mine[n * k + 2] = 1e9 * hx_now_s() - v->begin_ns;
     if (bench_allreduce(mine, all, (size_t)(n * k + 3), HX_FLOAT64, HX_MAX))
         return TUNE_FAILED;
     *used = all[n * k + 2] / 1e9 / v->seconds;
@@ -150,10 +145,8 @@ static enum tune_outcome visit_round(void *ctx, const int *order, int n, double 
         return TUNE_SPOILED;
     }
     v->measured++;
-    for (int i = 0; i < n; i++) {
-        qsort(all + i * k, (size_t)k, sizeof(double), ascending);
-        ns[order[i]] = all[i * k + k / 2];
-    }
+    for (int i = 0; i < n; i++)
+        ns[order[i]] = median(all + i * k, (size_t)k);
     return TUNE_MEASURED;
 }
 
@@ -329,7 +322,7 @@ static int visit_exchange(void *ctx, int a, int b)
     struct tuner *t = v->tuner;
     struct bench_loop loop;
     hx_comm_t *comm = t->comms[a];
-    double begin_ns = bench_now_ns();
+    double begin_ns = 1e9 * hx_now_s();
 
     t->comms[a] = t->comms[b];
     t->comms[b] = comm;
@@ -339,7 +332,7 @@ static int visit_exchange(void *ctx, int a, int b)
     bench_loop_close(v->loop);
     *v->loop = loop;
     failed = failed || warm_up(v, (const int[]){a, b}, 2);
-    v->begin_ns += bench_now_ns() - begin_ns; /* the race's time stands still */
+    v->begin_ns += 1e9 * hx_now_s() - begin_ns; /* the race's time stands still */
     return failed;
 }
 
@@ -406,10 +399,10 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
                               struct tune_survey *survey, struct tune_story *story)
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
-    double begin_ns = bench_now_ns();
+    double begin_ns = 1e9 * hx_now_s();
     enum tune_outcome outcome = ways_choose(t, point, before, QUALIFYING * seconds, survey, story);
     struct bench_loop loop;
-    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = bench_now_ns(),
+    struct visit v = {.tuner = t, .loop = &loop, .story = story, .begin_ns = 1e9 * hx_now_s(),
                       .seconds = survey->n > TUNE_WAYS ? (1 - QUALIFYING) * seconds : seconds};
 
     if (outcome != TUNE_MEASURED)
@@ -420,7 +413,7 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
     story->bound_us = row.bound_us;
     story->rounds = v.measured;
     story->spoiled = v.spoiled;
-    story->seconds = (bench_now_ns() - begin_ns) / 1e9;
+    story->seconds = (1e9 * hx_now_s() - begin_ns) / 1e9;
     point->measured = outcome == TUNE_MEASURED;
     return outcome;
 }
@@ -430,7 +423,7 @@ enum tune_outcome tuner_plans_race(struct tuner *t, const struct tune_point *poi
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
     struct bench_loop loop;
-    struct visit v = {.tuner = t, .loop = &loop, .begin_ns = bench_now_ns(), .seconds = seconds};
+    struct visit v = {.tuner = t, .loop = &loop, .begin_ns = 1e9 * hx_now_s(), .seconds = seconds};
     enum tune_outcome outcome = TUNE_FAILED;
 
     *race = (struct tune_race){.nways = n, .before = -1, .least_gain = t->least_gain, .least_rounds = least_rounds, .until = 1};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The race: see tune_race.h. */
 #include "tools/tune/tune_race.h"
+#include "tools/common/median.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,6 @@ struct laps {
     double log_ns[TUNE_WAYS][TUNE_ROUNDS];
 };
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The interval from the j-th lowest to the j-th highest value misses the median with probability 2 P(at most j - 1 heads of n). */
 struct tune_interval tune_interval_of(double *values, int n)
 {
@@ -27,7 +22,7 @@ struct tune_interval tune_interval_of(double *values, int n)
     double term = pow(0.5, n), tail = 0;
     int j = 0;
 
-    qsort(values, (size_t)n, sizeof(*values), ascending);
+    ascending_sort(values, (size_t)n);
     for (; j < n / 2 && 2 * (tail + term) <= 0.05; j++) {
         tail += term;
         term *= (double)(n - j) / (j + 1);

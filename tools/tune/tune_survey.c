@@ -85,7 +85,7 @@ static enum tune_outcome races_run(struct tuner *t, const struct tune_point *poi
 {
     struct tune_plan ways[TUNE_WAYS];
     struct tune_race race;
-    double log_us = 0, begin_ns = bench_now_ns(), elapsed = 0;
+    double log_us = 0, begin_ns = 1e9 * hx_now_s(), elapsed = 0;
     int stop = 0, n;
 
     int most = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
@@ -100,7 +100,7 @@ static enum tune_outcome races_run(struct tuner *t, const struct tune_point *poi
         for (int i = 0; i < n; i++)
             survey->plans[at + i].us = race.laps[i + 1].ratio.median;
         log_us += log(race.default_ns / 1e3);
-        elapsed = (bench_now_ns() - begin_ns) / 1e9;
+        elapsed = (1e9 * hx_now_s() - begin_ns) / 1e9;
         if (tuner_agree(&elapsed, &stop))
             return TUNE_FAILED;
     }

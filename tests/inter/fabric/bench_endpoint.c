@@ -6,6 +6,7 @@
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
+#include "runtime/base/clock.h"
 #include <getopt.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,18 +17,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const struct hx_net_ops *const ops = &hx_net_fabric;
 static int block, raw;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void die(const char *what)
 {
@@ -89,7 +82,7 @@ static double ping_pong(struct hx_net *net, int me, struct hx_segment *out, stru
     double best = 1e9;
 
     for (int batch = 0; batch < 8; batch++) {
-        double begin = now();
+        double begin = hx_now_s();
         for (int i = 0; i < n; i++, match++) {
             struct fi_context2 a, b;
             int sent = 0, came = 0;
@@ -113,7 +106,7 @@ static double ping_pong(struct hx_net *net, int me, struct hx_segment *out, stru
                 start(net, &send, HX_NET_SEND, !me, match & 0xffff, out);
             wait_for(net, &send);
         }
-        double each = (now() - begin) / n / (both ? 1 : 2);
+        double each = (hx_now_s() - begin) / n / (both ? 1 : 2);
         best = each < best ? each : best;
     }
     return best;
@@ -144,10 +137,10 @@ static void run(const struct hx_env *env, int me, int fd, size_t max, const char
     if (ops->connect(net, !me, foreign, bytes) != HX_SUCCESS)
         die("connect");
     if (me == 0) {
-        double begin = now();
+        double begin = hx_now_s();
         for (int i = 0; i < 100000; i++)
             ops->progress(net);
-        printf("%s\nempty progress %.0f ns\n%10s %12s %12s %12s\n", ops->describe(net), (now() - begin) * 1e4, "bytes",
+        printf("%s\nempty progress %.0f ns\n%10s %12s %12s %12s\n", ops->describe(net), (hx_now_s() - begin) * 1e4, "bytes",
                "one-way us", "both-ways us", "both GB/s");
         fflush(stdout);
     }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
+#include "runtime/base/clock.h"
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,7 +21,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define RANKS_MAX 4
@@ -55,13 +55,6 @@ struct world {
 
 /* ---- helpers of a rank */
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void turn(struct world *w)
 {
     if (ops->progress(w->net) == 0)
@@ -94,9 +87,9 @@ static struct hx_net_op *post(struct world *w, struct hx_net_op *op, enum hx_net
 
 static int finish(struct world *w, struct hx_net_op *op)
 {
-    double limit = now() + 20;
+    double limit = hx_now_s() + 20;
 
-    while (op->done == 0 && now() < limit)
+    while (op->done == 0 && hx_now_s() < limit)
         turn(w);
     return op->done;
 }

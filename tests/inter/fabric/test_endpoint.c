@@ -299,7 +299,7 @@ static void case_cancel(struct world *w)
         check(holds(other, sizeof(other), 2));
         for (size_t i = 0; i < sizeof(buffer); i++)
             check(buffer[i] == 0x77);
-        for (double limit = now() + 5; w->net->recvs_in_flight > 0 && now() < limit;)
+        for (double limit = hx_now_s() + 5; w->net->recvs_in_flight > 0 && hx_now_s() < limit;)
             turn(w);
         check(w->net->recvs_in_flight == 0 && w->net->edges[0]->recvs_in_flight == 0); /* it counts no more */
     } else {
@@ -363,9 +363,9 @@ static void case_cancel_send(struct world *w)
         for (int i = 0; i < 1000; i++)
             turn(w);
         check(op.done == 0);
-        begin = now();
+        begin = hx_now_s();
         ops->cancel(w->net, &op);
-        check(op.done < 0 && now() - begin < 3);
+        check(op.done < 0 && hx_now_s() - begin < 3);
         check(!w->net->broken && behind.done == 0);
         ops->cancel(w->net, &behind);
         check(behind.done < 0 && !w->net->broken);
@@ -629,7 +629,7 @@ static void question_heard(void *arg, int peer, const struct hx_control_message 
     (void)arg;
     (void)peer;
     if (message->kind == HX_MESSAGE_ASKS)
-        question_at = now();
+        question_at = hx_now_s();
 }
 
 /* Rank 1 is late, sends something, and is late again: it is asked as soon as the first time. */
@@ -639,25 +639,25 @@ static void case_late_again(struct world *w)
     uint8_t byte = 0;
     struct hx_segment part = {&byte, 1};
     struct hx_net_op op;
-    double start = now();
+    double start = hx_now_s();
 
     ops->listen(w->net, question_heard, NULL);
     if (w->me == 0) {
         post(w, &op, HX_NET_RECV, 1, 1, &part, 1);
         for (double next = start; atomic_load(&w->meet->begun) == 0; turn(w))
-            if (now() >= next) {
+            if (hx_now_s() >= next) {
                 check(ops->ask(w->net, 1, &question) == 0);
                 next += 0.1;
             }
         check(op.done == 1);
         return;
     }
-    while (now() < start + 4.5)
+    while (hx_now_s() < start + 4.5)
         turn(w);
     check(question_at > 0);
     check(finish(w, post(w, &op, HX_NET_SEND, 0, 1, &part, 1)) == 1);
-    start = now();
-    while (question_at < start && now() < start + 6)
+    start = hx_now_s();
+    while (question_at < start && hx_now_s() < start + 6)
         turn(w);
     check(question_at > start && question_at - start < 2.5);
     atomic_store(&w->meet->begun, 1);
@@ -685,7 +685,7 @@ static void case_connection_breaks(struct world *w)
         check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(w->why, "the peer lives") != NULL);
         atomic_store(&w->meet->begun, 1);
     }
-    for (double limit = now() + 20; atomic_load(&w->meet->begun) == 0 && now() < limit;)
+    for (double limit = hx_now_s() + 20; atomic_load(&w->meet->begun) == 0 && hx_now_s() < limit;)
         usleep(1000);
     _exit(0);
 }
@@ -702,12 +702,12 @@ static void case_peer_dies(struct world *w)
     if (w->me == 1) {
         while (atomic_load(&w->meet->begun) == 0)
             turn(w);
-        for (double end = now() + 0.3; now() < end;)
+        for (double end = hx_now_s() + 0.3; hx_now_s() < end;)
             turn(w);
         _exit(0);
     }
     post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-    for (double limit = now() + 2; c.chunks_sent == 0 && now() < limit; ops->counters(w->net, &c))
+    for (double limit = hx_now_s() + 2; c.chunks_sent == 0 && hx_now_s() < limit; ops->counters(w->net, &c))
         turn(w);
     atomic_store(&w->meet->begun, 1);
     check(finish(w, &op) == -HX_ERR_PEER_DEAD);
@@ -846,7 +846,7 @@ static void case_child(struct world *w)
     check(fstat(device, &st) == 0);
     hx_fabric_test.device = st.st_rdev;
     case_lengths(w);
-    for (double end = now() + 0.4; now() < end; usleep(1000))
+    for (double end = hx_now_s() + 0.4; hx_now_s() < end; usleep(1000))
         ops->progress(w->net);
     for (int fd = 0; fd < 1000; fd++)
         if (fd != own && hx_socket_names(fd, &local, &peer)) {

@@ -23,9 +23,9 @@ static uint64_t forged(const struct world *w)
 /* Make progress until so many messages were dropped. */
 static void await_forged(struct world *w, uint64_t n)
 {
-    double limit = now() + 20;
+    double limit = hx_now_s() + 20;
 
-    while (forged(w) < n && now() < limit)
+    while (forged(w) < n && hx_now_s() < limit)
         turn(w);
     check(forged(w) == n);
 }
@@ -33,11 +33,11 @@ static void await_forged(struct world *w, uint64_t n)
 /* Say it, now. */
 static void word_say(struct world *w, int peer, const struct hx_control_message *message)
 {
-    double limit = now() + 20;
+    double limit = hx_now_s() + 20;
 
-    while (hx_control_message_ask(w->net, w->net->edges[peer], message) != 0 && now() < limit)
+    while (hx_control_message_ask(w->net, w->net->edges[peer], message) != 0 && hx_now_s() < limit)
         turn(w);
-    while (w->net->edges[peer]->control_messages > 0 && now() < limit)
+    while (w->net->edges[peer]->control_messages > 0 && hx_now_s() < limit)
         turn(w);
     check(w->net->edges[peer]->control_messages == 0);
 }
@@ -72,7 +72,7 @@ static void case_words(struct world *w)
     await_forged(w, 1);
     check(heard == 0 && !w->net->edges[1]->gone);
     meet(w, &w->meet->arrived, 2);
-    for (double limit = now() + 20; heard == 0 && now() < limit;)
+    for (double limit = hx_now_s() + 20; heard == 0 && hx_now_s() < limit;)
         turn(w);
     check(heard == 1 && last_heard.kind == HX_MESSAGE_FAILED && forged(w) == 1);
     meet(w, &w->meet->arrived, 3);
@@ -95,7 +95,7 @@ static void case_repeated(struct world *w)
             w->net->edges[0]->said[HX_CONTROL_MESSAGE] = said[i].number - 1;
             word_say(w, 0, &message);
         } else {
-            for (double limit = now() + 20; heard + (int)forged(w) < i + 1 && now() < limit;)
+            for (double limit = hx_now_s() + 20; heard + (int)forged(w) < i + 1 && hx_now_s() < limit;)
                 turn(w);
             check(heard == expected && forged(w) == (uint64_t)(i + 1 - expected));
         }
@@ -172,7 +172,7 @@ static void case_early(struct world *w)
             for (uint64_t k = 0; k < 3; k++) {
                 keys_change(w, k != i % 3);
                 post(w, &op[k][i], HX_NET_SEND, 0, i, &parts[k != i % 3][i], 1);
-                for (double limit = now() + 20; op[k][i].posted_bytes < lengths[i] && now() < limit;) /* the provider may refuse it for now */
+                for (double limit = hx_now_s() + 20; op[k][i].posted_bytes < lengths[i] && hx_now_s() < limit;) /* it may be refused for now */
                     turn(w);
                 check(op[k][i].posted_bytes == lengths[i]);
             }
@@ -218,7 +218,7 @@ static void case_credits(struct world *w)
     uint8_t *buffer = w->me ? calloc(1, bytes) : fill(bytes, 9);
     struct hx_segment part = {buffer, bytes};
     struct hx_net_op op;
-    double limit = now() + 5;
+    double limit = hx_now_s() + 5;
 
     if (w->net->write_bytes > 0)
         return;
@@ -237,7 +237,7 @@ static void case_credits(struct world *w)
         meet(w, &w->meet->arrived, 2);
         keys_change(w, 1);
         flow->received = 1000;
-        while (hx_credit_tell(w->net, edge, flow) != 0 && now() < limit)
+        while (hx_credit_tell(w->net, edge, flow) != 0 && hx_now_s() < limit)
             turn(w);
         flow->received = flow->told = 0;
         meet(w, &w->meet->arrived, 3);
@@ -281,7 +281,7 @@ static void case_forgotten(struct world *w)
     uint8_t *buffer = w->me ? calloc(1, BYTES) : fill(BYTES, 3);
     struct hx_segment part = {buffer, BYTES};
     struct hx_net_op op = {.direction = w->me ? HX_NET_RECV : HX_NET_SEND, .peer = !w->me, .match = 1, .segments = &part, .nsegments = 1}, first = op;
-    double limit = now() + 20;
+    double limit = hx_now_s() + 20;
 
     if (w->net->write_bytes == 0)
         return;
@@ -297,7 +297,7 @@ static void case_forgotten(struct world *w)
         struct hx_net_op other = first; /* without a message to write nobody listens to invitations */
         other.match = 2;
         ops->post(w->net, &other);
-        while (w->net->edges[1]->invites == NULL && now() < limit)
+        while (w->net->edges[1]->invites == NULL && hx_now_s() < limit)
             turn(w);
         ops->cancel(w->net, &other);
         check(w->net->edges[1]->invites != NULL);

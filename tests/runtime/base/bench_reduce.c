@@ -4,28 +4,21 @@
  * ((nsrc + 1) * bytes per call). Arguments: [dtype [op]], float32 sum by default. The best of several repetitions.
  */
 #include "runtime/base/reduce_table.h"
+#include "runtime/base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { REPETITIONS = 7, MAX_SOURCES = 8, MAX_BYTES = 1 << 20 };
-
-static double now_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return 1e9 * (double)time.tv_sec + (double)time.tv_nsec;
-}
 
 static double best_ns(hx_reduce_kernel_t *kernel, void *dst, const void *const *src, int nsrc, size_t count, int calls)
 {
     double best = 1e18;
     for (int repetition = 0; repetition < REPETITIONS; repetition++) {
-        double start = now_ns();
+        double start = 1e9 * hx_now_s();
         for (int call = 0; call < calls; call++)
             kernel(dst, src, nsrc, count);
-        double ns = (now_ns() - start) / calls;
+        double ns = (1e9 * hx_now_s() - start) / calls;
         best = ns < best ? ns : best;
     }
     return best;

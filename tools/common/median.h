@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HX_TOOLS_COMMON_MEDIAN_H
+#define HX_TOOLS_COMMON_MEDIAN_H
+#include <stdlib.h>
+
+static inline int ascending_compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static inline void ascending_sort(double *values, size_t n)
+{
+    qsort(values, n, sizeof(*values), ascending_compare);
+}
+
+/* Sorts them. Of an even number the mean of the middle two; of none 0. */
+static inline double median(double *values, size_t n)
+{
+    ascending_sort(values, n);
+    return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+#endif
