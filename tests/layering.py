@@ -41,29 +41,9 @@ tools/tune:         tools/common runtime/base runtime/api hier hier/cost
 # file: headers
 EXCEPTIONS = """
 hier/compose/candidate.c: hier/planner.h
-runtime/api/comm.c: runtime/start/startup.h
-runtime/api/request.c: runtime/start/startup.h
 runtime/base/reduce.h: runtime/plan/plan.h
 runtime/base/trace.c: runtime/api/call.h
 runtime/base/trace.h: runtime/ports/transport.h
-runtime/engine/bind.c: runtime/api/comm.h
-runtime/engine/bind_pair_counts.c: runtime/api/comm.h
-runtime/engine/bind_step.c: runtime/api/comm.h
-runtime/engine/bind_stream.c: runtime/api/comm.h
-runtime/engine/data.c: runtime/api/comm.h runtime/api/lock.h
-runtime/engine/engine.c: runtime/api/comm.h
-runtime/engine/fetch.c: runtime/api/comm.h runtime/start/startup.h
-runtime/engine/flags.h: runtime/api/comm.h
-runtime/engine/liveness.c: runtime/api/comm.h
-runtime/engine/pairs.c: runtime/api/comm.h
-runtime/engine/run.c: runtime/api/comm.h runtime/api/lock.h
-runtime/engine/shared_alloc.c: runtime/api/call.h runtime/api/lock.h
-runtime/engine/shared_alloc.h: runtime/api/comm.h
-runtime/engine/shm_write.c: runtime/api/comm.h
-runtime/engine/signature.c: runtime/api/comm.h
-runtime/engine/stall.c: runtime/api/comm.h
-runtime/engine/transfer.c: runtime/api/comm.h
-runtime/engine/whereabouts.c: runtime/api/comm.h
 runtime/plan/check_setup.c: runtime/ports/node.h
 runtime/ports/transport.h: runtime/engine/signature.h
 tools/bench/bench_report.c: tools/report/report_bench.h

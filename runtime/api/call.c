@@ -2,6 +2,7 @@
 /* Calls: what the public functions have in common. */
 #include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/memcpy.h"
@@ -49,11 +50,11 @@ hx_status_t hx_call_check_kind(const struct hx_call *call)
     struct hx_comm *comm = call->comm;
     const char *name = call->name;
     struct hx_call_key key = call->key;
-    size_t elem_bytes = hx_dtype_bytes(key.dtype), blocks = hx_coll_has_blocks(key.coll) ? (size_t)comm->size : 1;
+    size_t elem_bytes = hx_dtype_bytes(key.dtype), blocks = hx_coll_has_blocks(key.coll) ? (size_t)comm->members.size : 1;
     size_t bytes;
 
-    if (key.root < 0 || key.root >= comm->size)
-        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, key.root, comm->size - 1);
+    if (key.root < 0 || key.root >= comm->members.size)
+        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, key.root, comm->members.size - 1);
     else if (__builtin_mul_overflow(key.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
         hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
                 (size_t)key.count, elem_bytes, blocks > 1 ? " per rank" : "");
@@ -69,11 +70,11 @@ static hx_status_t blocks_check(const struct hx_call *call)
     struct hx_comm *comm = call->comm;
     hx_status_t status = HX_SUCCESS;
 
-    if (call->says_count && call->said_count != blocks->counts[comm->rank])
-        status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->rank,
-                         blocks->counts[comm->rank]);
+    if (call->says_count && call->said_count != blocks->counts[comm->members.rank])
+        status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->members.rank,
+                         blocks->counts[comm->members.rank]);
     else if (blocks->displs)
-        status = hx_blocks_check(call->name, "", blocks, comm->size, hx_dtype_bytes(call->key.dtype), 1);
+        status = hx_blocks_check(call->name, "", blocks, comm->members.size, hx_dtype_bytes(call->key.dtype), 1);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
@@ -99,9 +100,9 @@ hx_status_t hx_call_check(const struct hx_call *call)
     if (!in || !out)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
                 key.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)key.count);
-    else if (out == HX_IN_PLACE && hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->rank != key.root)
+    else if (out == HX_IN_PLACE && hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->members.rank != key.root)
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
-                key.coll == HX_COLL_SCATTER ? "out" : "in", comm->rank, key.root);
+                key.coll == HX_COLL_SCATTER ? "out" : "in", comm->members.rank, key.root);
     else if (out == HX_IN_PLACE)
         hx_fail(HX_ERR_ARG, "%s: %s", name,
                 key.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
@@ -118,7 +119,7 @@ uint64_t hx_call_amount(const struct hx_call *call)
 
     if (!hx_coll_has_pair_counts(call->key.coll))
         return call->root_knows ? call->said_count : call->key.count;
-    for (int r = 0; r < call->comm->size; r++)
+    for (int r = 0; r < call->comm->members.size; r++)
         sent += call->pair_counts.sent[r];
     return sent;
 }
@@ -162,9 +163,9 @@ static const void *blocks_copy(const struct hx_call *call, void *memory)
 {
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
     size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = memory, end = 0;
-    unsigned char *blocks = (unsigned char *)memory + hx_inplace_copy_head_bytes(call->comm->size);
+    unsigned char *blocks = (unsigned char *)memory + hx_inplace_copy_head_bytes(call->comm->members.size);
 
-    for (int r = 0; r < call->comm->size; end += pair_counts->sent[r++]) {
+    for (int r = 0; r < call->comm->members.size; end += pair_counts->sent[r++]) {
         at[r] = end;
         if (pair_counts->sent[r])
             hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + pair_counts->sent_at[r] * elem_bytes,
@@ -231,7 +232,7 @@ static hx_status_t call_run(const struct hx_call *call, struct hx_bound *bound)
     void *out = call->out;
     hx_status_t status;
 
-    if (comm->size == 1) {
+    if (comm->members.size == 1) {
         hx_call_alone(call);
         return HX_SUCCESS;
     }
@@ -259,7 +260,7 @@ static int idle_look(void *ctx)
 {
     const struct hx_engine *engine = ctx;
 
-    hx_progress_all(engine->world);
+    hx_progress_all(engine->process);
     return engine->running == HX_IDLE;
 }
 
@@ -267,11 +268,11 @@ hx_status_t hx_engine_await(struct hx_engine *engine)
 {
     if (engine->running != HX_IDLE) { /* that call has a time limit of its own */
         engine->awaiting++;
-        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
+        hx_wait_until(&engine->process->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
         engine->awaiting--;
-        hx_notify(engine->world);
+        hx_notify(&engine->process->waiter);
     }
-    return engine->comm->failed;
+    return engine->members->failed;
 }
 
 static int left_look(void *ctx)
@@ -282,7 +283,7 @@ static int left_look(void *ctx)
 void hx_engine_leave(struct hx_engine *engine)
 {
     if (engine->awaiting)
-        hx_wait_until(&engine->world->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
+        hx_wait_until(&engine->process->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
 }
 
 static hx_status_t root_counts_run(const struct hx_call *call)
@@ -291,7 +292,7 @@ static hx_status_t root_counts_run(const struct hx_call *call)
     struct hx_root_counts root_counts;
     hx_status_t status = hx_root_counts_open(&root_counts, call);
 
-    if (status == HX_SUCCESS && call->comm->size > 1) {
+    if (status == HX_SUCCESS && call->comm->members.size > 1) {
         counts = hx_root_counts_call(&root_counts, call);
         status = call_run(&counts, NULL);
     }
@@ -330,11 +331,11 @@ static hx_status_t call_await(const struct hx_call *call)
     uint64_t start_ns;
     hx_status_t status;
 
-    if (call->comm->world->env->check && call->comm->size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
+    if (call->comm->world->process.env->check && call->comm->members.size > 1 && (status = hx_call_agree(call)) != HX_SUCCESS)
         return status;
     if (call->key.count == 0)
         return HX_SUCCESS;
-    start_ns = call->comm->world->env->stats ? hx_now_ns() : 0;
+    start_ns = call->comm->world->process.env->stats ? hx_now_ns() : 0;
     if ((status = hx_engine_await(&call->comm->engine)) == HX_SUCCESS)
         status = call_proceed(call);
     if (start_ns && status == HX_SUCCESS)
@@ -366,7 +367,7 @@ static hx_status_t call_traced(const struct hx_call *call)
     struct hx_trace_open open;
     hx_status_t status;
 
-    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->failed)
+    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->members.failed)
         return call_block(call);
     hx_trace_call_begin(&open, call->name, &call->comm->engine, &call->key, hx_call_amount(call));
     status = call_block(call);

@@ -84,7 +84,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key, const void *in, const void *out)
 {
-    if (!hx_world || !comm || comm->failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
@@ -92,7 +92,7 @@ static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_cal
 /* Is a barrier due before the next call that does not await all? The same on all ranks. */
 static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
 {
-    return engine->world->net && engine->ahead >= HX_CALLS_AHEAD;
+    return engine->process->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
 /* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the
@@ -106,10 +106,9 @@ hx_status_t hx_call_agree(const struct hx_call *call);
 hx_status_t hx_call_run(const struct hx_call *call);
 
 /* Let calls move. Returns nonzero when something did, negative when the network has failed. */
-int hx_progress_all(struct hx_world *world);
-/* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
-void hx_progress_thread_start(struct hx_world *world);
-void hx_progress_thread_end(struct hx_world *world);
+int hx_progress_all(struct hx_process *process);
+/* Let all non-blocking calls of this process move that can. */
+void hx_requests_progress(struct hx_process *process);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);

@@ -19,9 +19,9 @@ static hx_status_t compare(const struct hx_call *call, const struct said *all)
     char first[192], other[192];
     int r = 1;
 
-    while (r < call->comm->size && memcmp(&all[0], &all[r], sizeof(all[0])) == 0)
+    while (r < call->comm->members.size && memcmp(&all[0], &all[r], sizeof(all[0])) == 0)
         r++;
-    if (r == call->comm->size)
+    if (r == call->comm->members.size)
         return HX_SUCCESS;
     hx_signature_tell(&all[0].signature, all[0].name, first, sizeof(first));
     hx_signature_tell(&all[r].signature, all[r].name, other, sizeof(other));
@@ -32,12 +32,12 @@ hx_status_t hx_call_agree(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     int of_its_own = call->root_knows || hx_coll_has_pair_counts(call->key.coll);
-    struct said mine = {.signature = hx_signature_of(&call->key, comm->size, of_its_own)}, *all = calloc((size_t)comm->size, sizeof(*all));
+    struct said mine = {.signature = hx_signature_of(&call->key, comm->members.size, of_its_own)}, *all = calloc((size_t)comm->members.size, sizeof(*all));
     struct hx_call gather = {.name = call->name, .comm = comm, .in = &mine, .out = all};
     hx_status_t status;
 
     if (!all)
-        return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory for what %d ranks call", call->name, comm->size));
+        return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory for what %d ranks call", call->name, comm->members.size));
     snprintf(mine.name, sizeof(mine.name), "%s", call->name);
     gather.key = hx_call_key_for(HX_FOR_CHECK, 0, hx_call_key_of(HX_COLL_ALLGATHER, HX_BYTE, HX_SUM, 0, sizeof(mine)));
     if ((status = hx_engine_await(&comm->engine)) == HX_SUCCESS && (status = hx_call_run(&gather)) == HX_SUCCESS)

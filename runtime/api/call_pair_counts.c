@@ -9,7 +9,7 @@ static hx_status_t side_check(const struct hx_call *call, const char *prefix, co
 {
     struct hx_blocks blocks = {.counts = counts, .displs = displs};
 
-    return hx_blocks_check(call->name, prefix, &blocks, call->comm->size, hx_dtype_bytes(call->key.dtype),
+    return hx_blocks_check(call->name, prefix, &blocks, call->comm->members.size, hx_dtype_bytes(call->key.dtype),
                            prefix[0] == 'r');
 }
 
@@ -39,8 +39,8 @@ hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
 {
     hx_status_t status;
 
-    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->failed)
+    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->members.failed)
         return HX_SUCCESS; /* hx_call_check tells that */
-    status = pair_counts_check(call, call->comm->rank);
+    status = pair_counts_check(call, call->comm->members.rank);
     return status == HX_SUCCESS ? status : hx_comm_fail(call->comm, status);
 }

@@ -31,7 +31,7 @@ static size_t place_of(const size_t *counts, const size_t *displs, int rank)
 /* As hx_rank, of a communicator that has not been freed: a call by name costs more than it does. */
 SEEN_THROUGH int rank_in(const hx_comm_t *comm)
 {
-    return comm && hx_world ? comm->rank : -1;
+    return comm && hx_world ? comm->members.rank : -1;
 }
 
 SEEN_THROUGH struct hx_call allreduce_call(const char *name, const void *in, void *out, size_t count, hx_dtype_t dtype,

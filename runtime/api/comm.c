@@ -6,91 +6,13 @@
  */
 #include "runtime/api/comm.h"
 #include "runtime/api/call.h"
-#include "runtime/engine/failure.h"
+#include "runtime/api/failed.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/api/number.h"
-#include "runtime/base/probe.h"
-#include "runtime/start/startup.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- errors -------------------------------------------------------------------------------------------------- */
-
-hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
-{
-    snprintf(comm->detail, sizeof(comm->detail), "%s", hx_last_detail());
-    return status;
-}
-
-hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
-{
-    struct hx_failure failure = {.status = HX_SUCCESS};
-
-    if (comm->failed || comm->engine.pairs) /* of groups: group_agree keeps who is out of step with whom */
-        return status;
-    comm->failed = status;
-    hx_comm_fail(comm, status); /* before others have to tell something */
-    hx_failure_keep(&failure, comm->rank, status == HX_ERR_ARG ? HX_ERR_MISMATCH : status); /* of the others' arguments none is wrong */
-    hx_failed_note(comm, &failure);
-    hx_requests_fail(comm);
-    if (HX_TRACING) /* the program may end without hx_finalize */
-        hx_trace_write(hx_trace);
-    return status;
-}
-
-static struct hx_comm **bucket_of(struct hx_world *world, const struct hx_comm *comm)
-{
-    return &world->open[((uintptr_t)comm >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (HX_OPEN_BUCKETS - 1)];
-}
-
-int hx_comm_is_open(const struct hx_comm *comm)
-{
-    const struct hx_comm *open = hx_world ? *bucket_of(hx_world, comm) : NULL;
-
-    while (open && open != comm)
-        open = open->below;
-    return open != NULL;
-}
-
-static void open_add(struct hx_comm *comm)
-{
-    struct hx_comm **bucket = bucket_of(comm->world, comm);
-
-    comm->below = *bucket;
-    *bucket = comm;
-}
-
-/* Unless it has been taken out already. */
-static void open_remove(const struct hx_comm *comm)
-{
-    struct hx_comm **link = bucket_of(comm->world, comm);
-
-    while (*link && *link != comm)
-        link = &(*link)->below;
-    if (*link)
-        *link = comm->below;
-}
-
-static hx_status_t open_check(const struct hx_comm *comm, const char *name)
-{
-    if (!comm)
-        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
-    HX_RETURN_IF_FREED(comm, name);
-    if (hx_world_ended())
-        return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
-    if (!hx_comm_is_open(comm))
-        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    return HX_SUCCESS;
-}
-
-hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
-{
-    hx_status_t status = open_check(comm, name);
-
-    return status == HX_SUCCESS ? comm->failed : status; /* its detail tells why */
-}
 
 /* ---- making -------------------------------------------------------------------------------------------------- */
 
@@ -98,48 +20,48 @@ hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
 static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
 {
     const struct hx_world *world = comm->world;
-    const struct hx_shared *shared = world->shared;
+    const struct hx_shared *shared = world->process.shared;
     int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
-    comm->size = n;
-    comm->ranks = malloc((size_t)n * sizeof(int));
-    comm->local_ranks = malloc((size_t)shared->n * sizeof(int));
-    comm->rows = malloc((size_t)shared->n * sizeof(int));
-    if (!nodes || !comm->ranks || !comm->local_ranks || !comm->rows) {
+    comm->members.size = n;
+    comm->members.ranks = malloc((size_t)n * sizeof(int));
+    comm->members.local_ranks = malloc((size_t)shared->n * sizeof(int));
+    comm->members.rows = malloc((size_t)shared->n * sizeof(int));
+    if (!nodes || !comm->members.ranks || !comm->members.local_ranks || !comm->members.rows) {
         free(nodes);
         return hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of a communicator", n);
     }
     for (int i = 0; i < n; i++) {
-        comm->ranks[i] = ranks ? ranks[i] : i;
-        nodes[i] = shared->table[comm->ranks[i]].node;
+        comm->members.ranks[i] = ranks ? ranks[i] : i;
+        nodes[i] = shared->table[comm->members.ranks[i]].node;
         for (int k = 0; k < HX_SHAPE_LEVELS; k++)
-            nodes[n + i * HX_SHAPE_LEVELS + k] = shared->table[comm->ranks[i]].place[k];
-        if (nodes[i] != shared->table[world->rank].node)
+            nodes[n + i * HX_SHAPE_LEVELS + k] = shared->table[comm->members.ranks[i]].place[k];
+        if (nodes[i] != shared->table[world->process.rank].node)
             continue;
-        for (row = 0; shared->ranks[row] != comm->ranks[i];)
+        for (row = 0; shared->ranks[row] != comm->members.ranks[i];)
             row++;
         if (row == shared->me) {
-            comm->rank = i;
-            comm->local_me = comm->local_n;
+            comm->members.rank = i;
+            comm->members.local_me = comm->members.local_n;
         }
-        comm->local_ranks[comm->local_n] = i;
-        comm->rows[comm->local_n++] = row;
+        comm->members.local_ranks[comm->members.local_n] = i;
+        comm->members.rows[comm->members.local_n++] = row;
     }
-    int made = (comm->shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(comm->shape, nodes + n, HX_SHAPE_LEVELS) == 0;
+    int made = (comm->members.shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(comm->members.shape, nodes + n, HX_SHAPE_LEVELS) == 0;
     free(nodes);
-    if (made && (!ranks || hx_shape_inherit_ring(comm->shape, world->comms->shape, ranks) == 0))
+    if (made && (!ranks || hx_shape_inherit_ring(comm->members.shape, world->comms->members.shape, ranks) == 0))
         return HX_SUCCESS;
     return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }
 
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out)
 {
-    const struct hx_job_entry *rank0 = &world->shared->table[0];
+    const struct hx_job_entry *rank0 = &world->process.shared->table[0];
 
     *out = (struct hx_net_profile){.provider = NULL};
-    if (world->net)
-        hx_registry.net->profile(world->net, rank0->address, rank0->address_bytes, out);
-    if (world->env->nodes && out->core_gb_s < HX_CORE_SPARED_GB_S) { /* no link: one kernel copies and delivers */
+    if (world->process.net)
+        hx_registry.net->profile(world->process.net, rank0->address, rank0->address_bytes, out);
+    if (world->process.env->nodes && out->core_gb_s < HX_CORE_SPARED_GB_S) { /* no link: one kernel copies and delivers */
         out->stream_gb_s = out->gb_s;
         out->alpha_us = out->message_us;
     }
@@ -152,9 +74,9 @@ static hx_status_t comm_plan(struct hx_comm *comm)
     hx_status_t status;
 
     hx_world_profile(world, &profile);
-    status = hx_registry.planner->open(world->env, comm->shape, comm->rank, &world->job, world->net ? &profile : NULL, &comm->planner);
+    status = hx_registry.planner->open(world->process.env, comm->members.shape, comm->members.rank, &world->process.job, world->process.net ? &profile : NULL, &comm->members.planner);
     if (status == HX_SUCCESS)
-        hx_registry.planner->tuning_use(comm->planner, world->tuning, world->tuning_bytes);
+        hx_registry.planner->tuning_use(comm->members.planner, world->tuning, world->tuning_bytes);
     return status;
 }
 
@@ -163,7 +85,7 @@ static hx_status_t comm_fill(struct hx_comm *comm, const int *ranks, int n)
     hx_status_t status = members_set(comm, ranks, n);
 
     if (status == HX_SUCCESS)
-        status = hx_engine_open(&comm->engine, comm, 0);
+        status = hx_engine_open(&comm->engine, &comm->world->process, &comm->members, 0);
     return status == HX_SUCCESS ? comm_plan(comm) : status;
 }
 
@@ -176,7 +98,7 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     if (!comm)
         return hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
     comm->world = world;
-    comm->id = *id;
+    comm->members.id = *id;
     world->numbers->comms[id->number] = comm;
     world->numbers->generations[id->number] = id->generation;
     comm->next = *link;
@@ -184,7 +106,7 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     *link = comm;
     if (comm->next)
         comm->next->link = &comm->next;
-    open_add(comm);
+    hx_comm_show(comm);
     if ((status = comm_fill(comm, ranks, n)) != HX_SUCCESS)
         hx_comm_release(comm);
     else
@@ -202,16 +124,16 @@ static int network_forget(const struct hx_comm *comm, int failed)
     const uint64_t matches = UINT64_C(1) << HX_UNUSED_MATCH_BITS;
     int busy = 0;
 
-    if (!world->net || !first->comm)
+    if (!world->process.net || !first->members)
         return 0;
-    for (int i = 0; i < comm->size && comm->local_n < comm->size; i++)
-        if (comm->shape->node_of[i] != comm->shape->node_of[comm->rank])
-            net->forget(world->net, comm->ranks[i], first->flow_prefix * HX_CONTEXT_FLOWS, HX_COMM_CONTEXTS * HX_CONTEXT_FLOWS,
+    for (int i = 0; i < comm->members.size && comm->members.local_n < comm->members.size; i++)
+        if (comm->members.shape->node_of[i] != comm->members.shape->node_of[comm->members.rank])
+            net->forget(world->process.net, comm->members.ranks[i], first->flow_prefix * HX_CONTEXT_FLOWS, HX_COMM_CONTEXTS * HX_CONTEXT_FLOWS,
                         first->prefix * matches, HX_COMM_CONTEXTS * matches);
     for (int i = 0; i < HX_COMM_CONTEXTS && failed; i++) {
         const struct hx_engine *engine = i == 0 ? first : comm->others[i - 1];
         if (engine && engine->node.slots)
-            busy |= net->memory_remove(world->net, engine->node.slots);
+            busy |= net->memory_remove(world->process.net, engine->node.slots);
     }
     return busy;
 }
@@ -219,13 +141,13 @@ static int network_forget(const struct hx_comm *comm, int failed)
 void hx_comm_release(struct hx_comm *comm)
 {
     int failed = hx_failed_keep(comm), busy;
-    uint64_t last_call = comm->id.first_call;
+    uint64_t last_call = comm->members.id.first_call;
 
     *comm->link = comm->next;
     if (comm->next)
         comm->next->link = comm->link;
-    open_remove(comm);
-    comm->world->numbers->comms[comm->id.number] = NULL; /* before the network makes progress: control messages that arrive must not find a
+    hx_comm_hide(comm);
+    comm->world->numbers->comms[comm->members.id.number] = NULL; /* before the network makes progress: control messages that arrive must not find a
                                                           * communicator that is being closed */
     busy = network_forget(comm, failed);
     hx_counters_keep(comm);
@@ -242,14 +164,14 @@ void hx_comm_release(struct hx_comm *comm)
     }
     if (!busy) /* if busy, its number is never used again */
         hx_number_leave(comm, last_call, failed);
-    if (comm->planner)
-        hx_registry.planner->close(comm->planner);
-    hx_shape_free(comm->shape);
-    free(comm->ranks);
-    free(comm->local_ranks);
-    free(comm->rows);
+    if (comm->members.planner)
+        hx_registry.planner->close(comm->members.planner);
+    hx_shape_free(comm->members.shape);
+    free(comm->members.ranks);
+    free(comm->members.local_ranks);
+    free(comm->members.rows);
     free(comm->inplace_copy);
-    hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->size);
+    hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->members.size);
 }
 
 void hx_comm_forget_bound(struct hx_comm *comm)
@@ -263,8 +185,8 @@ void hx_comm_forget_bound(struct hx_comm *comm)
 hx_status_t hx_comm_replan(struct hx_comm *comm)
 {
     hx_comm_forget_bound(comm);
-    hx_registry.planner->close(comm->planner);
-    comm->planner = NULL;
+    hx_registry.planner->close(comm->members.planner);
+    comm->members.planner = NULL;
     return comm_plan(comm);
 }
 
@@ -279,13 +201,13 @@ void hx_comm_let_go(struct hx_comm *comm)
 /* Other ranks may still be in calls of comm. All that they need of this rank is already in the segment or with the network. */
 static hx_status_t comm_free_locked(hx_comm_t *comm)
 {
-    hx_status_t status = open_check(comm, "hx_comm_free");
+    hx_status_t status = hx_comm_check_open(comm, "hx_comm_free");
 
     if (status != HX_SUCCESS)
         return status;
     if (comm == comm->world->comms)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
-    open_remove(comm);
+    hx_comm_hide(comm);
     hx_engine_await(&comm->engine); /* calls of other threads */
     hx_engine_leave(&comm->engine);
     comm->freed = 1;

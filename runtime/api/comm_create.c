@@ -94,7 +94,7 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
         status = hx_comm_make(world, ranks, n, &id, &comm);
     else
         hx_number_give_back(world->numbers, id.number);
-    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->rank);
+    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->process.rank);
     heard = a->agree(a->ctx, &worst, 1, HX_MAX);
     if (heard == HX_SUCCESS && worst == 0) {
         *out = comm;
@@ -128,8 +128,8 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
                            .needed = {words, words}};
     hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
 
-    if (status != HX_SUCCESS && parent->comm->failed) /* maybe another thread's call has failed: its text tells why */
-        hx_recall(parent->comm->detail);
+    if (status != HX_SUCCESS && parent->comm->members.failed) /* maybe another thread's call has failed: its text tells why */
+        hx_recall(parent->comm->members.detail);
     return status;
 }
 
@@ -156,20 +156,20 @@ static int members_find(const struct hx_comm *parent, const struct place *places
 {
     int n = 0;
 
-    for (int r = 0; color != HX_UNDEFINED && r < parent->size; r++)
+    for (int r = 0; color != HX_UNDEFINED && r < parent->members.size; r++)
         if (places[r].color == color)
             members[n++] = (struct member){places[r].key, r};
     qsort(members, (size_t)n, sizeof(*members), by_key);
     for (int i = 0; i < n; i++)
-        ranks[i] = parent->ranks[members[i].rank];
+        ranks[i] = parent->members.ranks[members[i].rank];
     return n;
 }
 
 static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct hx_comm *parent, int color, int key, hx_comm_t **out)
 {
     struct parent ctx = {name, purpose, parent};
-    struct agreement agreement = {name, parent_agree, &ctx, parent->id.number};
-    size_t size = (size_t)parent->size;
+    struct agreement agreement = {name, parent_agree, &ctx, parent->members.id.number};
+    size_t size = (size_t)parent->members.size;
     struct place mine = {color, key, (int)hx_number_lowest(parent->world)}, *places = malloc(size * sizeof(*places));
     struct member *members = malloc(size * sizeof(*members));
     int *ranks = malloc(size * sizeof(*ranks));
@@ -182,14 +182,14 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
     hx_status_t status;
 
     if (!places || !members || !ranks) {
-        hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->size);
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->members.size);
         status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in the all-gather, this one is not */
     } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
         int n = members_find(parent, places, color, members, ranks), lowest = 0;
-        for (int r = 0; r < parent->size; r++)
+        for (int r = 0; r < parent->members.size; r++)
             lowest = places[r].lowest > lowest ? places[r].lowest : lowest;
         status = comm_agree(parent->world, &agreement, (uint32_t)lowest, ranks, n, out);
-        if (status != HX_SUCCESS && !parent->failed) /* if it has failed, its detail already tells why */
+        if (status != HX_SUCCESS && !parent->members.failed) /* if it has failed, its detail already tells why */
             hx_comm_fail(parent, status);
     }
     free(places);
@@ -230,7 +230,7 @@ static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
         return status;
     if (!out)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
-    return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->rank, out);
+    return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->members.rank, out);
 }
 
 hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
@@ -254,17 +254,17 @@ static hx_status_t groups_open(struct hx_world *world)
     hx_status_t status;
 
     if (world->groups) {
-        if (world->groups->failed)
-            hx_recall(world->groups->detail);
-        return world->groups->failed;
+        if (world->groups->members.failed)
+            hx_recall(world->groups->members.detail);
+        return world->groups->members.failed;
     }
-    if ((status = hx_comm_make(world, NULL, world->size, &id, &world->groups)) != HX_SUCCESS)
+    if ((status = hx_comm_make(world, NULL, world->process.size, &id, &world->groups)) != HX_SUCCESS)
         return status;
-    world->groups->engine.pairs = calloc(2 * (size_t)world->size, sizeof(uint64_t));
+    world->groups->engine.pairs = calloc(2 * (size_t)world->process.size, sizeof(uint64_t));
     if (world->groups->engine.pairs)
         return HX_SUCCESS;
     return hx_comm_break(world->groups,
-                         hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->size));
+                         hx_fail(HX_ERR_NOMEM, "no memory to create groups among %d ranks", world->process.size));
 }
 
 /* Does every other member count its messages with this rank as this one does? */
@@ -301,7 +301,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
         return status;
     }
-    status = hx_registry.planner->among(group->world->comms->shape, group->world->rank, group->ranks, group->n,
+    status = hx_registry.planner->among(group->world->comms->members.shape, group->world->process.rank, group->ranks, group->n,
                                         group->me, &choice.plan);
     if (status == HX_SUCCESS)
         status = hx_bind_plan(engine, key, &choice, &bound);
@@ -309,7 +309,7 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         status = hx_engine_run(engine, bound, "hx_comm_group", words, words);
     if (status != HX_SUCCESS) {
         pairs_lose(group, engine, status);
-        engine->comm->why[0] = '\0'; /* a later group fails for a reason of its own */
+        engine->members->why[0] = '\0'; /* a later group fails for a reason of its own */
     }
     hx_bound_release(bound);
     return status;
@@ -318,24 +318,24 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
 /* The members as ranks of the job, and which of them this one is. */
 static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, int *members, int *me)
 {
-    unsigned char *seen = calloc((size_t)comm->size, 1);
+    unsigned char *seen = calloc((size_t)comm->members.size, 1);
     hx_status_t status = HX_SUCCESS;
 
     *me = -1;
     if (!seen)
-        return hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", comm->size);
+        return hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", comm->members.size);
     for (int i = 0; status == HX_SUCCESS && i < n; i++) {
-        if (ranks[i] < 0 || ranks[i] >= comm->size)
-            status = hx_fail(HX_ERR_ARG, "hx_comm_group: ranks[%d] is %d; choose 0 to %d", i, ranks[i], comm->size - 1);
+        if (ranks[i] < 0 || ranks[i] >= comm->members.size)
+            status = hx_fail(HX_ERR_ARG, "hx_comm_group: ranks[%d] is %d; choose 0 to %d", i, ranks[i], comm->members.size - 1);
         else if (seen[ranks[i]]++)
             status = hx_fail(HX_ERR_ARG, "hx_comm_group: rank %d is named twice", ranks[i]);
-        else if (ranks[i] == comm->rank)
+        else if (ranks[i] == comm->members.rank)
             *me = i;
         if (status == HX_SUCCESS)
-            members[i] = comm->ranks[ranks[i]];
+            members[i] = comm->members.ranks[ranks[i]];
     }
     if (status == HX_SUCCESS && *me < 0)
-        status = hx_fail(HX_ERR_ARG, "hx_comm_group: the caller, rank %d, is not among the %d ranks", comm->rank, n);
+        status = hx_fail(HX_ERR_ARG, "hx_comm_group: the caller, rank %d, is not among the %d ranks", comm->members.rank, n);
     free(seen);
     return status;
 }
@@ -353,19 +353,19 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
         return status;
     if (!out)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL"));
-    if (!ranks || n < 1 || n > comm->size)
+    if (!ranks || n < 1 || n > comm->members.size)
         return hx_comm_fail(comm,
                             !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
-                                   : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->size));
+                                   : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->members.size));
     if (!(members = malloc((size_t)n * sizeof(*members))))
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
     group.world = comm->world;
     group.ranks = members;
-    agreement.salt = comm->id.number;
+    agreement.salt = comm->members.id.number;
     for (int i = 0; i < n; i++) /* FNV-1a */
         agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
     status = group_check(comm, ranks, n, members, &group.me);
-    group.about = status == HX_SUCCESS ? hx_about_group(hx_comm_context(comm, 0), members, n) : 0;
+    group.about = status == HX_SUCCESS ? hx_about_group(hx_members_context(&comm->members, 0), members, n) : 0;
     if (status == HX_SUCCESS)
         status = groups_open(comm->world);
     if (status == HX_SUCCESS) {
@@ -375,7 +375,7 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
             status = comm_agree(comm->world, &agreement, (uint32_t)lowest, members, n, out);
     }
     free(members);
-    return status == HX_SUCCESS || comm->failed ? status : hx_comm_fail(comm, status);
+    return status == HX_SUCCESS || comm->members.failed ? status : hx_comm_fail(comm, status);
 }
 
 hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)

@@ -1,47 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators that have failed: see runtime/engine/failure.h. */
-#include "runtime/engine/failure.h"
-#include "runtime/api/comm.h"
+/* Failed communicators, between nodes: see failed.h. */
+#include "runtime/api/failed.h"
 #include "runtime/api/number.h"
+#include "runtime/engine/failure.h"
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- on this node -------------------------------------------------------------------------------------------- */
-
-void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure)
-{
-    const struct hx_node *node = &comm->engine.node;
-
-    if (atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
-        return;
-    node->failures[node->rows[node->me]] = *failure;
-    /* pairs with the acquire in failure_of */
-    atomic_store_explicit(&comm->engine.mine->failed, 1, memory_order_release);
-}
-
-/* That which member i of its node has noted; NULL: none. */
-static const struct hx_failure *failure_of(const struct hx_comm *comm, int i)
-{
-    const struct hx_node *node = &comm->engine.node;
-
-    return atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire) ? &node->failures[node->rows[i]] : NULL;
-}
-
-const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but)
-{
-    for (int i = 0; i < comm->engine.node.n; i++) {
-        const struct hx_failure *failure = failure_of(comm, i);
-        if (!failure || failure->status == (int32_t)but)
-            continue;
-        hx_failed_note(comm, failure);
-        return failure;
-    }
-    return NULL;
-}
 
 /* ---- what is freed ------------------------------------------------------------------------------------------- */
 
@@ -55,15 +22,15 @@ struct hx_past { /* a communicator that had failed */
 int hx_failed_keep(struct hx_comm *comm)
 {
     struct hx_world *world = comm->world;
-    const struct hx_failure *failure = comm->engine.mine ? failure_of(comm, comm->local_me) : NULL;
+    const struct hx_failure *failure = comm->engine.mine ? hx_failure_of(&comm->engine, comm->members.local_me) : NULL;
 
-    if (failure && comm->local_n < comm->size) {
+    if (failure && comm->members.local_n < comm->members.size) {
         if (!world->past)
             world->past = calloc(HX_PAST, sizeof(*world->past));
         if (world->past) /* without memory a rank that asks gets no answer */
-            world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->id, *failure};
+            world->past[world->npast++ % HX_PAST] = (struct hx_past){comm->members.id, *failure};
     }
-    return comm->failed || failure;
+    return comm->members.failed || failure;
 }
 
 void hx_failed_forget(struct hx_world *world)
@@ -84,68 +51,67 @@ static int rank_in(const int *ranks, int size, int job_rank)
     return rank < size ? rank : -1;
 }
 
-static void deaths_tell(const struct hx_world *world, int peer)
+static void deaths_tell(const struct hx_process *process, int peer)
 {
-    const struct hx_job_entry *table = world->shared->table;
+    const struct hx_job_entry *table = process->shared->table;
 
     /* acquire pairs with the release in hx_watch_tell */
-    if (atomic_load_explicit(&world->shared->header->deaths, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&process->shared->header->deaths, memory_order_acquire) == 0)
         return;
-    for (int rank = 0; rank < world->size;) {
+    for (int rank = 0; rank < process->size;) {
         struct hx_control_message message = {.kind = HX_MESSAGE_DEAD};
-        for (; rank < world->size && message.ndead < HX_MESSAGE_RANKS; rank++)
+        for (; rank < process->size && message.ndead < HX_MESSAGE_RANKS; rank++)
             if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
                 message.dead[message.ndead++] = rank;
         if (message.ndead)
-            hx_registry.net->tell(world->net, peer, &message);
+            hx_registry.net->tell(process->net, peer, &message);
     }
 }
 
-static void failure_tell(const struct hx_world *world, int peer, const struct hx_comm_id *id, const struct hx_failure *failure)
+static void failure_tell(const struct hx_process *process, int peer, const struct hx_comm_id *id, const struct hx_failure *failure)
 {
     struct hx_control_message message = {.kind = HX_MESSAGE_FAILED, .rank = failure->rank, .status = failure->status,
                            .context = (int32_t)id->number * HX_COMM_CONTEXTS, .generation = id->generation};
 
     snprintf(message.text, sizeof(message.text), "%.*s", (int)sizeof(message.text) - 1, failure->text);
-    hx_registry.net->tell(world->net, peer, &message);
+    hx_registry.net->tell(process->net, peer, &message);
 }
 
 static void comm_tell(const struct hx_comm *comm, int peer)
 {
-    const struct hx_failure *failure = failure_of(comm, comm->local_me);
-    struct hx_failure lost = {.rank = comm->world->rank}; /* a group with peer could not be created */
+    const struct hx_failure *failure = hx_failure_of(&comm->engine, comm->members.local_me);
+    struct hx_failure lost = {.rank = comm->world->process.rank}; /* a group with peer could not be created */
 
-    if (failure && rank_in(comm->ranks, comm->size, peer) >= 0)
-        failure_tell(comm->world, peer, &comm->id, failure);
+    if (failure && rank_in(comm->members.ranks, comm->members.size, peer) >= 0)
+        failure_tell(&comm->world->process, peer, &comm->members.id, failure);
     if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
-        failure_tell(comm->world, peer, &comm->id, &lost);
+        failure_tell(&comm->world->process, peer, &comm->members.id, &lost);
 }
 
-/* Tell peer, a rank of the job on another node, every death and every failure of communicators that both have. */
-static void all_tell(const struct hx_world *world, int peer)
+/* Tell peer, a rank of the job on another node, every death, and every failure of these communicators that both have. */
+static void all_tell(const struct hx_world *world, const struct hx_comm *comm, const struct hx_comm *end, int peer)
 {
-    if (atomic_load_explicit(&world->shared->table[peer].dead, memory_order_relaxed))
+    if (atomic_load_explicit(&world->process.shared->table[peer].dead, memory_order_relaxed))
         return;
-    deaths_tell(world, peer);
-    for (const struct hx_comm *comm = world->comms; comm; comm = comm->next)
+    deaths_tell(&world->process, peer);
+    for (; comm != end; comm = comm->next)
         comm_tell(comm, peer);
 }
 
-void hx_failed_pass(const struct hx_comm *comm, int peer)
+void hx_failed_tell(const struct hx_engine *engine, int peer)
 {
-    if (atomic_load_explicit(&comm->world->shared->table[peer].dead, memory_order_relaxed))
-        return;
-    deaths_tell(comm->world, peer);
-    comm_tell(comm, peer);
+    const struct hx_comm *comm = hx_comm_of(engine);
+
+    all_tell(comm->world, comm, comm->next, peer);
 }
 
 void hx_failed_finish(const struct hx_world *world)
 {
-    const struct hx_job_entry *table = world->shared->table;
+    const struct hx_job_entry *table = world->process.shared->table;
 
-    for (int rank = 0; world->net && rank < world->size; rank++)
-        if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->net, rank))
-            hx_registry.net->tell(world->net, rank, &(struct hx_control_message){.kind = HX_MESSAGE_FINISHED});
+    for (int rank = 0; world->process.net && rank < world->process.size; rank++)
+        if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->process.net, rank))
+            hx_registry.net->tell(world->process.net, rank, &(struct hx_control_message){.kind = HX_MESSAGE_FINISHED});
 }
 
 static int is_known(uint32_t number)
@@ -170,55 +136,43 @@ static void past_tell(const struct hx_world *world, int peer, const struct hx_co
     const struct hx_comm_id id = {.number = (uint32_t)message->context / HX_COMM_CONTEXTS, .generation = message->generation};
     struct hx_failure freed = {.status = HX_ERR_MISMATCH, .rank = -1};
 
-    if (!is_known(id.number) || (numbers->comms[id.number] && numbers->comms[id.number]->id.generation == id.generation))
+    if (!is_known(id.number) || (numbers->comms[id.number] && numbers->comms[id.number]->members.id.generation == id.generation))
         return;
     for (uint64_t i = 0; i < world->npast && i < HX_PAST; i++)
         if (world->past[i].id.number == id.number && world->past[i].id.generation == id.generation) {
-            failure_tell(world, peer, &id, &world->past[i].failure);
+            failure_tell(&world->process, peer, &id, &world->past[i].failure);
             return;
         }
     if (numbers->comms[id.number] || numbers->generations[id.number] != id.generation ||
-        message->call <= last_call_in(world->shared, message->context))
+        message->call <= last_call_in(world->process.shared, message->context))
         return;
     snprintf(freed.text, sizeof(freed.text), "it has freed this communicator before this call");
-    failure_tell(world, peer, &id, &freed);
-}
-
-struct hx_control_message hx_failed_question_of(int late)
-{
-    return (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = late, .context = -1};
-}
-
-struct hx_control_message hx_failed_question(const struct hx_run *run, int late)
-{
-    const struct hx_engine *engine = run->engine;
-
-    return (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = late, .context = engine->context, .generation = engine->comm->id.generation,
-                            .call = engine->pairs ? 0 : engine->call,
-                            .signature = run->bound->signature};
+    failure_tell(&world->process, peer, &id, &freed);
 }
 
 /* ---- hearing them -------------------------------------------------------------------------------------------- */
 
 static void death_heard(const struct hx_world *world, int rank)
 {
-    const struct hx_shared *shared = world->shared;
+    const struct hx_shared *shared = world->process.shared;
 
-    if (rank < 0 || rank >= world->size)
+    if (rank < 0 || rank >= world->process.size)
         return;
-    if (shared->table[rank].node == shared->table[world->rank].node)
+    if (shared->table[rank].node == shared->table[world->process.rank].node)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
-        hx_watch_tell(world->shared, rank);
+        hx_watch_tell(world->process.shared, rank);
 }
 
-struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine)
+/* The open communicator of this context, if peer is a rank of it; else NULL. The generation is not checked. *engine: the engine of the
+ * context; NULL: this rank has not used the context. */
+static struct hx_comm *comm_of(const struct hx_world *world, int context, int peer, struct hx_engine **engine)
 {
     uint32_t number = (uint32_t)context / HX_COMM_CONTEXTS, which = (uint32_t)context % HX_COMM_CONTEXTS;
     struct hx_comm *comm = is_known(number) ? world->numbers->comms[number] : NULL;
 
     *engine = NULL;
-    if (!comm || rank_in(comm->ranks, comm->size, peer) < 0)
+    if (!comm || rank_in(comm->members.ranks, comm->members.size, peer) < 0)
         return NULL;
     *engine = which == 0 ? &comm->engine : comm->others[which - 1];
     return comm;
@@ -228,9 +182,9 @@ struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int pe
 static struct hx_engine *engine_of(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     struct hx_engine *engine;
-    const struct hx_comm *comm = hx_failed_comm(world, message->context, peer, &engine);
+    const struct hx_comm *comm = comm_of(world, message->context, peer, &engine);
 
-    return comm && comm->id.generation == message->generation ? engine : NULL;
+    return comm && comm->members.id.generation == message->generation ? engine : NULL;
 }
 
 static void failure_heard(const struct hx_world *world, int peer, const struct hx_control_message *message)
@@ -238,16 +192,16 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
     struct hx_engine *engine = engine_of(world, peer, message);
     struct hx_failure failure = {.status = message->status, .rank = message->rank};
 
-    if (!engine || engine != &engine->comm->engine || message->status == HX_SUCCESS)
+    if (!engine || engine != engine->members->blocking || message->status == HX_SUCCESS)
         return;
     if (engine->pairs) {
         hx_pair_lose(engine, peer, (hx_status_t)message->status);
         return;
     }
     if (failure.rank < 0) /* peer has freed the communicator, and no longer knows its rank there */
-        failure.rank = rank_in(engine->comm->ranks, engine->comm->size, peer);
+        failure.rank = rank_in(engine->members->ranks, engine->members->size, peer);
     snprintf(failure.text, sizeof(failure.text), "%.*s", (int)sizeof(message->text), message->text);
-    hx_failed_note(engine->comm, &failure);
+    hx_failure_note(engine, &failure);
 }
 
 struct dropped {
@@ -260,7 +214,7 @@ static int has_sent(const struct hx_signature *signature, void *arg)
 {
     const struct dropped *d = arg;
 
-    return hx_registry.net->proof(d->world->net, d->world->rank, d->peer, d->message->doubt.match, d->message->doubt.chunk,
+    return hx_registry.net->proof(d->world->process.net, d->world->process.rank, d->peer, d->message->doubt.match, d->message->doubt.chunk,
                                   d->message->doubt.mix ^ hx_signature_bits(signature)) == d->message->doubt.proof;
 }
 
@@ -277,7 +231,7 @@ static int sent_tell(const struct hx_world *world, int peer, const struct hx_con
     engine->sent = message->signature;
     if (!hx_signature_find(engine, has_sent, &dropped, &answer.signature))
         return 0;
-    hx_registry.net->tell(world->net, peer, &answer);
+    hx_registry.net->tell(world->process.net, peer, &answer);
     return 1;
 }
 
@@ -303,10 +257,11 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_c
         mine = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
     if (!hx_stamps_mismatch(engine, mine, theirs))
         return;
-    failure.rank = engine->comm->rank;
+    failure.rank = engine->members->rank;
     hx_signature_tell(&message->signature, hx_coll_name((enum hx_coll)message->signature.coll), there, sizeof(there));
-    hx_mismatch_describe(engine, mine, rank_in(engine->comm->ranks, engine->comm->size, peer), there, failure.text, sizeof(failure.text));
-    hx_failed_note(engine->comm, &failure);
+    hx_mismatch_describe(engine, mine, rank_in(engine->members->ranks, engine->members->size, peer), there, failure.text,
+                         sizeof(failure.text));
+    hx_failure_note(engine, &failure);
 }
 
 /* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. (Not for
@@ -316,35 +271,38 @@ static void finish_tell(const struct hx_world *world, int peer, const struct hx_
     const struct hx_engine *engine = message->call ? engine_of(world, peer, message) : NULL;
     struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
 
-    if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->shared, world->shared->me) ||
+    if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->process.shared, world->process.shared->me) ||
         atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= message->call)
         return;
-    failure.rank = engine->comm->rank;
+    failure.rank = engine->members->rank;
     snprintf(failure.text, sizeof(failure.text), "rank %d " HX_HAS_FINISHED, failure.rank);
-    failure_tell(world, peer, &engine->comm->id, &failure);
+    failure_tell(&world->process, peer, &engine->members->id, &failure);
 }
 
 void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message)
 {
+    const int context = message->kind == HX_MESSAGE_STANDS ? message->stands.context : message->context;
     struct hx_world *world = arg;
+    struct hx_engine *engine;
+    struct hx_comm *comm = comm_of(world, context, peer, &engine);
 
     switch ((enum hx_control_message_kind)message->kind) {
     case HX_MESSAGE_ASKS:
-        hx_watch_look_at(world->shared, message->rank);
+        hx_watch_look_at(world->process.shared, message->rank);
         if (!sent_tell(world, peer, message))
             call_heard(world, peer, message);
-        all_tell(world, peer);
+        all_tell(world, world->comms, NULL, peer);
         past_tell(world, peer, message);
         finish_tell(world, peer, message);
-        hx_stand_asked(world, peer, message);
+        hx_stand_asked(&world->process, comm ? &comm->members : NULL, engine, peer, message);
         break;
     case HX_MESSAGE_DEAD:
         for (int i = 0; i < message->ndead; i++)
             death_heard(world, message->dead[i]);
         break;
     case HX_MESSAGE_FAILED: failure_heard(world, peer, message); break;
-    case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->shared->table[peer].finished, 1, memory_order_relaxed); break;
-    case HX_MESSAGE_STANDS: hx_stand_heard(world, peer, message); break;
+    case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed); break;
+    case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
     }
 }

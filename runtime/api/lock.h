@@ -19,16 +19,14 @@
 static inline void hx_lock(void)
 {
     if (!HX_SINGLE_THREADED && hx_world)
-        hx_waiter_lock(&hx_world->waiter);
+        hx_waiter_lock(&hx_world->process.waiter);
 }
 
 static inline void hx_unlock(void)
 {
-    if (hx_world && hx_world->waiter.locked)
-        hx_waiter_unlock(&hx_world->waiter);
+    if (hx_world && hx_world->process.waiter.locked)
+        hx_waiter_unlock(&hx_world->process.waiter);
 }
-
-extern _Atomic uintptr_t hx_folder; /* the thread, as pthread_self() names it, that is in an operation of the program's; 0: none is */
 
 /* Is it this thread? The call that runs the operation holds the lock and the engine, so a call made from there would wait for itself. */
 static inline int hx_is_folding(void)
@@ -53,11 +51,5 @@ hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
         }                                                                                                              \
         locked_status;                                                                                                 \
     })
-
-/* Something has moved that another thread may wait for. */
-static inline void hx_notify(struct hx_world *world)
-{
-    world->waiter.news = 1;
-}
 
 #endif

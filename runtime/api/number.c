@@ -32,7 +32,7 @@ static void bit_clear(uint64_t *bits, uint32_t number)
 hx_status_t hx_comm_numbers_open(struct hx_world *world)
 {
     struct hx_comm_numbers *numbers = world->numbers = calloc(1, sizeof(*numbers));
-    unsigned bits = world->net ? hx_registry.net->match_bits(world->net) - HX_UNUSED_MATCH_BITS : HX_CONTEXT_BITS;
+    unsigned bits = world->process.net ? hx_registry.net->match_bits(world->process.net) - HX_UNUSED_MATCH_BITS : HX_CONTEXT_BITS;
 
     if (!numbers)
         return hx_fail(HX_ERR_NOMEM, "no memory for the numbers of communicators");
@@ -72,7 +72,7 @@ static void number_free(struct hx_world *world, uint32_t number, int failed)
 {
     struct hx_comm_numbers *numbers = world->numbers;
 
-    if (failed && world->net) {
+    if (failed && world->process.net) {
         uint32_t *oldest = &numbers->rested[numbers->nrested++ % HX_COMM_NUMBERS_RESTING];
         if (numbers->nrested > HX_COMM_NUMBERS_RESTING)
             bit_clear(numbers->resting, *oldest);
@@ -92,7 +92,7 @@ static void look(struct hx_world *world, uint64_t most)
         numbers->first = parting->next;
         if (!numbers->first)
             numbers->last = NULL;
-        if (all_have_closed(world->shared, parting->rows, parting->n, parting->number, parting->first_call)) {
+        if (all_have_closed(world->process.shared, parting->rows, parting->n, parting->number, parting->first_call)) {
             number_free(world, parting->number, parting->failed);
             free(parting);
             continue;
@@ -144,21 +144,21 @@ void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed)
 {
     struct hx_world *world = comm->world;
     struct hx_comm_numbers *numbers = world->numbers;
-    struct hx_shared *shared = world->shared;
-    uint32_t number = comm->id.number;
+    struct hx_shared *shared = world->process.shared;
+    uint32_t number = comm->members.id.number;
     struct hx_parting *parting;
 
     numbers->calls[number] = last_call;
     /* release pairs with the acquire in all_have_closed, and in is_freed_by of stall.c */
     atomic_store_explicit(hx_shared_closed(shared, shared->me, number), last_call + 1, memory_order_release);
-    if (all_have_closed(shared, comm->rows, comm->local_n, number, comm->id.first_call)) {
+    if (all_have_closed(shared, comm->members.rows, comm->members.local_n, number, comm->members.id.first_call)) {
         number_free(world, number, failed);
         return;
     }
-    if (!(parting = malloc(sizeof(*parting) + (size_t)comm->local_n * sizeof(int))))
+    if (!(parting = malloc(sizeof(*parting) + (size_t)comm->members.local_n * sizeof(int))))
         return; /* without memory the number stays taken */
-    *parting = (struct hx_parting){.first_call = comm->id.first_call, .number = number, .failed = failed, .n = comm->local_n};
-    memcpy(parting->rows, comm->rows, (size_t)comm->local_n * sizeof(int));
+    *parting = (struct hx_parting){.first_call = comm->members.id.first_call, .number = number, .failed = failed, .n = comm->members.local_n};
+    memcpy(parting->rows, comm->members.rows, (size_t)comm->members.local_n * sizeof(int));
     if (numbers->last)
         numbers->last->next = parting;
     else

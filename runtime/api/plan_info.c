@@ -19,7 +19,7 @@ static struct hx_sizes info_sizes(const struct hx_bound *bound, uint64_t count)
 
 static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_plan_info_t *info)
 {
-    const char *text = comm->world->net ? hx_registry.net->describe(comm->world->net) : "";
+    const char *text = comm->world->process.net ? hx_registry.net->describe(comm->world->process.net) : "";
     const uint64_t count = key.count;
     struct hx_plan_stats stats;
     struct hx_sizes sizes;
@@ -33,7 +33,7 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_pl
     if ((status = hx_bind(&comm->engine, key, &bound)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     sizes = info_sizes(bound, count);
-    hx_plan_count(bound->plan, comm->shape, &sizes, &stats);
+    hx_plan_count(bound->plan, comm->members.shape, &sizes, &stats);
     snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
     snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
     info->rounds = stats.rounds + stats.awaits;
@@ -96,7 +96,7 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
     if (!hx_coll_is_rooted(key.coll))
         key.root = 0;
     status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .key = key, .needed = {info, info}});
-    if (status != HX_SUCCESS || key.count == 0 || comm->size == 1)
+    if (status != HX_SUCCESS || key.count == 0 || comm->members.size == 1)
         return status;
     hx_user_hold((unsigned)key.dtype); /* as a blocking call */
     hx_user_hold((unsigned)key.op);

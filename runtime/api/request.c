@@ -4,7 +4,6 @@
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/probe.h"
-#include "runtime/start/startup.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
@@ -31,7 +30,7 @@ static hx_status_t request_start(struct hx_request *request)
 
     request->since = HX_TRACING ? hx_trace_now() : 0;
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
-    if (comm->size == 1 && request->call.root_knows && !request->root_counts.done &&
+    if (comm->members.size == 1 && request->call.root_knows && !request->root_counts.done &&
         (status = hx_root_counts_apply(&request->root_counts, &request->call)) != HX_SUCCESS)
         return status;
     request->state = HX_REQUEST_DONE;
@@ -41,9 +40,9 @@ static hx_status_t request_start(struct hx_request *request)
             hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
     }
-    if (comm->world->env->stats)
+    if (comm->world->process.env->stats)
         hx_stats_start(&request->call);
-    if (comm->size == 1) {
+    if (comm->members.size == 1) {
         hx_call_alone(&request->call);
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
@@ -60,12 +59,12 @@ static hx_status_t request_start(struct hx_request *request)
         engine->last->next = request;
     } else {
         engine->first = request;
-        engine->next_active = comm->world->active;
-        comm->world->active = engine;
+        engine->next_active = comm->world->process.active;
+        comm->world->process.active = engine;
     }
     engine->last = request;
-    hx_requests_progress(comm->world);
-    if (comm->world->has_thread && comm->world->active)
+    hx_requests_progress(&comm->world->process);
+    if (comm->world->has_thread && comm->world->process.active)
         pthread_cond_signal(&comm->world->work);
     return HX_SUCCESS;
 }
@@ -73,7 +72,7 @@ static hx_status_t request_start(struct hx_request *request)
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
 {
     struct hx_request *request = calloc(1, sizeof(*request));
-    int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->size > 1;
+    int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->members.size > 1;
     void *inplace_copy = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
     hx_status_t status = HX_SUCCESS;
 
@@ -110,8 +109,8 @@ static hx_status_t start_locked(hx_request_t *request)
     if (status != HX_SUCCESS)
         return status;
     comm = request->call.comm;
-    if (comm->failed)
-        return comm->failed;
+    if (comm->members.failed)
+        return comm->members.failed;
     if (!request->persistent)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: a request of %s is not persistent: it has started already",
                                           request->call.name));
@@ -137,22 +136,22 @@ static hx_status_t request_finish(hx_request_t *request)
     return status;
 }
 
-int hx_progress_all(struct hx_world *world)
+int hx_progress_all(struct hx_process *process)
 {
-    int events = world->net ? hx_registry.net->progress(world->net) : 0;
+    int events = process->net ? hx_registry.net->progress(process->net) : 0;
 
     if (events > 0)
-        hx_notify(world);
-    hx_requests_progress(world);
+        hx_notify(&process->waiter);
+    hx_requests_progress(process);
     return events;
 }
 
 /* The network has failed under comm's calls, if they need it. */
 static void network_failed(struct hx_comm *comm, int events)
 {
-    if (comm->failed || comm->local_n == comm->size)
+    if (comm->members.failed || comm->members.local_n == comm->members.size)
         return;
-    hx_recall(hx_registry.net->why(comm->world->net));
+    hx_recall(hx_registry.net->why(comm->world->process.net));
     hx_comm_break(comm, (hx_status_t)-events);
 }
 
@@ -194,14 +193,14 @@ static int wait_look(void *ctx)
 {
     const struct wait *wait = ctx;
     struct hx_comm *comm = wait->request->call.comm;
-    int events = hx_progress_all(comm->world);
+    int events = hx_progress_all(&comm->world->process);
 
     if (events < 0)
         network_failed(comm, events);
     /* another rank has told that the communicator has failed: do not wait */
     if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
         wait_tell(ctx);
-    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->moves != wait->moves ||
+    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->process.moves != wait->moves ||
            HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
@@ -213,7 +212,7 @@ static void test_tell(void *ctx)
 /* The request is active. Its time is that of its engine's call under way, its own or one before it. */
 static struct hx_wait wait_for(struct wait *wait)
 {
-    return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->env->timeout,
+    return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->process.env->timeout,
                             &engine_of(wait->request)->wait_clock};
 }
 
@@ -238,7 +237,7 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if ((events = hx_progress_all(request->call.comm->world)) < 0)
+    if ((events = hx_progress_all(&request->call.comm->world->process)) < 0)
         network_failed(request->call.comm, events);
     if (request->state == HX_REQUEST_INACTIVE) { /* what it has ended with has been told */
         *done = 1;
@@ -268,13 +267,13 @@ static hx_status_t wait_locked(hx_request_t *request)
         return status;
     world = request->call.comm->world;
     while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
-        struct wait wait = {request, world->moves};
+        struct wait wait = {request, world->process.moves};
         const struct hx_wait how = wait_for(&wait);
-        status = hx_wait_until(&world->waiter, &how);
+        status = hx_wait_until(&world->process.waiter, &how);
         if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
             request_late(request);
     }
-    hx_stand_clear(world);
+    hx_stand_clear(&world->process);
     return request_finish(request);
 }
 
@@ -313,7 +312,7 @@ static hx_status_t request_free_locked(hx_request_t *request)
 
     if (status != HX_SUCCESS)
         return status;
-    if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->failed) /* however far it is by now */
+    if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
                                                         request->call.name));
     request_release(request);

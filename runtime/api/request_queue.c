@@ -15,7 +15,7 @@ struct hx_engine *hx_engine_next(struct hx_comm *comm)
             hx_fail(HX_ERR_NOMEM, "no memory for a non-blocking call");
             return NULL;
         }
-        if (hx_engine_open(*engine, comm, 1 + which) != HX_SUCCESS) {
+        if (hx_engine_open(*engine, &comm->world->process, &comm->members, 1 + which) != HX_SUCCESS) {
             hx_engine_close(*engine);
             free(*engine);
             *engine = NULL;
@@ -48,7 +48,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
         out = counts.out;
     }
     if ((status = hx_bind(engine, key, &bound)) != HX_SUCCESS)
-        return hx_comm_break(engine->comm, status);
+        return hx_comm_break(hx_comm_of(engine), status);
     if (key.coll == HX_COLL_BARRIER)
         in = out = &engine->token;
     else if (engine->part == HX_PART_CALL)
@@ -64,7 +64,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
 /* engine: where it has run. */
 static void request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
 {
-    hx_notify(request->call.comm->world);
+    hx_notify(&request->call.comm->world->process.waiter);
     if (HX_TRACING)
         hx_trace_background(request, engine, status);
     request->status = status;
@@ -80,7 +80,7 @@ static void first_end(struct hx_engine *engine)
         return;
     if (engine->part == HX_PART_COUNTS) {
         status = hx_root_counts_apply(&first->root_counts, &first->call);
-        if (engine->comm->failed || (status == HX_SUCCESS && first->call.key.count))
+        if (engine->members->failed || (status == HX_SUCCESS && first->call.key.count))
             return;
     } else {
         hx_inplace_copy_end(&first->call, first->inplace_copy);
@@ -104,9 +104,9 @@ static void engine_advance(struct hx_engine *engine)
     }
 }
 
-void hx_requests_progress(struct hx_world *world)
+void hx_requests_progress(struct hx_process *process)
 {
-    struct hx_engine **link = &world->active, *engine;
+    struct hx_engine **link = &process->active, *engine;
 
     while ((engine = *link)) {
         engine_advance(engine);
@@ -123,20 +123,17 @@ void hx_requests_fail(struct hx_comm *comm)
         struct hx_engine *engine = comm->others[i];
         if (!engine)
             continue;
-        if (engine->running != HX_IDLE) {
-            hx_stall_end(&engine->run);
-            hx_transfer_cancel_all(&engine->run);
-            hx_fetch_withdraw(engine->mine);
-        }
+        if (engine->running != HX_IDLE)
+            hx_run_cancel(&engine->run);
         engine->running = HX_IDLE;
         for (; engine->first; engine->first = engine->first->next)
-            request_end(engine->first, engine, comm->failed);
+            request_end(engine->first, engine, comm->members.failed);
     }
 }
 
 void hx_requests_forget(struct hx_engine *engine)
 {
-    struct hx_engine **link = engine->world ? &engine->world->active : NULL; /* NULL: never opened */
+    struct hx_engine **link = engine->process ? &engine->process->active : NULL; /* NULL: never opened */
 
     if (!link)
         return;

@@ -20,7 +20,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "counts travel as HX_UINT64")
 
 static int is_root(const struct hx_call *call)
 {
-    return call->comm->rank == call->key.root;
+    return call->comm->members.rank == call->key.root;
 }
 
 hx_status_t hx_root_counts_check(const struct hx_call *call)
@@ -30,7 +30,7 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
     hx_status_t status = HX_SUCCESS;
     int gathers = call->key.coll == HX_COLL_GATHER;
 
-    if (!comm || !hx_comm_is_open(comm) || comm->failed || call->lacks)
+    if (!comm || !hx_comm_is_open(comm) || comm->members.failed || call->lacks)
         return HX_SUCCESS; /* hx_call_check tells that */
     if (!call->needed[0] || !call->needed[1]) {
         const char *lacking = call->needed[0] ? "out" : gathers || is_root(call) ? "in" : "out";
@@ -39,14 +39,14 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
         else
             status = hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", call->name, lacking, call->said_count);
     } else if (blocks.counts && blocks.displs) {
-        status = hx_blocks_check(call->name, "", &blocks, comm->size, hx_dtype_bytes(call->key.dtype), gathers);
+        status = hx_blocks_check(call->name, "", &blocks, comm->members.size, hx_dtype_bytes(call->key.dtype), gathers);
     }
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
 hx_status_t hx_root_counts_open(struct hx_root_counts *root_counts, const struct hx_call *call)
 {
-    size_t n = (size_t)call->comm->size;
+    size_t n = (size_t)call->comm->members.size;
 
     *root_counts = (struct hx_root_counts){0};
     if (!call->root_knows)
@@ -56,7 +56,7 @@ hx_status_t hx_root_counts_open(struct hx_root_counts *root_counts, const struct
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     if (call->key.coll == HX_COLL_GATHER)
-        root_counts->counts[call->comm->rank] = call->said_count;
+        root_counts->counts[call->comm->members.rank] = call->said_count;
     else if (is_root(call))
         memcpy(root_counts->counts, call->root_counts, n * sizeof(*root_counts->counts));
     return HX_SUCCESS;
@@ -76,7 +76,7 @@ struct hx_call hx_root_counts_call(const struct hx_root_counts *root_counts, con
 
     if (call->key.coll == HX_COLL_SCATTER) {
         counts.key = hx_call_key_for(HX_FOR_SCATTERV, about,
-                                  hx_call_key_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->key.root, (uint64_t)call->comm->size));
+                                  hx_call_key_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, call->key.root, (uint64_t)call->comm->members.size));
         counts.in = counts.out;
     } else {
         counts.key = hx_call_key_for(HX_FOR_GATHERV, about, hx_call_key_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1));
@@ -87,10 +87,10 @@ struct hx_call hx_root_counts_call(const struct hx_root_counts *root_counts, con
 /* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
 static int differing(const struct hx_root_counts *root_counts, const struct hx_call *call)
 {
-    int n = call->comm->size;
+    int n = call->comm->members.size;
 
     if (call->key.coll == HX_COLL_SCATTER)
-        return root_counts->counts[call->comm->rank] != call->said_count ? call->comm->rank : -1;
+        return root_counts->counts[call->comm->members.rank] != call->said_count ? call->comm->members.rank : -1;
     for (int r = 0; is_root(call) && r < n; r++)
         if (root_counts->counts[r] != call->root_counts[r])
             return r;
@@ -103,7 +103,7 @@ hx_status_t hx_root_counts_apply(struct hx_root_counts *root_counts, struct hx_c
     size_t bytes = hx_dtype_bytes(call->key.dtype), all = 0;
     const struct hx_call_key before = call->key;
     hx_status_t status;
-    int n = call->comm->size;
+    int n = call->comm->members.size;
 
     call->key.blocks = hx_blocks_of(root_counts->counts, NULL, n, &call->key.count);
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS) { /* alike on all ranks; a persistent call's next start finds the same */
@@ -113,7 +113,7 @@ hx_status_t hx_root_counts_apply(struct hx_root_counts *root_counts, struct hx_c
     root_counts->done = 1;
     if (differing(root_counts, call) >= 0) {
         for (int r = 0; r < n; r++)
-            all += call->key.coll == HX_COLL_GATHER || r == call->comm->rank ? root_counts->counts[r] : 0;
+            all += call->key.coll == HX_COLL_GATHER || r == call->comm->members.rank ? root_counts->counts[r] : 0;
         if (!(root_counts->scrap = malloc(all * bytes + 1))) {
             hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes that were not expected", call->name, all * bytes);
             return hx_comm_break(call->comm, HX_ERR_NOMEM);

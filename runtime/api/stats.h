@@ -35,7 +35,4 @@ struct hx_call;
 void hx_stats_call(const struct hx_call *call, uint64_t start_ns); /* a blocking call that has begun then */
 void hx_stats_start(const struct hx_call *call);                   /* one that does not block */
 
-/* HX_STATS: before the last barrier; all ranks make it. Rank 0 tells the sums; with 2 every rank its own as well. */
-void hx_stats_tell(struct hx_world *world, int failed);
-
 #endif

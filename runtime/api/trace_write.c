@@ -57,14 +57,14 @@ static void event_separate(struct writer *w)
 /* Tracks count from 0: the first is the rank's. No other rank has such a number. */
 static int tid_of(const struct writer *w, int track)
 {
-    return w->trace->world->rank + 1 + track * w->trace->world->size;
+    return w->trace->world->process.rank + 1 + track * w->trace->world->process.size;
 }
 
 static void track_name(struct writer *w, int idx)
 {
     static const char *const names[] = {"thread", "non-blocking", "stages", "messages"};
     const struct track *track = &w->tracks[idx];
-    int rank = w->trace->world->rank;
+    int rank = w->trace->world->process.rank;
 
     event_separate(w);
     fprintf(w->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"rank %d", w->pid,
@@ -180,7 +180,7 @@ static void message_write(FILE *out, const struct hx_event *e)
 /* An arrow begins where a message is sent, and ends where it has come. */
 static void arrow_write(struct writer *w, const struct hx_event *e, int tid)
 {
-    int me = w->trace->world->rank, sends = e->kind == HX_EVENT_SEND;
+    int me = w->trace->world->process.rank, sends = e->kind == HX_EVENT_SEND;
     int64_t at = aligned(w->trace, sends ? e->begin : e->end);
 
     event_separate(w);
@@ -289,7 +289,7 @@ static void head_write(struct writer *w, uint64_t dropped)
             ",\"traces\":[{\"rank\":%d,\"node\":%d,"
             "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64 "}]},\n"
             "\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n",
-            hx_version(), world->size, w->trace->origin, world->rank, node, dropped, w->trace->first.offset,
+            hx_version(), world->process.size, w->trace->origin, world->process.rank, node, dropped, w->trace->first.offset,
             clock_error(w->trace));
     event_separate(w);
     fprintf(w->out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"node %d\"}}", w->pid,
@@ -308,13 +308,13 @@ void hx_trace_write(struct hx_trace *trace)
     struct writer w = {.trace = trace,
                        .out = trace->file,
                        .separator = "",
-                       .pid = 1 + world->comms->shape->node_of[world->rank]};
+                       .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};
     uint64_t dropped = events_sort(&w);
 
-    if (dropped && world->rank == 0) /* the others' files tell theirs */
+    if (dropped && world->process.rank == 0) /* the others' files tell theirs */
         hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64
                 " records: raise HX_TRACE_BYTES (%" PRId64 ")",
-                dropped, trace->recorded, world->env->trace_bytes);
+                dropped, trace->recorded, world->process.env->trace_bytes);
     errno = 0;
     rewind(w.out);
     if (ftruncate(fileno(w.out), 0) != 0)

@@ -176,8 +176,6 @@ hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t
     return HX_SUCCESS;
 }
 
-_Atomic uintptr_t hx_folder;
-
 hx_status_t hx_folding_refuse(void)
 {
     return hx_fail(HX_ERR_STATE, "an operation of the program (hx_op_create) has called Hierax; make the call after the "

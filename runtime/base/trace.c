@@ -40,18 +40,18 @@ hx_status_t hx_trace_prepare(struct hx_world *world)
 {
     struct hx_trace *trace;
 
-    if (!world->env->trace)
+    if (!world->process.env->trace)
         return HX_SUCCESS;
     world->trace = trace = calloc(1, sizeof(*trace));
     if (!trace)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory");
     trace->world = world;
-    trace->capacity = (uint64_t)world->env->trace_bytes / sizeof(struct hx_event);
-    trace->path = hx_trace_path(world->env->trace, world->rank);
+    trace->capacity = (uint64_t)world->process.env->trace_bytes / sizeof(struct hx_event);
+    trace->path = hx_trace_path(world->process.env->trace, world->process.rank);
     trace->events = malloc(trace->capacity * sizeof(struct hx_event));
     if (!trace->path || !trace->events)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for %lld bytes (HX_TRACE_BYTES)",
-                       (long long)world->env->trace_bytes);
+                       (long long)world->process.env->trace_bytes);
     memset(trace->events, 1, trace->capacity * sizeof(struct hx_event)); /* so that no page is missing later */
     if (!(trace->file = fopen(trace->path, "we")))
         return hx_fail(HX_ERR_ENV, "HX_TRACE: cannot write %s: %s", trace->path, strerror(errno));
@@ -145,8 +145,8 @@ struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engin
                              .detail = hx_dtype_bytes(key->dtype),
                              .context = (int16_t)engine->context,
                              .peer = hx_coll_is_rooted(key->coll) ? key->root : -1,
-                             .group = engine->comm->ranks[0],
-                             .size = engine->comm->size,
+                             .group = engine->members->ranks[0],
+                             .size = engine->members->size,
                              .dtype = (int32_t)key->dtype,
                              .op = hx_coll_reduces(key->coll) ? (int32_t)key->op : -1,
                              .kind = HX_EVENT_CALL,
@@ -234,7 +234,7 @@ void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance
     event->size = (int32_t)(instance->stage - run->bound->stages);
     event->call = run->engine->call;
     event->context = (int16_t)run->engine->context;
-    event->group = run->engine->comm->ranks[0];
+    event->group = run->engine->members->ranks[0];
 }
 
 void hx_trace_message(const struct hx_net_op *op, int open)

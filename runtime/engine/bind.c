@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bind: a plan is given its place in memory, once per call key; a cache keeps the last ones. Steps: bind_step.c. */
-#include "runtime/api/comm.h"
 #include "runtime/base/probe.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/signature.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     struct hx_bound_stage *bs = &bound->stages[s];
     const struct hx_stage *stage = &bound->plan->stages[s];
     const struct hx_node *node = &engine->node;
-    const struct hx_shape *shape = engine->comm->shape;
+    const struct hx_shape *shape = engine->members->shape;
 
     hx_layout_init(&bs->layout, bound->plan, stage, sizes);
     bs->stage = stage;
@@ -46,10 +47,10 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         return HX_ERR_NOMEM;
     for (int i = 0; i < stage->n; i++) {
         int local = shape->local_of[stage->members[i]];
-        if (shape->node_of[stage->members[i]] != shape->node_of[engine->comm->rank])
+        if (shape->node_of[stage->members[i]] != shape->node_of[engine->members->rank])
             continue;
         size_t row = (size_t)node->rows[local];
-        if (node->rows[local] == node->shared->mate && !engine->world->net) /* looks at the network are too long to be counted */
+        if (node->rows[local] == node->shared->mate && !engine->process->net) /* looks at the network are too long to be counted */
             bs->mate = (uint32_t)i;
         bs->controls[i] = hx_node_control(node, local);
         bs->doorbells[i] = hx_node_doorbell(node, local);
@@ -63,7 +64,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
         if (!bs->instances[w].transfers)
             return HX_ERR_NOMEM;
         for (uint32_t i = 0; i < stage->ntransfers; i++)
-            bs->instances[w].transfers[i].net.why = engine->comm->why;
+            bs->instances[w].transfers[i].net.why = engine->members->why;
     }
     bs->nsteps = bs->streams_from = stage->nsteps;
     return HX_SUCCESS;
@@ -315,7 +316,7 @@ static hx_status_t bound_new(struct hx_engine *engine, struct hx_call_key key, s
 {
     struct hx_choice choice = {0};
     uint32_t unit = unit_bytes(key);
-    hx_status_t status = hx_registry.planner->choose(engine->comm->planner, key.coll, key.root, traits_of(&key),
+    hx_status_t status = hx_registry.planner->choose(engine->members->planner, key.coll, key.root, traits_of(&key),
                                                      key.count * (hx_dtype_bytes(key.dtype) / unit), unit, &choice);
 
     return status == HX_SUCCESS ? hx_bind_plan(engine, key, &choice, out) : status;
@@ -326,7 +327,7 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_
     struct hx_bound **set = hx_bound_set(engine, key), *found = NULL;
     hx_status_t status;
     /* HX_STATS and HX_CHECK: hx_bound_find finds nothing, so that all calls are counted, and compared */
-    int first = engine->world->env->stats > 0 || engine->world->env->check, way = first;
+    int first = engine->process->env->stats > 0 || engine->process->env->check, way = first;
 
     while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], key))
         way++;

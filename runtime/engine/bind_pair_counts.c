@@ -3,7 +3,7 @@
  * Traffic: each call of an all-to-all with counts sends and receives other lengths, so what bind has written down of its only slice is
  * placed anew. Of what a rank sends and receives itself when the call begins; of what it carries for others when it has learnt that.
  */
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
 
 /* With pair_counts a step of blocks that pass through no other rank moves one, from IN or to OUT: note which. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bind's last part: the steps of a plan get offsets and addresses, each for one slice. Of a stage of only one slice all do at once
  * (hx_bind_steps); of others each as it is issued. */
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
 #include "runtime/plan/items.h"
 #include <stdlib.h>
 

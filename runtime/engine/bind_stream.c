@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bind: which steps write around the caches, see stream.h. */
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
 #include "runtime/base/stream.h"
 
 /* Do the buffers of this node's ranks fill its caches, so that results have left them by the time that somebody reads them? HX_STREAM says
  * from how long a rank's result on. A virtual machine tells of its host's whole last-level cache: it gets no more than a part of it. */
 static int fills_caches(const struct hx_engine *engine, const struct hx_bound *bound)
 {
-    const struct hx_shape *shape = engine->comm->shape;
-    const struct hx_job *job = &engine->world->job;
+    const struct hx_shape *shape = engine->members->shape;
+    const struct hx_job *job = &engine->process->job;
     enum hx_coll coll = bound->key.coll;
-    double n = hx_shape_node_size(shape, shape->node_of[engine->comm->rank]);
+    double n = hx_shape_node_size(shape, shape->node_of[engine->members->rank]);
     double in = (double)hx_layout_space_bytes(bound->plan, &bound->sizes, HX_IN);
     double out = (double)hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
     double part = job->cpus_per_node * HX_CACHE_PER_CORE_BYTES;
 
-    if (engine->world->env->stream > 0)
-        return out >= (double)engine->world->env->stream;
+    if (engine->process->env->stream > 0)
+        return out >= (double)engine->process->env->stream;
     if (coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) /* only a root has an input, which may be its output */
         in = 0;
     if (coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) /* only a root has an output */

@@ -5,11 +5,13 @@
  * blocks are scattered (they wrap around, or are several pieces of the vector), the spans of all operands are walked
  * side by side. A COPY that bind has made a STREAM goes around the caches.
  */
-#include "runtime/api/comm.h"
-#include "runtime/api/lock.h"
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/shm_write.h"
 #include <string.h>
+
+_Atomic uintptr_t hx_folder;
 
 #define NUMBER_MIN_BYTES 4
 #define NUMBER_MAX_BYTES 16

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An engine's memory: its context, its ring queues, the plans that are bound. run.c runs them. */
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static void memory_free(struct hx_engine *engine)
 {
-    if (!engine->memory || !engine->world->net || !hx_registry.net->memory_remove(engine->world->net, engine->memory))
+    if (!engine->memory || !engine->process->net || !hx_registry.net->memory_remove(engine->process->net, engine->memory))
         free(engine->memory);
 }
 
-hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which)
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_process *process, struct hx_members *members, int which)
 {
-    size_t queues = (size_t)comm->local_n * HX_PAIR_RINGS * 2;
+    size_t queues = (size_t)members->local_n * HX_PAIR_RINGS * 2;
     hx_status_t status;
 
-    engine->comm = comm;
-    engine->context = hx_comm_context(comm, which);
-    engine->prefix = engine->flow_prefix = hx_comm_prefix(comm, which, 64);
-    if (comm->world->net)
-        engine->prefix = hx_comm_prefix(comm, which, hx_registry.net->match_bits(comm->world->net) - HX_UNUSED_MATCH_BITS);
-    engine->call = engine->first_call = engine->left_by_all = comm->id.first_call;
-    engine->blocks = engine == &comm->engine;
-    status = hx_node_open(&engine->node, comm->world->shared, engine->context, comm->local_n, comm->local_me,
-                          comm->local_ranks, comm->rows);
+    engine->members = members;
+    if (which == 0)
+        members->blocking = engine;
+    engine->context = hx_members_context(members, which);
+    engine->prefix = engine->flow_prefix = hx_members_prefix(members, which, 64);
+    if (process->net)
+        engine->prefix = hx_members_prefix(members, which, hx_registry.net->match_bits(process->net) - HX_UNUSED_MATCH_BITS);
+    engine->call = engine->first_call = engine->left_by_all = members->id.first_call;
+    engine->blocks = which == 0;
+    status = hx_node_open(&engine->node, process->shared, engine->context, members->local_n, members->local_me,
+                          members->local_ranks, members->rows);
     if (status != HX_SUCCESS)
         return status;
-    engine->world = comm->world;
+    engine->process = process;
     engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->mine->pid = getpid();
     atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* left by an earlier communicator, like failed */
     atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it only when all have agreed on this one */
-    engine->passed = &comm->world->shared->passed[comm->world->shared->me].lines[HX_PASSED_STAMP].stamp;
+    engine->passed = &process->shared->passed[process->shared->me].lines[HX_PASSED_STAMP].stamp;
     engine->queues = calloc(queues, sizeof(*engine->queues));
     engine->active = malloc(queues * sizeof(int));
     if (!engine->queues || !engine->active)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", comm->local_n);
-    if (comm->world->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
-        hx_registry.net->memory_add(comm->world->net, engine->node.slots, hx_slots_bytes(comm->world->shared), HX_MEMORY_SLOTS);
+        return hx_fail(HX_ERR_NOMEM, "no memory for the ring queues of %d ranks", members->local_n);
+    if (process->net) /* the slots of the whole node: a rank sends from those that others have filled, too */
+        hx_registry.net->memory_add(process->net, engine->node.slots, hx_slots_bytes(process->shared), HX_MEMORY_SLOTS);
     return HX_SUCCESS;
 }
 
@@ -64,8 +66,8 @@ hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes)
     memory_free(engine);
     engine->memory = memory;
     engine->memory_bytes = bytes;
-    if (engine->world->net)
-        hx_registry.net->memory_add(engine->world->net, memory, bytes, HX_MEMORY_WORK);
+    if (engine->process->net)
+        hx_registry.net->memory_add(engine->process->net, memory, bytes, HX_MEMORY_WORK);
     return HX_SUCCESS;
 }
 

@@ -16,19 +16,13 @@
 #ifndef HX_ENGINE_ENGINE_H
 #define HX_ENGINE_ENGINE_H
 #include "runtime/plan/layout.h"
-#include "runtime/ports/node.h"
 #include "runtime/base/reduce.h"
-#include "runtime/engine/shm_write.h"
-#include "runtime/engine/signature.h"
-#include "runtime/ports/transport.h"
 #include "runtime/base/user_table.h"
-#include "runtime/engine/wait.h"
-#include <stdint.h>
+#include "runtime/engine/call_key.h"
+#include "runtime/engine/members.h"
+#include "runtime/engine/process.h"
 
-struct hx_choice;
-struct hx_comm;
 struct hx_request;
-struct hx_world;
 
 /* A message under way. */
 struct hx_transfer {
@@ -98,51 +92,6 @@ struct hx_bound_stage {
     uint64_t started, finished;    /* slices */
 };
 
-/* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
-struct hx_blocks {
-    const size_t *counts; /* NULL: they do not differ */
-    const size_t *displs; /* in OUT, or of a scatter in IN; NULL: one after the other */
-    int some_empty;
-    uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
-};
-
-/* What calls have in common that can share a bound plan: all but the buffers. */
-struct hx_call_key {
-    enum hx_coll coll;
-    hx_dtype_t dtype;
-    hx_op_t op;     /* HX_SUM where nothing is reduced */
-    int root;       /* 0 where there is none */
-    uint64_t count; /* as struct hx_sizes */
-    int shared_alloc;    /* its buffers are taken to be memory of hx_alloc */
-    enum hx_purpose purpose;
-    uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
-    struct hx_blocks blocks;
-};
-
-static inline struct hx_call_key hx_call_key_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
-{
-    return (struct hx_call_key){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
-}
-
-static inline struct hx_call_key hx_call_key_for(enum hx_purpose purpose, uint64_t about, struct hx_call_key key)
-{
-    key.purpose = purpose;
-    key.about = about;
-    return key;
-}
-
-static inline struct hx_call_key hx_call_key_barrier(enum hx_purpose purpose)
-{
-    return hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
-}
-
-/* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
-static inline int hx_call_key_awaits_all(const struct hx_call_key *key)
-{
-    return hx_coll_awaits_all(key->coll) && !key->blocks.some_empty;
-}
-
-/* A plan bound to a call key. */
 struct hx_bound {
     struct hx_call_key key; /* without the blocks' arrays, which are the caller's: sizes has them */
     struct hx_signature signature;
@@ -193,13 +142,13 @@ struct hx_run { /* a call under way */
 };
 
 struct hx_engine {
-    struct hx_comm *comm;
-    struct hx_world *world;
+    struct hx_members *members;
+    struct hx_process *process;
     struct hx_node node;     /* its context in shared memory */
     struct hx_control *mine; /* this rank's in it */
     _Atomic uint64_t *passed; /* the process's stamp of the last call, of whichever communicator */
     int context;
-    uint64_t prefix;         /* of its match ids: see hx_comm_prefix */
+    uint64_t prefix;         /* of its match ids: see hx_members_prefix */
     uint64_t flow_prefix;    /* of its flows: the same with the whole generation */
     uint64_t first_call;
     uint64_t call;           /* number of the last call entered */
@@ -239,8 +188,10 @@ struct hx_engine {
 
 #define HX_CALLS_AHEAD 32 /* half of the call numbers that match ids tell apart */
 
-/* Open the engine of context number which of comm. */
-hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_comm *comm, int which);
+extern _Atomic uintptr_t hx_folder; /* the thread, as pthread_self() names it, that is in an operation of the program's; 0: none is */
+
+/* Open the engine of context number which of these members. */
+hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_process *process, struct hx_members *members, int which);
 /* A number above which no epoch and no ring chunk number was used: calls of a new communicator count from the next one on. */
 uint64_t hx_engine_last_call(const struct hx_engine *engine);
 void hx_engine_close(struct hx_engine *engine);
@@ -289,8 +240,8 @@ void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *
 int hx_run_advance(struct hx_engine *engine);
 hx_status_t hx_run_end(struct hx_run *run);
 
-/* Let all non-blocking calls of this process move that can. */
-void hx_requests_progress(struct hx_world *world);
+/* Of a run that has failed: its messages are taken back, and its buffers are the caller's own again. Tells the ranks that may wait for it. */
+void hx_run_cancel(struct hx_run *run);
 
 /* ---- inside the engine */
 

@@ -25,34 +25,20 @@
 
 #define HX_HAS_FINISHED "has finished (hx_finalize)"
 
-/* Record that comm has failed for this rank. Only the first failure is kept. failure->rank is a rank of comm. */
-void hx_failed_note(struct hx_comm *comm, const struct hx_failure *failure);
+/* Record that the engine's communicator has failed for this rank. Only the first failure is kept. failure->rank is a rank of the
+ * communicator. */
+void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *failure);
 
-/* Has a rank of this node recorded a failure of comm, its own or one that it was told of, with a status other than but? Returns the
- * failure, and records it for this rank too; NULL: there is none. */
-const struct hx_failure *hx_failed_look(struct hx_comm *comm, hx_status_t but);
+/* The failure that member i of this node has recorded; NULL: none. */
+const struct hx_failure *hx_failure_of(const struct hx_engine *engine, int i);
 
-/* comm is about to be released. Returns nonzero if it has failed. The failure is then kept for ranks of other nodes, which may still be in
- * calls of comm and ask. */
-int hx_failed_keep(struct hx_comm *comm);
-void hx_failed_forget(struct hx_world *world); /* at the end */
-
-/* Tell peer, a rank of the job on another node, which ranks have died and why comm has failed here. peer is a rank of comm. */
-void hx_failed_pass(const struct hx_comm *comm, int peer);
-
-/* This rank leaves: tell the ranks of other nodes that may wait for it. */
-void hx_failed_finish(const struct hx_world *world);
-
-/* The open communicator of this context, if peer is a rank of it; else NULL. The generation is not checked. *engine: the engine of the
- * context; NULL: this rank has not used the context. */
-struct hx_comm *hx_failed_comm(const struct hx_world *world, int context, int peer, struct hx_engine **engine);
+/* Has a rank of this node recorded a failure of the engine's communicator, its own or one that it was told of, with a status other than but?
+ * Returns the failure, and records it for this rank too; NULL: there is none. */
+const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_status_t but);
 
 /* The question to a rank of another node for which the run waits, and the question to another rank of that node, which sees whether the
  * late rank lives. */
-struct hx_control_message hx_failed_question(const struct hx_run *run, int late);
-struct hx_control_message hx_failed_question_of(int late);
-
-/* Handle a control message that peer, a rank on another node, has sent. arg: the world. */
-void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message);
+struct hx_control_message hx_failure_question(const struct hx_run *run, int late);
+struct hx_control_message hx_failure_question_of(int late);
 
 #endif

@@ -8,11 +8,10 @@
  * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
  */
 #include "runtime/engine/ancestor.h"
-#include "runtime/api/comm.h"
 #include "runtime/engine/failure.h"
+#include "runtime/engine/fetch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/memcpy.h"
-#include "runtime/start/startup.h"
 #include "runtime/base/stream.h"
 #include "runtime/engine/shared_alloc.h"
 #include <errno.h>
@@ -49,7 +48,7 @@ static int given_up(const struct hx_control *theirs, int buffer)
 /* It tells why before it withdraws its buffers. */
 static hx_status_t given_up_fail(const struct hx_run *run, int rank)
 {
-    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_SUCCESS);
+    const struct hx_failure *failure = hx_failure_look(run->engine, HX_SUCCESS);
 
     if (failure)
         return hx_stall_elsewhere(run, failure);
@@ -59,7 +58,7 @@ static hx_status_t given_up_fail(const struct hx_run *run, int rank)
 /* Who has failed may have ended since, and that is not why. */
 static hx_status_t ended_fail(const struct hx_run *run, int rank, int pid)
 {
-    const struct hx_failure *failure = hx_failed_look(run->engine->comm, HX_ERR_PEER_DEAD);
+    const struct hx_failure *failure = hx_failure_look(run->engine, HX_ERR_PEER_DEAD);
 
     if (failure)
         return hx_stall_elsewhere(run, failure);
@@ -70,7 +69,7 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
 {
     const struct hx_stage *stage = instance->stage->stage;
     const struct hx_control *theirs = instance->stage->controls[step->peer];
-    int rank = run->engine->comm->ranks[stage->members[step->peer]];
+    int rank = run->engine->members->ranks[stage->members[step->peer]];
     int reads = p->n > 0 && run->status == HX_SUCCESS;
     ssize_t got = reads ? process_vm_readv(theirs->pid, p->to, p->n, p->from, p->n, 0) : 0;
     int error = errno;
@@ -121,7 +120,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
     const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
     size_t into_done = 0, out_of_done = 0;
-    struct pieces pieces = {.view = hx_peer_map_view(engine->world, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
+    struct pieces pieces = {.view = hx_peer_map_view(engine->process, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
 
     if (step->contiguous) {
         piece_add(run, instance, step, &pieces, to, from, step->bytes);

@@ -3,7 +3,8 @@
  * little else. For run.c. */
 #ifndef HX_ENGINE_FLAGS_H
 #define HX_ENGINE_FLAGS_H
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/signature.h"
 
 static inline _Atomic uint64_t *hx_flag_epoch(const struct hx_run *run, struct hx_control *control, const struct hx_bound_step *step)
 {

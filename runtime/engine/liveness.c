@@ -14,7 +14,6 @@
  */
 #include "runtime/engine/liveness.h"
 #include "runtime/base/clock.h"
-#include "runtime/api/comm.h"
 #include "runtime/base/log.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks that create no more groups with each other: see pairs.h. */
 #include "runtime/engine/pairs.h"
-#include "runtime/api/comm.h"
 
 #define OUT_OF_STEP UINT64_MAX /* as the count of messages received: no more groups; the count of messages sent then holds the status */
 
 static int is_near(const struct hx_engine *engine, int rank)
 {
-    const struct hx_shape *shape = engine->comm->shape;
+    const struct hx_shape *shape = engine->members->shape;
 
-    return shape->node_of[rank] == shape->node_of[engine->comm->rank];
+    return shape->node_of[rank] == shape->node_of[engine->members->rank];
 }
 
 /* The ring from one rank of this node to another. The receiver writes its first line. */
 static struct hx_ring *ring_of(const struct hx_engine *engine, int from, int to)
 {
-    const int *local_of = engine->comm->shape->local_of;
+    const int *local_of = engine->members->shape->local_of;
 
     return hx_node_ring(&engine->node, local_of[from], local_of[to], 0);
 }
@@ -29,7 +28,7 @@ void hx_pair_lose(struct hx_engine *engine, int rank, hx_status_t status)
     if (!is_near(engine, rank))
         return;
     /* relaxed: no other data depends on the status */
-    atomic_store_explicit(&ring_of(engine, rank, engine->comm->rank)->refused, status, memory_order_relaxed);
+    atomic_store_explicit(&ring_of(engine, rank, engine->members->rank)->refused, status, memory_order_relaxed);
 }
 
 hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank)
@@ -38,7 +37,7 @@ hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank)
         return (hx_status_t)engine->pairs[2 * rank + 1];
     if (!is_near(engine, rank))
         return HX_SUCCESS;
-    return (hx_status_t)atomic_load_explicit(&ring_of(engine, engine->comm->rank, rank)->refused, memory_order_relaxed);
+    return (hx_status_t)atomic_load_explicit(&ring_of(engine, engine->members->rank, rank)->refused, memory_order_relaxed);
 }
 
 uint64_t hx_pair_count(struct hx_engine *engine, int rank, int sends)

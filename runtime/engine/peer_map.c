@@ -65,14 +65,14 @@ static void map_open(struct hx_peer_map *map, const struct hx_control *theirs, i
 }
 
 /* The last used stands first. */
-static struct hx_peer_map *map_of(struct hx_world *world, int row, const struct hx_control *theirs, int buffer, uint64_t number)
+static struct hx_peer_map *map_of(struct hx_process *process, int row, const struct hx_control *theirs, int buffer, uint64_t number)
 {
     struct hx_peer_map **first, **at, *map;
     int n = 0;
 
-    if (!world->peer_maps && !(world->peer_maps = calloc((size_t)world->shared->n, sizeof(*world->peer_maps))))
+    if (!process->peer_maps && !(process->peer_maps = calloc((size_t)process->shared->n, sizeof(*process->peer_maps))))
         return NULL;
-    first = at = &world->peer_maps[row];
+    first = at = &process->peer_maps[row];
     for (; (map = *at) && map->number != number; at = &map->next, n++) {
         if (n < VIEWS_MAX - 1)
             continue;
@@ -93,24 +93,24 @@ static struct hx_peer_map *map_of(struct hx_world *world, int row, const struct 
     return map;
 }
 
-struct hx_view hx_peer_map_view(struct hx_world *world, int row, const struct hx_control *theirs, int buffer)
+struct hx_view hx_peer_map_view(struct hx_process *process, int row, const struct hx_control *theirs, int buffer)
 {
     uint64_t number = atomic_load_explicit(&theirs->shared_allocs[buffer].number, memory_order_relaxed);
     uintptr_t first = atomic_load_explicit(&theirs->shared_allocs[buffer].base, memory_order_relaxed);
-    const struct hx_peer_map *map = number ? map_of(world, row, theirs, buffer, number) : NULL;
+    const struct hx_peer_map *map = number ? map_of(process, row, theirs, buffer, number) : NULL;
 
     if (!map || !map->base)
         return (struct hx_view){0};
     return (struct hx_view){first, first + map->bytes, (uintptr_t)map->base - first};
 }
 
-void hx_peer_maps_close(struct hx_world *world)
+void hx_peer_maps_close(struct hx_process *process)
 {
-    for (int row = 0; world->peer_maps && row < world->shared->n; row++)
-        for (struct hx_peer_map *map = world->peer_maps[row], *next; map; map = next) {
+    for (int row = 0; process->peer_maps && row < process->shared->n; row++)
+        for (struct hx_peer_map *map = process->peer_maps[row], *next; map; map = next) {
             next = map->next;
             map_close(map);
         }
-    free(world->peer_maps);
-    world->peer_maps = NULL;
+    free(process->peer_maps);
+    process->peer_maps = NULL;
 }

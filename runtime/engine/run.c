@@ -4,9 +4,7 @@
  *   run_inline    one slice: walk each stage to its end, waiting where a step must
  *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
  */
-#include "runtime/api/comm.h"
 #include "runtime/engine/flags.h"
-#include "runtime/api/lock.h"
 #include "runtime/base/probe.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
@@ -85,25 +83,25 @@ static inline const struct hx_bound_step *step_at_pc(const struct hx_run *run, c
 static int world_progress(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
-    struct hx_world *world = engine->world;
+    struct hx_process *process = engine->process;
     int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
 
     if (moved)
         hx_wait_clock_renew(&engine->wait_clock);
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
 
-    if (world->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
-        int events = hx_registry.net->progress(world->net);
-        if (events < 0 && engine->comm->local_n < engine->comm->size) {
-            hx_recall(hx_registry.net->why(world->net));
+    if (process->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
+        int events = hx_registry.net->progress(process->net);
+        if (events < 0 && engine->members->local_n < engine->members->size) {
+            hx_recall(hx_registry.net->why(process->net));
             run->status = (hx_status_t)-events;
         }
         moved |= events > 0;
     }
-    if (world->active)
-        hx_requests_progress(world);
+    if (process->active)
+        process->owner->pump(process);
     if (moved)
-        hx_notify(world);
+        hx_notify(&process->waiter);
     return moved;
 }
 
@@ -112,28 +110,28 @@ static int world_progress(struct hx_run *run)
 static int inline_look(void *ctx)
 {
     struct hx_run *run = ctx;
-    struct hx_world *world = run->engine->world;
+    struct hx_process *process = run->engine->process;
 
-    if (world->net || run->engine->nactive || world->active)
+    if (process->net || run->engine->nactive || process->active)
         world_progress(run);
     if (step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
-        world->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
+        process->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
     return HX_PROBE_IN_VAIN(hx_stall_awaited(run));
 }
 
 static struct hx_wait wait_of(struct hx_run *run, int (*look)(void *))
 {
-    return (struct hx_wait){look, hx_stall_tell, run, run->engine->world->env->timeout, &run->engine->wait_clock};
+    return (struct hx_wait){look, hx_stall_tell, run, run->engine->process->env->timeout, &run->engine->wait_clock};
 }
 
 static int wait_ended(struct hx_run *run, hx_status_t status)
 {
     if (status == HX_SUCCESS)
         atomic_store_explicit(&run->engine->mine->waits_for, 0, memory_order_relaxed);
-    if (run->engine->world->whereabouts)
-        hx_stand_clear(run->engine->world);
+    if (run->engine->process->whereabouts)
+        hx_stand_clear(run->engine->process);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
         run->status = hx_stall_fail(run);
     return run->status == HX_SUCCESS;
@@ -145,7 +143,7 @@ static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(vo
     const struct hx_wait wait = wait_of(run, look);
 
     run->engine->wait_clock = (struct hx_wait_clock){.naps = naps};
-    return wait_ended(run, hx_wait_until(&run->engine->world->waiter, &wait));
+    return wait_ended(run, hx_wait_until(&run->engine->process->waiter, &wait));
 }
 
 static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
@@ -270,7 +268,7 @@ static void run_progress(struct hx_run *run)
     run->engine->wait_clock = (struct hx_wait_clock){0};
     stages_begin(run);
     while (run->status == HX_SUCCESS && !all_finished(run->bound)) {
-        status = hx_wait_until(&run->engine->world->waiter, &wait);
+        status = hx_wait_until(&run->engine->process->waiter, &wait);
         if (!wait_ended(run, status == HX_SUCCESS ? hx_wait_check(&wait) : status))
             return;
     }
@@ -310,7 +308,7 @@ static int slots_awaited(const struct hx_run *run)
 {
     int user = slots_user(run->engine, run->bound);
 
-    return user < 0 ? -1 : run->engine->comm->ranks[run->engine->node.ranks[user]];
+    return user < 0 ? -1 : run->engine->members->ranks[run->engine->node.ranks[user]];
 }
 
 static int slots_look(void *ctx)
@@ -360,9 +358,9 @@ static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
 static __attribute__((noinline)) void average(const struct hx_run *run)
 {
     const struct hx_bound *bound = run->bound;
-    const struct hx_comm *comm = run->engine->comm;
+    const struct hx_members *members = run->engine->members;
     size_t bytes = hx_layout_space_bytes(bound->plan, &bound->sizes, HX_OUT);
-    int contributors = hx_coll_contributors(bound->key.coll, comm->size, comm->rank);
+    int contributors = hx_coll_contributors(bound->key.coll, members->size, members->rank);
 
     if (contributors > 1) /* of a scan there may be one, whose input is the result as it is, or none */
         hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->key.dtype, contributors);
@@ -392,18 +390,20 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     return !writes_too_early(engine, bound) || slots_user(engine, bound) < 0;
 }
 
-static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
+void hx_run_cancel(struct hx_run *run)
 {
-    if (run->engine->comm->why[0])
-        hx_recall(run->engine->comm->why);
-    if (run->status == HX_ERR_PEER_DEAD)
-        hx_stall_name(run);
-    hx_comm_break(run->engine->comm, run->status);
     hx_stall_end(run);
     hx_transfer_cancel_all(run);
     hx_fetch_withdraw(run->engine->mine);
-    if (HX_TRACING) /* what was cancelled included */
-        hx_trace_write(hx_trace);
+}
+
+static __attribute__((noinline)) hx_status_t run_fail(struct hx_run *run)
+{
+    if (run->engine->members->why[0])
+        hx_recall(run->engine->members->why);
+    if (run->status == HX_ERR_PEER_DEAD)
+        hx_stall_name(run);
+    run->engine->process->owner->broken(run);
     return run->status;
 }
 
@@ -433,7 +433,7 @@ static void buffers_tell(struct hx_run *run)
     for (int i = 0; i < 2; i++) { /* an offer's flag publishes them */
         uintptr_t address = (uintptr_t)run->base[i ? HX_OUT : HX_IN];
         atomic_store_explicit(&run->engine->mine->buffers[i], address, memory_order_relaxed);
-        hx_shared_alloc_tell(run->engine->world, run->engine->mine, i, address);
+        hx_shared_alloc_tell(run->engine->process, run->engine->mine, i, address);
     }
     run->base[HX_COUNTS] = (unsigned char *)(uintptr_t)run->bound->pair_counts.sent;
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
@@ -459,7 +459,7 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
     }
     status = run_leave(&run);
     engine->running = HX_IDLE;
-    hx_notify(engine->world);
+    hx_notify(&engine->process->waiter);
     if (HX_TRACING)
         hx_trace_call_end(&open, status);
     return status;
@@ -477,7 +477,7 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
         run_inline(&run);
     status = run_leave(&run);
     engine->running = HX_IDLE;
-    hx_notify(engine->world);
+    hx_notify(&engine->process->waiter);
     return status;
 }
 
@@ -497,7 +497,7 @@ void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *
 int hx_run_advance(struct hx_engine *engine)
 {
     struct hx_run *run = &engine->run;
-    uint64_t moves = engine->world->moves;
+    uint64_t moves = engine->process->moves;
 
     if (engine->running == HX_AWAITS_SLOTS && slots_user(engine, run->bound) >= 0 && run->status == HX_SUCCESS)
         return 0;
@@ -507,9 +507,9 @@ int hx_run_advance(struct hx_engine *engine)
         if (all_finished(run->bound))
             return 1;
         if (engine->nactive)
-            engine->world->moves += (uint64_t)hx_transfer_progress(engine);
-    } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->world->moves);
-    if (engine->world->moves != moves)
+            engine->process->moves += (uint64_t)hx_transfer_progress(engine);
+    } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->process->moves);
+    if (engine->process->moves != moves)
         hx_wait_clock_renew(&engine->wait_clock);
     return run->status != HX_SUCCESS;
 }

@@ -5,8 +5,6 @@
  * others have it mapped. Its number is not used again.
  */
 #include "runtime/engine/shared_alloc.h"
-#include "runtime/api/call.h"
-#include "runtime/api/lock.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -41,7 +39,7 @@ static int memory_make(size_t bytes)
     return -(int)HX_ERR_NOMEM;
 }
 
-static hx_status_t allocation_open(struct hx_world *world, size_t bytes, void **memory)
+hx_status_t hx_shared_alloc_open(struct hx_process *process, size_t bytes, void **memory)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) & ~(page - 1);
     struct hx_shared_alloc *allocation;
@@ -61,17 +59,17 @@ static hx_status_t allocation_open(struct hx_world *world, size_t bytes, void **
         free(allocation);
         return status;
     }
-    *allocation = (struct hx_shared_alloc){world->shared_allocs, ++world->shared_allocs_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
-    world->shared_allocs = allocation;
-    if (world->net)
-        hx_registry.net->memory_add(world->net, base, whole, HX_MEMORY_PROGRAM);
+    *allocation = (struct hx_shared_alloc){process->shared_allocs, ++process->shared_allocs_made << 32 | (uint32_t)fd, st.st_ino, base, whole};
+    process->shared_allocs = allocation;
+    if (process->net)
+        hx_registry.net->memory_add(process->net, base, whole, HX_MEMORY_PROGRAM);
     *memory = base;
     return HX_SUCCESS;
 }
 
-static void allocation_close(struct hx_world *world, struct hx_shared_alloc *allocation)
+static void allocation_close(struct hx_process *process, struct hx_shared_alloc *allocation)
 {
-    int stays = world->net && hx_registry.net->memory_remove(world->net, allocation->base);
+    int stays = process->net && hx_registry.net->memory_remove(process->net, allocation->base);
 
     madvise(allocation->base, allocation->bytes, MADV_REMOVE); /* others may have it mapped */
     if (!stays)
@@ -80,28 +78,29 @@ static void allocation_close(struct hx_world *world, struct hx_shared_alloc *all
     free(allocation);
 }
 
-/* The one at this address, out of the list; NULL: none begins there. */
-static struct hx_shared_alloc *allocation_take(struct hx_world *world, const void *base)
+int hx_shared_alloc_close(struct hx_process *process, const void *memory)
 {
-    struct hx_shared_alloc **at = &world->shared_allocs, *allocation;
+    struct hx_shared_alloc **at = &process->shared_allocs, *allocation;
 
-    while ((allocation = *at) && allocation->base != base)
+    while ((allocation = *at) && allocation->base != memory)
         at = &allocation->next;
-    if (allocation)
-        *at = allocation->next;
-    return allocation;
+    if (!allocation)
+        return 0;
+    *at = allocation->next;
+    allocation_close(process, allocation);
+    return 1;
 }
 
-void hx_shared_alloc_tell(struct hx_world *world, struct hx_control *mine, int buffer, uintptr_t address)
+void hx_shared_alloc_tell(struct hx_process *process, struct hx_control *mine, int buffer, uintptr_t address)
 {
-    struct hx_shared_alloc **at = &world->shared_allocs, *allocation;
+    struct hx_shared_alloc **at = &process->shared_allocs, *allocation;
 
     while ((allocation = *at) && address - (uintptr_t)allocation->base >= allocation->bytes)
         at = &allocation->next;
     if (allocation) { /* the last used stands first */
         *at = allocation->next;
-        allocation->next = world->shared_allocs;
-        world->shared_allocs = allocation;
+        allocation->next = process->shared_allocs;
+        process->shared_allocs = allocation;
     }
     /* relaxed: as the buffer's address, which stands beside them, an offer's flag publishes them */
     atomic_store_explicit(&mine->shared_allocs[buffer].number, allocation ? allocation->number : 0, memory_order_relaxed);
@@ -109,73 +108,10 @@ void hx_shared_alloc_tell(struct hx_world *world, struct hx_control *mine, int b
     atomic_store_explicit(&mine->shared_allocs[buffer].base, allocation ? (uintptr_t)allocation->base : 0, memory_order_relaxed);
 }
 
-void hx_shared_allocs_close(struct hx_world *world)
+void hx_shared_allocs_close(struct hx_process *process)
 {
-    for (struct hx_shared_alloc *allocation; (allocation = world->shared_allocs);) {
-        world->shared_allocs = allocation->next;
-        allocation_close(world, allocation);
+    for (struct hx_shared_alloc *allocation; (allocation = process->shared_allocs);) {
+        process->shared_allocs = allocation->next;
+        allocation_close(process, allocation);
     }
-}
-
-/* Has every rank its memory? Else the lowest that has not is told to all. */
-static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
-{
-    int32_t lacks = mine == HX_SUCCESS ? comm->size : comm->rank, lowest = lacks;
-    struct hx_call agree = {.name = "hx_alloc", .comm = comm, .in = &lacks, .out = &lowest, .needed = {&lacks, &lowest},
-                            .key = hx_call_key_for(HX_FOR_ALLOC, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1))};
-    hx_status_t status = hx_call_do(&agree, HX_BLOCKING, NULL);
-
-    if (status != HX_SUCCESS || lowest == comm->size)
-        return status;
-    if (mine == HX_SUCCESS)
-        hx_fail(HX_ERR_NOMEM, "hx_alloc: rank %d has no memory for its part", lowest);
-    return hx_comm_fail(comm, HX_ERR_NOMEM);
-}
-
-static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
-{
-    hx_status_t status;
-
-    if (memory)
-        *memory = NULL;
-    if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS)
-        return status;
-    if (!memory)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL"));
-    if (bytes > PTRDIFF_MAX / 2)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
-    status = all_have(comm, bytes ? allocation_open(comm->world, bytes, memory) : HX_SUCCESS);
-    if (status == HX_SUCCESS) {
-        comm->shared_alloc = comm->world->job.single_copy && comm->shape->max_local > 1;
-        return HX_SUCCESS;
-    }
-    if (*memory) {
-        allocation_close(comm->world, allocation_take(comm->world, *memory));
-        *memory = NULL;
-    }
-    return status;
-}
-
-static hx_status_t free_locked(hx_comm_t *comm, void *memory)
-{
-    struct hx_shared_alloc *allocation;
-
-    if (!comm || !hx_comm_is_open(comm))
-        return hx_comm_check(comm, "hx_free");
-    if (!memory)
-        return HX_SUCCESS;
-    if (!(allocation = allocation_take(comm->world, memory)))
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not what hx_alloc gave, or has been freed", memory));
-    allocation_close(comm->world, allocation);
-    return HX_SUCCESS;
-}
-
-hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
-{
-    return HX_LOCKED(alloc_locked(comm, bytes, memory));
-}
-
-hx_status_t hx_free(hx_comm_t *comm, void *memory)
-{
-    return HX_LOCKED(free_locked(comm, memory));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copying into shared memory, see shm_write.h. */
 #include "runtime/engine/shm_write.h"
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
-#include "runtime/base/clock.h"
 #include <stdlib.h>
 
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
@@ -47,8 +47,8 @@ static void measure(const struct hx_node *node, struct hx_distance *distance)
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes)
 {
     const struct hx_node *node = &engine->node;
-    struct hx_distance *distance = &engine->world->distance;
-    const int64_t far_ns = engine->world->env->far_ns;
+    struct hx_distance *distance = &engine->process->distance;
+    const int64_t far_ns = engine->process->env->far_ns;
 
     distance->shared_bytes += bytes;
     if (distance->shared_bytes >= MEASURE_EVERY && node->n > 1 && far_ns > 0 && far_ns <= MOST_NS && can_tell() &&

@@ -17,15 +17,6 @@ struct hx_engine;
 
 #define HX_SHARE_LEAST 4096 /* bytes; for fewer, waiting for the memory would take longer than the copy */
 
-/* What a process knows of the way from the others' caches. */
-struct hx_distance {
-    size_t shared_bytes; /* since it has measured last, */
-    unsigned measured;   /* the how many-th time, */
-    uint64_t *seen;      /* [ranks of the node] what it has read of each then; NULL until used */
-    double ns;           /* for which time lines are under way, of all ranks by turns; 0: never measured */
-    uint64_t far_bytes;  /* written around the caches for that reason */
-};
-
 /* As memcpy, of at least HX_SHARE_LEAST bytes into this rank's part of the shared segment, on behalf of the engine's call under way. */
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What all ranks must say alike of a call: see signature.h. */
 #include "runtime/engine/signature.h"
-#include "runtime/api/comm.h"
+#include "runtime/engine/engine.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -172,11 +172,11 @@ void hx_mismatch_describe(const struct hx_engine *engine, uint64_t mine, int ran
 
     hx_stamp_tell(engine->mine, mine, here, sizeof(here));
     if (engine->pairs) /* their calls have no numbers in common */
-        snprintf(text, capacity, "ranks make different calls: rank %d of the job makes %s; rank %d, %s", engine->comm->rank, here, rank,
+        snprintf(text, capacity, "ranks make different calls: rank %d of the job makes %s; rank %d, %s", engine->members->rank, here, rank,
                  there);
     else
         snprintf(text, capacity, "ranks make different calls: call %llu of rank %d is %s; of rank %d, %s", number_of(engine, mine),
-                 engine->comm->rank, here, rank, there);
+                 engine->members->rank, here, rank, there);
 }
 
 void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity)
@@ -185,10 +185,10 @@ void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uin
 
     if (theirs >> HX_SLICE_BITS != mine >> HX_SLICE_BITS) {
         snprintf(text, capacity, "ranks make different calls: rank %d is in call %llu, and gets what rank %d made in call %llu",
-                 engine->comm->rank, number_of(engine, mine), rank, number_of(engine, theirs));
+                 engine->members->rank, number_of(engine, mine), rank, number_of(engine, theirs));
         return;
     }
-    hx_stamp_tell(hx_node_control(&engine->node, engine->comm->shape->local_of[rank]), theirs, there, sizeof(there));
+    hx_stamp_tell(hx_node_control(&engine->node, engine->members->shape->local_of[rank]), theirs, there, sizeof(there));
     hx_mismatch_describe(engine, mine, rank, there, text, capacity);
 }
 
@@ -198,7 +198,7 @@ static void run_refuse(struct hx_run *run, uint64_t mine, int rank, uint64_t the
 
     hx_stamps_tell(run->engine, mine, rank, theirs, text, sizeof(text));
     run->status = hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
-    hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+    hx_detail_keep(run->engine->members->why); /* another thread may end the call */
 }
 
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs)

@@ -20,14 +20,6 @@ struct hx_engine;
 struct hx_call_key;
 struct hx_run;
 
-/* Why a collective is called: the caller wants it, or it is a part of another public function. Calls with different purposes never match,
- * even if collective, type and count are the same. */
-enum hx_purpose {
-#define HX_PURPOSE(name, text) HX_FOR_##name,
-#include "runtime/engine/purpose.def"
-#undef HX_PURPOSE
-};
-
 struct hx_signature {
     int16_t coll, purpose; /* enum hx_coll, enum hx_purpose */
     int32_t dtype;         /* hx_dtype_t; less than 0: minus the bytes of a type of the program's own, whose number may differ between

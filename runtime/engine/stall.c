@@ -2,7 +2,6 @@
 /* Stalls: which ranks a long wait is for. A rank that waits looks for dead ranks, and tells its node for which rank of another node it
  * waits. On a time-out it names the ranks of its node that have not entered the call, and the ranks of other nodes for which the others
  * wait. */
-#include "runtime/api/comm.h"
 #include "runtime/engine/failure.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/pairs.h"
@@ -87,10 +86,10 @@ struct dropped {
 static int explains(const struct hx_signature *signature, void *arg)
 {
     const struct dropped *d = arg;
-    const struct hx_world *world = d->run->engine->world;
+    const struct hx_process *process = d->run->engine->process;
     uint32_t theirs = d->op->signature ^ (uint32_t)d->run->bound->signature_bits ^ hx_signature_bits(signature);
 
-    if (hx_registry.net->proof(world->net, d->op->peer, world->rank, d->op->match, d->op->doubt_chunk, theirs) != d->op->doubt)
+    if (hx_registry.net->proof(process->net, d->op->peer, process->rank, d->op->match, d->op->doubt_chunk, theirs) != d->op->doubt)
         return 0;
     d->op->theirs = theirs;
     return 1;
@@ -101,7 +100,7 @@ static int explains(const struct hx_signature *signature, void *arg)
 static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
 {
     const struct hx_engine *engine = run->engine;
-    struct hx_control_message question = hx_failed_question(run, t->net.peer);
+    struct hx_control_message question = hx_failure_question(run, t->net.peer);
     struct dropped dropped = {run, &t->net};
     struct hx_signature found;
     int known;
@@ -111,7 +110,7 @@ static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
         question.doubt.chunk = t->net.doubt_chunk;
         question.doubt.proof = t->net.doubt;
         question.doubt.mix = t->net.signature ^ (uint32_t)run->bound->signature_bits;
-        hx_registry.net->tell(engine->world->net, t->net.peer, &question);
+        hx_registry.net->tell(engine->process->net, t->net.peer, &question);
         t->net.doubt_is_asked = 1;
     }
     known = explains(&engine->sent, &dropped) || hx_signature_find(engine, explains, &dropped, &found);
@@ -138,7 +137,7 @@ static int step_awaited(const struct hx_run *run, const struct hx_instance *inst
     if (step->op == HX_OP_JOIN && instance->cursor < step->n)
         return instance->transfers[step->handle + instance->cursor].net.peer;
     if (step->op == HX_OP_AWAIT && instance->cursor < step->n)
-        return run->engine->comm->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
+        return run->engine->members->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
     return -1;
 }
 
@@ -160,12 +159,12 @@ int hx_stall_awaited(const struct hx_run *run)
 static int dead_member(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_shared *shared = engine->world->shared;
+    const struct hx_shared *shared = engine->process->shared;
     const struct hx_stage *stage = run->bound->stages[0].stage;
     int member;
 
     if (!engine->pairs)
-        return hx_watch_dead(shared, engine->comm->ranks, engine->comm->size);
+        return hx_watch_dead(shared, engine->members->ranks, engine->members->size);
     member = hx_watch_dead(shared, stage->members, stage->n); /* here members are also ranks of the job */
     return member < 0 ? -1 : stage->members[member];
 }
@@ -185,28 +184,28 @@ static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_fini
 static hx_status_t death_fail(const struct hx_run *run, int rank)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_job_entry *entry = &engine->world->shared->table[engine->pairs ? rank : engine->comm->ranks[rank]];
+    const struct hx_job_entry *entry = &engine->process->shared->table[engine->pairs ? rank : engine->members->ranks[rank]];
 
     return absence_fail(run, rank, atomic_load_explicit(&entry->finished, memory_order_relaxed));
 }
 
 /* The next living rank on the node of rank. It sees whether rank lives. -1: there is none. */
-static int mate_of(const struct hx_world *world, int rank)
+static int mate_of(const struct hx_process *process, int rank)
 {
-    const struct hx_job_entry *table = world->shared->table;
+    const struct hx_job_entry *table = process->shared->table;
 
-    for (int i = 1; i < world->size; i++) {
-        int other = (rank + i) % world->size;
+    for (int i = 1; i < process->size; i++) {
+        int other = (rank + i) % process->size;
         if (table[other].node == table[rank].node && !atomic_load_explicit(&table[other].dead, memory_order_relaxed))
             return other;
     }
     return -1;
 }
 
-static void late_ask(const struct hx_world *world, int rank, const struct hx_control_message *question)
+static void late_ask(const struct hx_process *process, int rank, const struct hx_control_message *question)
 {
-    if (hx_registry.net->ask(world->net, rank, question))
-        hx_watch_tell(world->shared, rank);
+    if (hx_registry.net->ask(process->net, rank, question))
+        hx_watch_tell(process->shared, rank);
 }
 
 /* Fail if a rank of the call has died. No rank can finish such a call: even a rank that does not wait for the dead one may wait for a rank
@@ -214,17 +213,17 @@ static void late_ask(const struct hx_world *world, int rank, const struct hx_con
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_world *world = engine->world;
-    int far = world->net ? far_awaited(run) : -1, mate, dead;
+    const struct hx_process *process = engine->process;
+    int far = process->net ? far_awaited(run) : -1, mate, dead;
 
-    hx_watch_look(world->shared);
+    hx_watch_look(process->shared);
     if (far >= 0) {
-        struct hx_control_message question = hx_failed_question(run, far);
-        late_ask(world, far, &question);
-        hx_stand_late(run->engine->world, far);
-        if (engine->wait_clock.waited > MATE_NS && (mate = mate_of(world, far)) >= 0) {
-            question = hx_failed_question_of(far);
-            late_ask(world, mate, &question);
+        struct hx_control_message question = hx_failure_question(run, far);
+        late_ask(process, far, &question);
+        hx_stand_late(run->engine->process, far);
+        if (engine->wait_clock.waited > MATE_NS && (mate = mate_of(process, far)) >= 0) {
+            question = hx_failure_question_of(far);
+            late_ask(process, mate, &question);
         }
     }
     dead = dead_member(run);
@@ -271,8 +270,8 @@ static int awaited(const struct hx_run *run, int *is_sure)
     *is_sure = 1;
     for (int i = 0; i < engine->node.n && run->bound->awaits_all && !engine->pairs; i++)
         if (has_not_entered(run, i))
-            return engine->comm->ranks[engine->node.ranks[i]];
-    if ((far = engine->world->net ? far_awaited(run) : -1) < 0)
+            return engine->members->ranks[engine->node.ranks[i]];
+    if ((far = engine->process->net ? far_awaited(run) : -1) < 0)
         return hx_stall_awaited(run);
     *is_sure = remote_awaited(run) >= 0;
     return far;
@@ -284,7 +283,7 @@ static void where_tell(const struct hx_run *run, int rank, char *text, size_t ca
     char where[HX_STAND_BYTES];
     size_t used = strlen(text);
 
-    hx_stand_tell(run->engine->comm, rank, where, sizeof(where));
+    hx_stand_tell(run->engine, rank, where, sizeof(where));
     if (where[0])
         snprintf(text + used, capacity - used, "; rank %d %s", rank, where);
 }
@@ -321,7 +320,7 @@ static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
 static void patience_tell(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
-    double limit = engine->world->env->timeout * 1e9 / PATIENCE_PART;
+    double limit = engine->process->env->timeout * 1e9 / PATIENCE_PART;
     char absent[ABSENT_BYTES];
 
     if (engine->told == engine->call || engine->pairs ||
@@ -342,7 +341,7 @@ hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure
 {
     char here[ABSENT_BYTES] = "";
 
-    if (failure->rank == run->engine->comm->rank) /* this rank has found the failure itself when another rank asked */
+    if (failure->rank == run->engine->members->rank) /* this rank has found the failure itself when another rank asked */
         return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
     if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
         absent_tell(run, here, sizeof(here));
@@ -377,8 +376,7 @@ static hx_status_t refusal(const struct hx_run *run)
  * reason: the rank may have ended since. If it has failed because of a death, report the death itself, which names the dead rank. */
 static hx_status_t reason(const struct hx_run *run)
 {
-    struct hx_comm *comm = run->engine->comm;
-    const struct hx_failure *failure = hx_failed_look(comm, HX_ERR_PEER_DEAD);
+    const struct hx_failure *failure = hx_failure_look(run->engine, HX_ERR_PEER_DEAD);
     hx_status_t status = failure ? HX_SUCCESS : death(run);
     int finished;
 
@@ -387,7 +385,7 @@ static hx_status_t reason(const struct hx_run *run)
     if (!failure && status == HX_SUCCESS)
         status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, 1);
     if (!failure && status == HX_SUCCESS)
-        failure = hx_failed_look(comm, HX_SUCCESS);
+        failure = hx_failure_look(run->engine, HX_SUCCESS);
     return failure ? hx_stall_elsewhere(run, failure) : status;
 }
 
@@ -396,10 +394,10 @@ static hx_status_t reason(const struct hx_run *run)
 static int is_freed_by(const struct hx_run *run, int i)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_comm_id *id = &engine->comm->id;
+    const struct hx_comm_id *id = &engine->members->id;
     /* acquire pairs with the release in hx_number_leave: `entered` is then the last call of that rank */
     uint64_t closed =
-        atomic_load_explicit(hx_shared_closed(engine->world->shared, engine->node.rows[i], id->number), memory_order_acquire);
+        atomic_load_explicit(hx_shared_closed(engine->process->shared, engine->node.rows[i], id->number), memory_order_acquire);
 
     return !engine->pairs && closed > id->first_call && has_not_entered(run, i) &&
            !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
@@ -410,7 +408,7 @@ static int is_freed_by(const struct hx_run *run, int i)
 static hx_status_t freed(const struct hx_run *run)
 {
     for (int i = 0; i < run->engine->node.n; i++)
-        if (is_freed_by(run, i) && !hx_failed_look(run->engine->comm, HX_SUCCESS))
+        if (is_freed_by(run, i) && !hx_failure_look(run->engine, HX_SUCCESS))
             return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: rank %d has freed this communicator before this call", run->name,
                            (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->node.ranks[i]);
     return HX_SUCCESS;
@@ -436,7 +434,7 @@ static void compare(struct hx_run *run)
 /* Tell the ranks of other nodes with which this call has messages why it has failed: they may wait for these. */
 static void pass_on(const struct hx_run *run)
 {
-    const struct hx_comm *comm = run->engine->comm;
+    const struct hx_engine *engine = run->engine;
     int last = -1; /* told: a stage's messages often go to one rank */
 
     for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
@@ -445,9 +443,9 @@ static void pass_on(const struct hx_run *run)
             int rank;
             if ((step->op != HX_OP_SEND && step->op != HX_OP_RECV) || bs->controls[step->peer])
                 continue;
-            rank = comm->ranks[bs->stage->members[step->peer]];
+            rank = engine->members->ranks[bs->stage->members[step->peer]];
             if (rank != last)
-                hx_failed_pass(comm, rank);
+                engine->process->owner->tell(engine, rank);
             last = rank;
         }
 }
@@ -480,10 +478,10 @@ void hx_stall_end(const struct hx_run *run)
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 const struct hx_transfer *t = &bs->instances[w].transfers[i];
                 if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
-                    hx_watch_tell(run->engine->world->shared, t->net.peer);
+                    hx_watch_tell(run->engine->process->shared, t->net.peer);
             }
     }
-    if (run->engine->world->net)
+    if (run->engine->process->net)
         pass_on(run);
 }
 
@@ -509,11 +507,11 @@ void hx_stall_tell(void *ctx)
         hx_wait_clock_renew(&run->engine->wait_clock);
     run->engine->bytes_moved = bytes;
 
-    if (run->status == HX_SUCCESS && (run->status = run->engine->comm->failed) != HX_SUCCESS)
-        hx_recall(run->engine->comm->detail); /* another thread's call has failed: ranks that know this do not enter this call */
+    if (run->status == HX_SUCCESS && (run->status = run->engine->members->failed) != HX_SUCCESS)
+        hx_recall(run->engine->members->detail); /* another thread's call has failed: ranks that know this do not enter this call */
     if (run->status == HX_SUCCESS)
         run->status = failure(run);
-    if (run->status == HX_SUCCESS && run->engine->world->net)
+    if (run->status == HX_SUCCESS && run->engine->process->net)
         run->status = doubts(run);
     if (run->status == HX_SUCCESS) /* before the search for deaths: a rank may have ended because of this error */
         compare(run);
@@ -526,7 +524,7 @@ void hx_stall_tell(void *ctx)
         if (run->status == HX_SUCCESS)
             run->status = hx_stand_cross(run);
         if (run->status != HX_SUCCESS)
-            hx_detail_keep(run->engine->comm->why); /* another thread may end the call */
+            hx_detail_keep(run->engine->members->why); /* another thread may end the call */
         else
             patience_tell(run);
     }
@@ -540,9 +538,9 @@ hx_status_t hx_stall_fail(const struct hx_run *run)
     char absent[ABSENT_BYTES];
 
     if (engine->pairs) /* the creation of a group: calls are not counted there, so only the rank that this one waits for can be named */
-        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->world->env->timeout,
+        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->process->env->timeout,
                        hx_stall_awaited(run));
     absent_tell(run, absent, sizeof(absent));
     return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s", run->name,
-                   (unsigned long long)(engine->call - engine->first_call), stage, engine->world->env->timeout, absent);
+                   (unsigned long long)(engine->call - engine->first_call), stage, engine->process->env->timeout, absent);
 }

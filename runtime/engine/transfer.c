@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by
  * chunk; between nodes they are messages of the transport. */
-#include "runtime/api/comm.h"
 #include "runtime/base/memcpy.h"
 #include "runtime/engine/pairs.h"
+#include "runtime/engine/shm_write.h"
+#include "runtime/engine/signature.h"
 #include "runtime/base/probe.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static __attribute__((noinline)) void transfer_differs(const struct hx_engine *e
         hx_stamps_tell(engine, t->stamp, sender, entry->stamp, text, sizeof(text));
     } else {
         snprintf(text, sizeof(text), "rank %d sent %llu bytes where rank %d expects %zu", sender,
-                 (unsigned long long)(entry->left + t->net.completed_bytes), engine->comm->rank, t->net.total_bytes);
+                 (unsigned long long)(entry->left + t->net.completed_bytes), engine->members->rank, t->net.total_bytes);
     }
     hx_fail(HX_ERR_MISMATCH, "%s", text);
     hx_detail_keep(t->net.why);
@@ -224,22 +225,22 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
         return;
     }
     t->net.direction = step->op == HX_OP_SEND ? HX_NET_SEND : HX_NET_RECV;
-    t->net.peer = engine->comm->ranks[rank];
+    t->net.peer = engine->members->ranks[rank];
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
     uint64_t number = engine->pairs ? hx_pair_count(engine, rank, step->op == HX_OP_SEND) : engine->call;
     uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->ring : shared_stage(run->bound, bs, step->peer);
     t->net.match = hx_match_id(engine->prefix, number, stage, instance->slice, step->tag);
     t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
-    t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->comm->id.generation);
+    t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->members->id.generation);
     t->stamp = engine->pairs ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
-        ring_start(engine, t, engine->comm->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
+        ring_start(engine, t, engine->members->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
         return;
     }
     t->far = 1 + rank;
-    hx_registry.net->post(engine->world->net, &t->net);
+    hx_registry.net->post(engine->process->net, &t->net);
 }
 
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t)
@@ -255,7 +256,7 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
             hx_stamp_tell(engine->mine, run->epoch | bits, there, sizeof(there)); /* likely a call that this rank makes too */
         hx_mismatch_describe(engine, run->stamp, t->far - 1, there, text, sizeof(text));
         hx_fail(HX_ERR_MISMATCH, "%s: %s", run->name, text);
-        hx_detail_keep(engine->comm->why);
+        hx_detail_keep(engine->members->why);
         return HX_ERR_MISMATCH;
     }
     return (hx_status_t)-t->net.done;
@@ -273,7 +274,7 @@ void hx_transfer_cancel_all(struct hx_run *run)
                 if (HX_TRACING && t->net.since && !t->net.done)
                     hx_trace_message(&t->net, 1);
                 if (t->far && !t->net.done)
-                    hx_registry.net->cancel(engine->world->net, &t->net);
+                    hx_registry.net->cancel(engine->process->net, &t->net);
                 t->net.done = 1;
             }
         }

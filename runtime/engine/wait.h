@@ -51,6 +51,12 @@ struct hx_waiter {
     int news;           /* something has moved that they may wait for */
 };
 
+/* Something has moved that another thread may wait for. */
+static inline void hx_notify(struct hx_waiter *w)
+{
+    w->news = 1;
+}
+
 /* looks: HX_SPIN, -1 for adaptive. The waiter must not move afterwards. */
 void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks);
 

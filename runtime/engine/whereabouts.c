@@ -2,7 +2,6 @@
 /* Where each rank is: see whereabouts.h. */
 #include "runtime/engine/whereabouts.h"
 #include "runtime/base/clock.h"
-#include "runtime/api/comm.h"
 #include "runtime/engine/failure.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/liveness.h"
@@ -51,19 +50,19 @@ static uint64_t now_ns(void)
 }
 
 /* NULL: there is no memory, and nothing is known. */
-static struct hx_whereabouts *whereabouts_of(struct hx_world *world)
+static struct hx_whereabouts *whereabouts_of(struct hx_process *process)
 {
-    size_t n = (size_t)world->shared->n;
+    size_t n = (size_t)process->shared->n;
 
-    if (!world->whereabouts)
-        world->whereabouts = calloc(1, sizeof(struct hx_whereabouts) + n * sizeof(struct sight));
-    return world->whereabouts;
+    if (!process->whereabouts)
+        process->whereabouts = calloc(1, sizeof(struct hx_whereabouts) + n * sizeof(struct sight));
+    return process->whereabouts;
 }
 
-void hx_whereabouts_forget(struct hx_world *world)
+void hx_whereabouts_forget(struct hx_process *process)
 {
-    free(world->whereabouts);
-    world->whereabouts = NULL;
+    free(process->whereabouts);
+    process->whereabouts = NULL;
 }
 
 /* The row of a rank of the job, or -1: it is on another node. */
@@ -76,10 +75,10 @@ static int row_of(const struct hx_shared *shared, int rank)
 }
 
 /* For how long (ns) has the process in this row left no call, as far as this process has watched it? */
-static uint64_t sight_ns(struct hx_world *world, int row)
+static uint64_t sight_ns(struct hx_process *process, int row)
 {
-    struct hx_whereabouts *all = whereabouts_of(world);
-    uint64_t passed = atomic_load_explicit(&world->shared->passed[row].lines[HX_PASSED_STAMP].stamp, memory_order_relaxed);
+    struct hx_whereabouts *all = whereabouts_of(process);
+    uint64_t passed = atomic_load_explicit(&process->shared->passed[row].lines[HX_PASSED_STAMP].stamp, memory_order_relaxed);
     uint64_t now = now_ns();
 
     if (!all)
@@ -101,9 +100,9 @@ int hx_threads_count(void)
  * barrier or by counts: while those are under way, the call itself has yet to be entered.) */
 static int is_stuck(const struct hx_engine *engine)
 {
-    if (!engine->blocks || engine->pairs || engine->world->threads == 0 || hx_threads_count() != engine->world->threads)
+    if (!engine->blocks || engine->pairs || engine->process->threads == 0 || hx_threads_count() != engine->process->threads)
         return 0;
-    for (const struct hx_engine *active = engine->world->active; active; active = active->next_active)
+    for (const struct hx_engine *active = engine->process->active; active; active = active->next_active)
         if (active->first != active->last || active->part != HX_PART_CALL)
             return 0;
     return 1;
@@ -151,9 +150,9 @@ static int stand_read(struct hx_stand *line, struct stand *out)
 void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
 {
     const struct hx_engine *engine = run->engine;
-    struct hx_shared *shared = engine->world->shared;
+    struct hx_shared *shared = engine->process->shared;
     struct hx_stand *line = &shared->doorbells[shared->me].stand;
-    struct hx_whereabouts *all = whereabouts_of(engine->world);
+    struct hx_whereabouts *all = whereabouts_of(engine->process);
     uint64_t now = now_ns();
     uint32_t blocks = engine->blocks ? BLOCKS : 0;
     struct stand before;
@@ -168,15 +167,15 @@ void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
                                           blocks | (is_sure && is_stuck(engine) ? STUCK : 0), run->bound->signature});
     all->stands = 1;
     if (awaited >= 0 && row_of(shared, awaited) >= 0)
-        sight_ns(engine->world, row_of(shared, awaited)); /* start to watch it */
+        sight_ns(engine->process, row_of(shared, awaited)); /* start to watch it */
 }
 
-void hx_stand_clear(struct hx_world *world)
+void hx_stand_clear(struct hx_process *process)
 {
-    if (!world->whereabouts || !world->whereabouts->stands)
+    if (!process->whereabouts || !process->whereabouts->stands)
         return;
-    world->whereabouts->stands = 0;
-    atomic_store_explicit(&world->shared->doorbells[world->shared->me].stand.beat, 0, memory_order_relaxed);
+    process->whereabouts->stands = 0;
+    atomic_store_explicit(&process->shared->doorbells[process->shared->me].stand.beat, 0, memory_order_relaxed);
 }
 
 /* ---- others of this node ------------------------------------------------------------------------------------- */
@@ -186,49 +185,49 @@ static double seconds(uint64_t ns)
     return (double)ns / 1e9;
 }
 
-static int is_context_of(const struct hx_comm *comm, int context)
+static int is_context_of(const struct hx_members *members, int context)
 {
-    return context / HX_COMM_CONTEXTS == hx_comm_context(comm, 0) / HX_COMM_CONTEXTS;
+    return context / HX_COMM_CONTEXTS == hx_members_context(members, 0) / HX_COMM_CONTEXTS;
 }
 
-/* Write as text the call in which a rank waits. comm: the communicator of the rank that asks; NULL: not known. */
-static void call_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
+/* Write as text the call in which a rank waits. members: those of the communicator of the rank that asks; NULL: not known. */
+static void call_tell(const struct hx_members *members, const struct stand *stand, char *text, size_t capacity)
 {
     char what[HX_CALL_TEXT_BYTES];
 
     hx_signature_tell(&stand->signature, hx_coll_name((enum hx_coll)stand->signature.coll), what, sizeof(what));
     snprintf(text, capacity, "%s%s", what,
-             !comm                                        ? ""
-             : stand->context == hx_comm_context(comm, 0) ? ""
-             : is_context_of(comm, stand->context)        ? ", a non-blocking call"
+             !members                                           ? ""
+             : stand->context == hx_members_context(members, 0) ? ""
+             : is_context_of(members, stand->context)        ? ", a non-blocking call"
                                                           : ", of another communicator");
 }
 
 /* As call_tell; also tells which rank it waits for. */
-static void stand_tell(const struct hx_comm *comm, const struct stand *stand, char *text, size_t capacity)
+static void stand_tell(const struct hx_members *members, const struct stand *stand, char *text, size_t capacity)
 {
     char call[HX_CALL_TEXT_BYTES], whom[48] = "";
 
-    call_tell(comm, stand, call, sizeof(call));
+    call_tell(members, stand, call, sizeof(call));
     if (stand->awaits >= 0)
         snprintf(whom, sizeof(whom), ", waits for rank %d of the job", stand->awaits);
     snprintf(text, capacity, "is in %s%s", call, whom);
 }
 
-static void row_tell(struct hx_world *world, const struct hx_comm *comm, int row, char *text, size_t capacity)
+static void row_tell(struct hx_process *process, const struct hx_members *members, int row, char *text, size_t capacity)
 {
-    const struct hx_shared *shared = world->shared;
+    const struct hx_shared *shared = process->shared;
     char call[HX_CALL_TEXT_BYTES];
     struct stand stand;
     int waits = stand_read(&shared->doorbells[row].stand, &stand);
-    uint64_t unmoved = sight_ns(world, row), now = now_ns(); /* after beat was read */
+    uint64_t unmoved = sight_ns(process, row), now = now_ns(); /* after beat was read */
 
     if (hx_watch_has_finished(shared, row)) {
         snprintf(text, capacity, HX_HAS_FINISHED);
     } else if (waits && now - stand.beat < FRESH_NS) {
-        stand_tell(comm, &stand, text, capacity);
+        stand_tell(members, &stand, text, capacity);
     } else if (waits && stand.flags & BLOCKS) {
-        call_tell(comm, &stand, call, sizeof(call));
+        call_tell(members, &stand, call, sizeof(call));
         snprintf(text, capacity, "is in %s, but has not run for %.1f s: stopped, or busy in an operation of the program's", call,
                  seconds(now - stand.beat));
     } else if (unmoved < SECOND_NS) {
@@ -269,11 +268,11 @@ static void heard_keep(const struct hx_shared *shared, int rank, const char *tex
     atomic_store_explicit(&heard->at, now_ns(), memory_order_release); /* pairs with the acquire in heard_of */
 }
 
-static void far_tell(struct hx_world *world, int rank, char *text, size_t capacity)
+static void far_tell(struct hx_process *process, int rank, char *text, size_t capacity)
 {
-    const struct hx_whereabouts *all = world->whereabouts;
+    const struct hx_whereabouts *all = process->whereabouts;
     uint64_t at, words[HX_HEARD_WORDS + 1] = {0};
-    struct hx_heard *heard = heard_of(world->shared, rank, ANSWER_NS, &at);
+    struct hx_heard *heard = heard_of(process->shared, rank, ANSWER_NS, &at);
 
     for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
         words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
@@ -289,20 +288,20 @@ static void far_tell(struct hx_world *world, int rank, char *text, size_t capaci
         snprintf(text, capacity, "does not answer: it is outside Hierax, or stopped");
 }
 
-void hx_stand_tell(struct hx_comm *comm, int rank, char *text, size_t capacity)
+void hx_stand_tell(const struct hx_engine *engine, int rank, char *text, size_t capacity)
 {
-    int row = row_of(comm->world->shared, comm->ranks[rank]);
+    int job_rank = engine->members->ranks[rank], row = row_of(engine->process->shared, job_rank);
 
     text[0] = 0;
     if (row >= 0)
-        row_tell(comm->world, comm, row, text, capacity);
+        row_tell(engine->process, engine->members, row, text, capacity);
     else
-        far_tell(comm->world, comm->ranks[rank], text, capacity);
+        far_tell(engine->process, job_rank, text, capacity);
 }
 
-void hx_stand_late(struct hx_world *world, int rank)
+void hx_stand_late(struct hx_process *process, int rank)
 {
-    struct hx_whereabouts *all = whereabouts_of(world);
+    struct hx_whereabouts *all = whereabouts_of(process);
 
     if (!all || (all->late == rank && all->late_since))
         return;
@@ -317,59 +316,58 @@ static int has_entered(const struct hx_engine *engine, uint64_t call)
 }
 
 /* peer asks where this rank is. Returns 0 if it is in peer's call: then no answer is needed. */
-static int self_answer(struct hx_world *world, int peer, const struct hx_control_message *message, struct hx_control_message *answer)
+static int self_answer(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
+                       const struct hx_control_message *message, struct hx_control_message *answer)
 {
-    const struct hx_shared *shared = world->shared;
-    struct hx_engine *engine;
-    struct hx_comm *comm = hx_failed_comm(world, message->context, peer, &engine);
+    const struct hx_shared *shared = process->shared;
     int is_in = has_entered(engine, message->call), row;
     char call[HX_CALL_TEXT_BYTES], whom[HX_STAND_BYTES] = "";
     struct stand stand;
 
     if (!stand_read(&shared->doorbells[shared->me].stand, &stand) || now_ns() - stand.beat > FRESH_NS) {
-        snprintf(answer->stands.text, sizeof(answer->stands.text), "%s", comm ? "is in Hierax, but not in this call" : "does not have this communicator");
+        snprintf(answer->stands.text, sizeof(answer->stands.text), "%s", members ? "is in Hierax, but not in this call" : "does not have this communicator");
         return !is_in;
     }
-    call_tell(comm, &stand, call, sizeof(call));
+    call_tell(members, &stand, call, sizeof(call));
     if (stand.awaits >= 0 && stand.awaits != peer) {
         if ((row = row_of(shared, stand.awaits)) >= 0)
-            row_tell(world, comm, row, whom, sizeof(whom));
+            row_tell(process, members, row, whom, sizeof(whom));
         else
-            far_tell(world, stand.awaits, whom, sizeof(whom));
+            far_tell(process, stand.awaits, whom, sizeof(whom));
     }
     snprintf(answer->stands.text, sizeof(answer->stands.text), whom[0] ? "is in %s, waits for rank %d of the job, which %s" : "is in %s", call,
              stand.awaits, whom);
-    answer->stands.crossed = comm && !is_in && stand.flags & STUCK && stand.awaits == peer && now_ns() - stand.since >= CERTAIN_NS;
+    answer->stands.crossed = members && !is_in && stand.flags & STUCK && stand.awaits == peer && now_ns() - stand.since >= CERTAIN_NS;
     answer->stands.context = stand.context;
     answer->stands.call = BITS_OF(stand.stamp);
     return 1;
 }
 
-void hx_stand_asked(struct hx_world *world, int peer, const struct hx_control_message *message)
+void hx_stand_asked(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
+                    const struct hx_control_message *message)
 {
     struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = message->rank, .context = message->context, .call = message->call};
-    int row = message->rank != world->rank && message->context < 0 ? row_of(world->shared, message->rank) : -1; /* peer asks about another rank
+    int row = message->rank != process->rank && message->context < 0 ? row_of(process->shared, message->rank) : -1; /* peer asks about another rank
                                                                                                         * here */
 
     if (row >= 0)
-        row_tell(world, NULL, row, answer.stands.text, sizeof(answer.stands.text));
-    else if (message->call == 0 || message->rank != world->rank || !self_answer(world, peer, message, &answer))
+        row_tell(process, NULL, row, answer.stands.text, sizeof(answer.stands.text));
+    else if (message->call == 0 || message->rank != process->rank || !self_answer(process, members, engine, peer, message, &answer))
         return;
-    hx_registry.net->tell(world->net, peer, &answer);
+    hx_registry.net->tell(process->net, peer, &answer);
 }
 
 /* peer says that it waits for this rank. If this rank certainly waits for peer too, note that, and tell peer at once: this rank's call is
  * about to fail, and after that peer would get no such answer. */
-static void crossing_note(struct hx_world *world, int peer, const struct hx_control_message *message)
+static void crossing_note(struct hx_process *process, const struct hx_members *members, const struct hx_engine *theirs, int peer,
+                          const struct hx_control_message *message)
 {
-    struct hx_whereabouts *all = world->whereabouts;
-    struct hx_engine *theirs;
-    struct hx_comm *comm = hx_failed_comm(world, message->stands.context, peer, &theirs);
-    const struct hx_shared *shared = world->shared;
-    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = world->rank, .context = message->stands.context, .call = message->stands.call};
+    struct hx_whereabouts *all = process->whereabouts;
+    const struct hx_shared *shared = process->shared;
+    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = process->rank, .context = message->stands.context, .call = message->stands.call};
     struct stand stand;
 
-    if (!comm || !stand_read(&shared->doorbells[shared->me].stand, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
+    if (!members || !stand_read(&shared->doorbells[shared->me].stand, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||
         stand.context != message->context || BITS_OF(stand.stamp) != message->call ||
         has_entered(theirs, message->stands.call) ||
         (all->crossing.context == stand.context && all->crossing.call == message->call))
@@ -382,19 +380,20 @@ static void crossing_note(struct hx_world *world, int peer, const struct hx_cont
     answer.stands.context = stand.context;
     answer.stands.call = message->call;
     snprintf(answer.stands.text, sizeof(answer.stands.text), "is in ");
-    call_tell(comm, &stand, answer.stands.text + 6, sizeof(answer.stands.text) - 6);
-    hx_registry.net->tell(world->net, peer, &answer);
+    call_tell(members, &stand, answer.stands.text + 6, sizeof(answer.stands.text) - 6);
+    hx_registry.net->tell(process->net, peer, &answer);
 }
 
-void hx_stand_heard(struct hx_world *world, int peer, const struct hx_control_message *message)
+void hx_stand_heard(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
+                    const struct hx_control_message *message)
 {
-    if (message->rank < 0 || message->rank >= world->size)
+    if (message->rank < 0 || message->rank >= process->size)
         return;
-    heard_keep(world->shared, message->rank, message->stands.text);
-    if (world->whereabouts)
-        world->whereabouts->late_since = 0;
-    if (message->stands.crossed && whereabouts_of(world) && message->rank == peer)
-        crossing_note(world, peer, message);
+    heard_keep(process->shared, message->rank, message->stands.text);
+    if (process->whereabouts)
+        process->whereabouts->late_since = 0;
+    if (message->stands.crossed && whereabouts_of(process) && message->rank == peer)
+        crossing_note(process, members, engine, peer, message);
 }
 
 /* ---- ranks that wait for each other -------------------------------------------------------------------------- */
@@ -407,9 +406,9 @@ static int is_certain(uint64_t began, uint64_t until)
 }
 
 /* Follow the ranks from the one in this row: each waits for the next, in a call that it cannot leave. Do they lead back to this rank? If
- * the circle has more than two ranks, all of their calls must be of comm: else this rank's call may be right, and the wrong one may be
+ * the circle has more than two ranks, all of their calls must be of this communicator: else this rank's call may be right, and the wrong one may be
  * between others. *first: the line of this row. */
-static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *comm, const struct stand *mine, int row, struct stand *first)
+static int waits_for_me(const struct hx_shared *shared, const struct hx_members *members, const struct stand *mine, int row, struct stand *first)
 {
     uint64_t began = mine->since, until = mine->beat;
     struct stand stand;
@@ -423,7 +422,7 @@ static int waits_for_me(const struct hx_shared *shared, const struct hx_comm *co
             *first = stand;
         began = stand.since > began ? stand.since : began;
         until = stand.beat < until ? stand.beat : until;
-        all_here &= is_context_of(comm, stand.context);
+        all_here &= is_context_of(members, stand.context);
         row = row_of(shared, stand.awaits);
         if (row == shared->me)
             return (all_here || i == 0) && is_certain(began, until);
@@ -441,22 +440,22 @@ static int has_crossed_me(const struct hx_shared *shared, const struct stand *mi
 
 static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mine, int rank, const char *text)
 {
-    const struct hx_shared *shared = run->engine->world->shared;
+    const struct hx_shared *shared = run->engine->process->shared;
     char call[HX_CALL_TEXT_BYTES];
 
     stand_store(&shared->doorbells[shared->me].crossed, mine);
-    call_tell(run->engine->comm, mine, call, sizeof(call));
+    call_tell(run->engine->members, mine, call, sizeof(call));
     return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks of the job make different calls and wait for each other: rank %d is in "
                                     "%s; rank %d "
-                                    "%s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->world->rank, call,
+                                    "%s", run->name, (unsigned long long)(run->engine->call - run->engine->first_call), run->engine->process->rank, call,
                    rank, text);
 }
 
 hx_status_t hx_stand_cross(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_shared *shared = engine->world->shared;
-    const struct hx_whereabouts *all = engine->world->whereabouts;
+    const struct hx_shared *shared = engine->process->shared;
+    const struct hx_whereabouts *all = engine->process->whereabouts;
     char text[HX_STAND_BYTES];
     struct stand mine, theirs;
     int row;
@@ -467,8 +466,8 @@ hx_status_t hx_stand_cross(const struct hx_run *run)
         return crossed_fail(run, &mine, all->crossing.rank, all->crossing.text);
     row = row_of(shared, mine.awaits);
     if (row < 0 || BITS_OF(atomic_load_explicit(&engine->node.controls[row].entered, memory_order_relaxed)) >= engine->call ||
-        (!waits_for_me(shared, engine->comm, &mine, row, &theirs) && !has_crossed_me(shared, &mine, row, &theirs)))
+        (!waits_for_me(shared, engine->members, &mine, row, &theirs) && !has_crossed_me(shared, &mine, row, &theirs)))
         return HX_SUCCESS;
-    stand_tell(engine->comm, &theirs, text, sizeof(text));
+    stand_tell(engine->members, &theirs, text, sizeof(text));
     return crossed_fail(run, &mine, mine.awaits, text);
 }

@@ -29,20 +29,23 @@ struct hx_whereabouts; /* what this process has seen and heard of others */
  * entered the same call. */
 void hx_stand_write(const struct hx_run *run, int awaited, int is_sure);
 /* Publish that this process no longer waits. */
-void hx_stand_clear(struct hx_world *world);
+void hx_stand_clear(struct hx_process *process);
 
-/* Write where a rank of comm is, as in "has been outside Hierax for at least 4.2 s". */
-void hx_stand_tell(struct hx_comm *comm, int rank, char *text, size_t capacity);
+/* Write where a rank of the engine's communicator is, as in "has been outside Hierax for at least 4.2 s". */
+void hx_stand_tell(const struct hx_engine *engine, int rank, char *text, size_t capacity);
 
 /* HX_ERR_MISMATCH if the run and the rank that it waits for certainly wait for each other in different calls. */
 hx_status_t hx_stand_cross(const struct hx_run *run);
 
 /* This process waits for a rank of another node, and has asked it. */
-void hx_stand_late(struct hx_world *world, int rank);
-/* Handle a question of peer (asked), and an answer of peer (heard). */
-void hx_stand_asked(struct hx_world *world, int peer, const struct hx_control_message *message);
-void hx_stand_heard(struct hx_world *world, int peer, const struct hx_control_message *message);
+void hx_stand_late(struct hx_process *process, int rank);
+/* Handle a question of peer (asked), and an answer of peer (heard). members, engine: those of the context of the call in which peer waits;
+ * NULL: peer and this rank have no such communicator, or this rank has not used the context. */
+void hx_stand_asked(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
+                    const struct hx_control_message *message);
+void hx_stand_heard(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
+                    const struct hx_control_message *message);
 
-void hx_whereabouts_forget(struct hx_world *world); /* at the end */
+void hx_whereabouts_forget(struct hx_process *process); /* at the end */
 
 #endif

@@ -2,7 +2,8 @@
 /* Fence 3 of start-up: who is where. Leaders read the nodes' values one after the other: the lowest rank that no node read so far holds is
  * the leader of the next. */
 #include "runtime/bootstrap/launcher.h"
-#include "runtime/engine/failure.h"
+#include "runtime/api/failed.h"
+#include "runtime/engine/fetch.h"
 #include "runtime/start/startup.h"
 #include "runtime/base/trace.h"
 #include "runtime/engine/liveness.h"
@@ -15,7 +16,7 @@
  * deadline. */
 static hx_status_t nap(const struct hx_world *world, double deadline, int from)
 {
-    struct hx_shared *shared = world->shared;
+    struct hx_shared *shared = world->process.shared;
     int dead;
 
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
@@ -29,8 +30,8 @@ static hx_status_t nap(const struct hx_world *world, double deadline, int from)
 /* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
 static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
 {
-    const uint32_t all = (uint32_t)world->shared->n;
-    double deadline = hx_deadline(world->env->timeout);
+    const uint32_t all = (uint32_t)world->process.shared->n;
+    double deadline = hx_deadline(world->process.env->timeout);
     hx_status_t status = HX_SUCCESS;
     uint32_t arrived;
 
@@ -42,7 +43,7 @@ static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *c
         return HX_SUCCESS;
     if (status == HX_ERR_TIMEOUT)
         return hx_fail(status, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)", arrived,
-                       world->shared->n, world->env->timeout);
+                       world->process.shared->n, world->process.env->timeout);
     return status;
 }
 
@@ -57,20 +58,20 @@ static int bound_to(const struct hx_place *place)
 
 static void place_tell(struct hx_world *world, const struct hx_place *place)
 {
-    struct hx_node_header *header = world->shared->header;
+    struct hx_node_header *header = world->process.shared->header;
 
-    world->shared->doorbells[world->shared->me].cpu = bound_to(place);
+    world->process.shared->doorbells[world->process.shared->me].cpu = bound_to(place);
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         atomic_fetch_or_explicit(&header->cpus[i], place->bound_mask[i], memory_order_relaxed);
     const int ids[HX_SHAPE_LEVELS] = {place->socket, place->numa, place->l3};
     for (int k = 0; k < HX_SHAPE_LEVELS; k++)
-        world->shared->table[world->rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
+        world->process.shared->table[world->process.rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
 }
 
 struct hx_net_seat hx_world_seat(const struct hx_world *world)
 {
-    const struct hx_shared *shared = world->shared;
-    const struct hx_job_entry *mine = &shared->table[world->rank];
+    const struct hx_shared *shared = world->process.shared;
+    const struct hx_job_entry *mine = &shared->table[world->process.rank];
     struct hx_net_seat seat = {.of_node = shared->me, .on_node = shared->n};
 
     for (int i = 0; i < shared->n; i++) {
@@ -86,21 +87,21 @@ struct hx_net_seat hx_world_seat(const struct hx_world *world)
 /* Emulated nodes do not tell each other their masks: there the cpuset's cores count. */
 double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place)
 {
-    double cpus = 0, emulated = world->env->nodes ? world->size / place->usable_cpus : 0;
+    double cpus = 0, emulated = world->process.env->nodes ? world->process.size / place->usable_cpus : 0;
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
-        cpus += __builtin_popcountll(atomic_load_explicit(&world->shared->header->cpus[i], memory_order_relaxed));
+        cpus += __builtin_popcountll(atomic_load_explicit(&world->process.shared->header->cpus[i], memory_order_relaxed));
     if (cpus < 1)
         cpus = place->usable_cpus;
     if (place->quota_cpus > 0 && place->quota_cpus < cpus)
         cpus = place->quota_cpus;
-    return world->shared->n / cpus > emulated ? world->shared->n / cpus : emulated;
+    return world->process.shared->n / cpus > emulated ? world->process.shared->n / cpus : emulated;
 }
 
 /* One node's value: its facts, then for each rank its head and address. */
 static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
 {
-    const struct hx_shared *node = world->shared;
+    const struct hx_shared *node = world->process.shared;
     size_t bytes = sizeof(struct hx_node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
     unsigned char *value = malloc(bytes), *at = value;
     char key[32];
@@ -120,7 +121,7 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
         memcpy(at + sizeof(head), entry->address, entry->address_bytes);
         at += sizeof(head) + entry->address_bytes;
     }
-    snprintf(key, sizeof(key), "node.%d", world->rank);
+    snprintf(key, sizeof(key), "node.%d", world->process.rank);
     hx_status_t status = hx_boot_put(world->boot, key, value, (size_t)(at - value));
     free(value);
     return status;
@@ -133,7 +134,7 @@ static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *
     char key[32];
 
     memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
-    snprintf(key, sizeof(key), "node.%d", world->rank);
+    snprintf(key, sizeof(key), "node.%d", world->process.rank);
     return hx_boot_put(world->boot, key, value, sizeof(value));
 }
 
@@ -142,7 +143,7 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
 {
     const unsigned char *at = value, *end = value + bytes;
     struct hx_rank_head head;
-    struct hx_node_header *header = world->shared->header;
+    struct hx_node_header *header = world->process.shared->header;
     struct hx_node_facts facts;
 
     if (bytes < sizeof(facts))
@@ -157,30 +158,30 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
             return -1;
         memcpy(&head, at, sizeof(head));
         at += sizeof(head);
-        if (head.rank < leader || head.rank >= world->size || head.address_bytes < 0 || head.address_bytes > HX_ADDRESS_BYTES ||
-            end - at < head.address_bytes || world->shared->table[head.rank].node)
+        if (head.rank < leader || head.rank >= world->process.size || head.address_bytes < 0 || head.address_bytes > HX_ADDRESS_BYTES ||
+            end - at < head.address_bytes || world->process.shared->table[head.rank].node)
             return -1;
-        struct hx_job_entry *entry = &world->shared->table[head.rank];
+        struct hx_job_entry *entry = &world->process.shared->table[head.rank];
         entry->node = id + 1; /* 0: nobody has named this rank yet */
         memcpy(entry->place, head.place, sizeof(entry->place));
         entry->address_bytes = (uint32_t)head.address_bytes;
         memcpy(entry->address, at, (size_t)head.address_bytes);
         at += head.address_bytes;
     }
-    return world->shared->table[leader].node ? 0 : -1;
+    return world->process.shared->table[leader].node ? 0 : -1;
 }
 
 static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
 {
     int nodes = 0;
 
-    world->shared->header->single_copy = (int32_t)world->env->single_copy;
-    for (int rank = 0; rank < world->size; rank++) {
+    world->process.shared->header->single_copy = (int32_t)world->process.env->single_copy;
+    for (int rank = 0; rank < world->process.size; rank++) {
         void *value = NULL;
         size_t bytes;
         char key[32];
         hx_status_t status;
-        if (world->shared->table[rank].node)
+        if (world->process.shared->table[rank].node)
             continue;
         snprintf(key, sizeof(key), "node.%d", rank);
         if ((status = hx_boot_get(world->boot, key, &value, &bytes)) != HX_SUCCESS)
@@ -201,10 +202,10 @@ static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
 /* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
 static hx_status_t networks_agree(const struct hx_world *world)
 {
-    const struct hx_job_entry *table = world->shared->table;
+    const struct hx_job_entry *table = world->process.shared->table;
     hx_status_t status = HX_SUCCESS;
 
-    for (int rank = 1; status == HX_SUCCESS && world->net && rank < world->size; rank++)
+    for (int rank = 1; status == HX_SUCCESS && world->process.net && rank < world->process.size; rank++)
         status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
                                         table[0].address_bytes);
     return status;
@@ -214,23 +215,23 @@ static hx_status_t networks_agree(const struct hx_world *world)
  * also if it has failed before. If a rank of any node has failed, *failure becomes the first such failure of the job. */
 static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
 {
-    struct hx_node_header *header = world->shared->header;
-    double deadline = hx_deadline(world->env->timeout);
+    struct hx_node_header *header = world->process.shared->header;
+    double deadline = hx_deadline(world->process.env->timeout);
     hx_status_t status = HX_SUCCESS;
-    int leader = world->shared->ranks[0], state;
+    int leader = world->process.shared->ranks[0], state;
 
-    if (world->shared->me == 0) {
+    if (world->process.shared->me == 0) {
         struct hx_failure first = {0}; /* the first failure of the job, so that all ranks name the same one */
         status = fenced == HX_SUCCESS ? nodes_get(world, &first) : fenced;
         if (first.status != HX_SUCCESS)
             *failure = first;
-        hx_failure_keep(failure, world->rank, status);
+        hx_failure_keep(failure, world->process.rank, status);
         if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, networks_agree(world));
+            hx_failure_keep(failure, world->process.rank, networks_agree(world));
         if (failure->status != HX_SUCCESS && fenced == HX_SUCCESS)
             header->failure = *failure; /* replaces the node's own failure, which all have read before the fence */
         else if (failure->status != HX_SUCCESS)
-            hx_node_fail(world->shared, failure);
+            hx_node_fail(world->process.shared, failure);
         /* release pairs with the acquire below */
         atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
         return;
@@ -241,9 +242,9 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
         status = nap(world, deadline, leader);
     if (state == 0 && status == HX_ERR_TIMEOUT)
         hx_fail(status, "start-up: rank %d has not sent this node the table of ranks within %g s "
-                        "(HX_TIMEOUT)", leader, world->env->timeout);
+                        "(HX_TIMEOUT)", leader, world->process.env->timeout);
     if (state == 0)
-        hx_failure_keep(failure, world->rank, status);
+        hx_failure_keep(failure, world->process.rank, status);
     if (state < 0)
         *failure = header->failure;
 }
@@ -251,19 +252,19 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
 /* What this rank opens on its own, before the others hear of it. */
 static hx_status_t own_open(struct hx_world *world)
 {
-    struct hx_job_entry *mine = &world->shared->table[world->rank];
+    struct hx_job_entry *mine = &world->process.shared->table[world->process.rank];
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = hx_shared_context(world->shared, 0); /* that of the world communicator's blocking calls */
+    hx_status_t status = hx_shared_context(world->process.shared, 0); /* that of the world communicator's blocking calls */
 
     if (status == HX_SUCCESS)
         status = hx_trace_prepare(world);
-    if (status != HX_SUCCESS || world->shared->n == world->size)
+    if (status != HX_SUCCESS || world->process.shared->n == world->process.size)
         return status;
     struct hx_net_seat seat = hx_world_seat(world);
-    status = hx_registry.net->open(world->env, world->rank, world->size, &seat, world->net_key, &world->net);
+    status = hx_registry.net->open(world->process.env, world->process.rank, world->process.size, &seat, world->net_key, &world->process.net);
     if (status == HX_SUCCESS) {
-        hx_registry.net->listen(world->net, hx_failed_heard, world);
-        status = hx_registry.net->address(world->net, mine->address, &bytes);
+        hx_registry.net->listen(world->process.net, hx_failed_heard, world);
+        status = hx_registry.net->address(world->process.net, mine->address, &bytes);
     }
     mine->address_bytes = (uint32_t)bytes;
     return status;
@@ -273,33 +274,33 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
 {
     hx_status_t placed, fenced;
 
-    if (world->shared) {
+    if (world->process.shared) {
         place_tell(world, place);
-        if (world->env->single_copy)
-            hx_fetch_offer(world->shared);
-        placed = node_arrive(world, &world->shared->header->placed);
-        hx_failure_keep(failure, world->rank, placed);
-        if (failure->status == HX_SUCCESS && world->env->single_copy)
-            hx_fetch_try(world->shared);
+        if (world->process.env->single_copy)
+            hx_fetch_offer(world->process.shared);
+        placed = node_arrive(world, &world->process.shared->header->placed);
+        hx_failure_keep(failure, world->process.rank, placed);
+        if (failure->status == HX_SUCCESS && world->process.env->single_copy)
+            hx_fetch_try(world->process.shared);
         if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, own_open(world));
+            hx_failure_keep(failure, world->process.rank, own_open(world));
         if (failure->status != HX_SUCCESS) {
-            hx_node_fail(world->shared, failure);
-            hx_watch_leave(world->shared); /* whoever has told why it ends does not die */
+            hx_node_fail(world->process.shared, failure);
+            hx_watch_leave(world->process.shared); /* whoever has told why it ends does not die */
         }
         if (placed == HX_SUCCESS)
-            hx_failure_keep(failure, world->rank, node_arrive(world, &world->shared->header->arrived));
+            hx_failure_keep(failure, world->process.rank, node_arrive(world, &world->process.shared->header->arrived));
         else /* release pairs with the acquire in node_arrive */
-            atomic_fetch_add_explicit(&world->shared->header->arrived, 1, memory_order_release);
+            atomic_fetch_add_explicit(&world->process.shared->header->arrived, 1, memory_order_release);
         if (failure->status == HX_SUCCESS)
-            *failure = world->shared->header->failure;
+            *failure = world->process.shared->header->failure;
     }
-    if (failure->status == HX_SUCCESS && world->shared->me == 0)
-        hx_failure_keep(failure, world->rank, node_put(world, place));
-    if (failure->status != HX_SUCCESS && (!world->shared || world->shared->me == 0))
+    if (failure->status == HX_SUCCESS && world->process.shared->me == 0)
+        hx_failure_keep(failure, world->process.rank, node_put(world, place));
+    if (failure->status != HX_SUCCESS && (!world->process.shared || world->process.shared->me == 0))
         failure_put(world, failure);
     fenced = hx_boot_fence(world->boot);
-    if (world->shared)
+    if (world->process.shared)
         table_complete(world, fenced, failure);
     return fenced;
 }

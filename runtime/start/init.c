@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting, stopping, and what a communicator can be asked. */
+/* Starting and stopping. */
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
@@ -10,24 +10,15 @@
 #include "runtime/engine/whereabouts.h"
 #include <string.h>
 
-struct hx_world *hx_world;
-static const char *ended; /* why there is no world any more; NULL: there may be one */
-
 /* In a child made by fork: it shares sockets and doorbell with its parent, whose calls it would disturb. */
 static void forget_world(void)
 {
     if (!hx_world)
         return;
-    if (hx_world->net)
-        hx_registry.net->leave_child(hx_world->net);
+    if (hx_world->process.net)
+        hx_registry.net->leave_child(hx_world->process.net);
     hx_boot_leave_child(hx_world->boot);
-    ended = "works in the process that called hx_init only, not in its child made by fork";
-    hx_world = NULL;
-}
-
-const char *hx_world_ended(void)
-{
-    return ended;
+    hx_world_end("works in the process that called hx_init only, not in its child made by fork");
 }
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
@@ -38,14 +29,14 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if (!world)
         return hx_fail(HX_ERR_ARG, "hx_init: world is NULL");
     *world = NULL;
-    if (hx_world || ended)
-        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", ended ? ended : "is started already in this process");
+    if (hx_world || hx_world_ended())
+        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", hx_world_ended() ? hx_world_ended() : "is started already in this process");
     pthread_atfork(NULL, NULL, forget_world);
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
         (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
-        const int orderly = !hx_world->comms->failed;
+        const int orderly = !hx_world->comms->members.failed;
         hx_comm_break(hx_world->comms, status); /* the others may wait in it */
         hx_world_close(hx_world, orderly);
         hx_world = NULL;
@@ -54,7 +45,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     memset(hx_world->stats.colls, 0, sizeof(hx_world->stats.colls)); /* those of the program count */
     *world = hx_world->comms;
     hx_progress_thread_start(hx_world);
-    hx_world->threads = threads == 1 ? hx_threads_count() : 0;
+    hx_world->process.threads = threads == 1 ? hx_threads_count() : 0;
     return HX_SUCCESS;
 }
 
@@ -70,60 +61,37 @@ hx_status_t hx_finalize(void)
     int failed;
 
     if (!world)
-        return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", ended ? ended : "is not started");
+        return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", hx_world_ended() ? hx_world_ended() : "is not started");
     if (hx_is_folding())
         return hx_folding_refuse();
     struct hx_call barrier = hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
-        if (comm->requests && !comm->failed)
+        if (comm->requests && !comm->members.failed)
             status = hx_comm_fail(comm,
                                   hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active",
                                           comm->requests, hx_requests_active(comm)));
     }
-    failed = world->comms->failed != HX_SUCCESS; /* the world communicator's: what has failed in others not all ranks know */
+    failed = world->comms->members.failed != HX_SUCCESS; /* the world communicator's: what has failed in others not all ranks know */
     if (status != HX_SUCCESS && HX_TRACING)
         hx_trace_write(hx_trace);
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;
-    hx_watch_finish(world->shared);
-    if (world->env->stats)
+    hx_watch_finish(world->process.shared);
+    if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
         status = hx_call_make(&barrier, HX_BLOCKING, NULL);
-    if (status == HX_ERR_MISMATCH && !world->comms->failed) { /* by HX_CHECK: the others go on */
+    if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(hx_trace);
-        hx_watch_go_on(world->shared);
+        hx_watch_go_on(world->process.shared);
         return status;
     }
     hx_progress_thread_end(world);
     hx_trace_end(world, status == HX_SUCCESS && !failed);
-    hx_world = NULL;
+    hx_world_end("has been finalized in this process");
     hx_world_close(world, status == HX_SUCCESS && !failed);
-    ended = "has been finalized in this process";
     return status;
 }
-
-/* After hx_finalize no communicator is there. */
-static int is_there(const hx_comm_t *comm)
-{
-    return comm && hx_world && !hx_handle_freed(comm);
-}
-
-int hx_rank(const hx_comm_t *comm)
-{
-    return is_there(comm) ? comm->rank : -1;
-}
-
-int hx_size(const hx_comm_t *comm)
-{
-    return is_there(comm) ? comm->size : -1;
-}
-
-const char *hx_error_detail(const hx_comm_t *comm)
-{
-    return is_there(comm) ? comm->detail : hx_last_detail();
-}
-

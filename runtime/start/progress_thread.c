@@ -23,8 +23,8 @@ static int thread_look(void *ctx)
 {
     struct hx_world *world = ctx;
 
-    hx_progress_all(world);
-    return !world->active || world->ends;
+    hx_progress_all(&world->process);
+    return !world->process.active || world->ends;
 }
 
 /* Ask to run soon after a wake-up, though the program's threads keep the cores busy: Linux from 6.12 on lets who asks for short turns
@@ -49,19 +49,19 @@ static void *thread_main(void *arg)
     struct hx_world *world = arg;
 
     ask_for_short_turns();
-    hx_waiter_lock(&world->waiter);
+    hx_waiter_lock(&world->process.waiter);
     while (!world->ends) {
-        if (world->active) {
-            hx_sleep_until(&world->waiter, &(struct hx_wait){.look = thread_look, .ctx = world, .wait_clock = &(struct hx_wait_clock){0}});
-            hx_waiter_unlock(&world->waiter); /* tells the news */
-            hx_waiter_lock(&world->waiter);
+        if (world->process.active) {
+            hx_sleep_until(&world->process.waiter, &(struct hx_wait){.look = thread_look, .ctx = world, .wait_clock = &(struct hx_wait_clock){0}});
+            hx_waiter_unlock(&world->process.waiter); /* tells the news */
+            hx_waiter_lock(&world->process.waiter);
             continue;
         }
-        world->waiter.locked = 0;
-        pthread_cond_wait(&world->work, &world->waiter.mutex);
-        world->waiter.locked = 1;
+        world->process.waiter.locked = 0;
+        pthread_cond_wait(&world->work, &world->process.waiter.mutex);
+        world->process.waiter.locked = 1;
     }
-    hx_waiter_unlock(&world->waiter);
+    hx_waiter_unlock(&world->process.waiter);
     return NULL;
 }
 
@@ -100,11 +100,11 @@ static int unit_find(const struct hx_world *world, const struct hx_topo *topo, i
     struct hx_nic nic;
     int count;
 
-    if (world->net)
-        hx_registry.net->nic(world->net, &nic);
-    count = hx_helper_units(topo, world->net ? &nic : NULL, sched_getcpu(), units, UNITS_MAX);
+    if (world->process.net)
+        hx_registry.net->nic(world->process.net, &nic);
+    count = hx_helper_units(topo, world->process.net ? &nic : NULL, sched_getcpu(), units, UNITS_MAX);
     for (int i = 0; i < count; i++)
-        if (unit_take(world->shared, units[i]))
+        if (unit_take(world->process.shared, units[i]))
             return units[i];
     *why = count > 0 ? "other ranks' have the cores of this process" : "this process has one core";
     return -1;
@@ -114,10 +114,10 @@ static int unit_find(const struct hx_world *world, const struct hx_topo *topo, i
 static int unit_set(const struct hx_world *world, const struct hx_topo *topo, int *units)
 {
     char error[HX_TOPO_ERROR_BYTES];
-    const char *text = world->env->progress_core;
+    const char *text = world->process.env->progress_core;
     int count = is_none(text) ? 0 : hx_helper_units_parse(topo, text, units, UNITS_MAX, error);
 
-    return count > 0 ? units[world->shared->me % count] : -1;
+    return count > 0 ? units[world->process.shared->me % count] : -1;
 }
 
 static void thread_pin(const struct hx_world *world)
@@ -131,7 +131,7 @@ static void thread_pin(const struct hx_world *world)
         hx_warn("HX_PROGRESS_THREAD: not pinned: %s", error);
         return;
     }
-    unit = world->env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units, &why);
+    unit = world->process.env->progress_core ? unit_set(world, topo, units) : unit_find(world, topo, units, &why);
     if (unit < 0)
         hx_info("progress thread: not pinned: %s", why);
     else if (hx_helper_pin(topo, world->progress_thread, unit) == 0)
@@ -148,7 +148,7 @@ void hx_progress_thread_start(struct hx_world *world)
     sigset_t all, old;
     int error;
 
-    if (!world->env->progress_thread)
+    if (!world->process.env->progress_thread)
         return;
     pthread_cond_init(&world->work, NULL);
     sigfillset(&all); /* signals are for the program's own threads */
@@ -168,10 +168,10 @@ void hx_progress_thread_end(struct hx_world *world)
 {
     if (!world->has_thread)
         return;
-    hx_waiter_lock(&world->waiter);
-    world->ends = world->waiter.news = 1;
+    hx_waiter_lock(&world->process.waiter);
+    world->ends = world->process.waiter.news = 1;
     pthread_cond_signal(&world->work);
-    hx_waiter_unlock(&world->waiter);
+    hx_waiter_unlock(&world->process.waiter);
     pthread_join(world->progress_thread, NULL);
     pthread_cond_destroy(&world->work);
     world->has_thread = 0;

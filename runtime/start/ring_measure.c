@@ -117,7 +117,7 @@ static hx_status_t leaders_meet(struct meter *m, const struct hx_world *world)
     if (!leaders)
         return hx_fail(HX_ERR_NOMEM, "no memory for %d nodes", m->n);
     for (int node = 0; node < m->n; node++)
-        leaders[node] = hx_shape_member(world->comms->shape, node, 0);
+        leaders[node] = hx_shape_member(world->comms->members.shape, node, 0);
     m->status = hx_comm_group(world->comms, leaders, m->n, &m->leaders);
     free(leaders);
     return m->status;
@@ -128,7 +128,7 @@ static hx_status_t rounds_run(struct meter *m, struct hx_comm *comm, int leads)
 {
     hx_status_t status = HX_SUCCESS;
 
-    for (int round = 0; status == HX_SUCCESS && round < hx_pair_rounds(comm->shape->nnodes); round++) {
+    for (int round = 0; status == HX_SUCCESS && round < hx_pair_rounds(comm->members.shape->nnodes); round++) {
         if (leads) {
             m->partner = hx_pair_partner(m->me, round, m->n);
             m->row[m->partner] = link_measure(m);
@@ -186,14 +186,14 @@ static hx_status_t order_solve(const struct hx_link *links, int n, int *order)
 static hx_status_t order_measure(struct hx_world *world, int n, int *order)
 {
     struct hx_comm *comm = world->comms;
-    int leads = comm->local_me == 0;
+    int leads = comm->members.local_me == 0;
     struct meter meter = {0};
     hx_status_t status;
     int32_t lacks;
 
-    if (comm->rank == 0)
+    if (comm->members.rank == 0)
         world->links = malloc((size_t)n * (size_t)n * sizeof(*world->links));
-    lacks = (leads && !meter_open(&meter, n, comm->shape->node_of[comm->rank])) || (comm->rank == 0 && !world->links);
+    lacks = (leads && !meter_open(&meter, n, comm->members.shape->node_of[comm->members.rank])) || (comm->members.rank == 0 && !world->links);
     if ((status = hx_allreduce(HX_IN_PLACE, &lacks, 1, HX_INT32, HX_MAX, comm)) == HX_SUCCESS && lacks)
         status =
             hx_fail(HX_ERR_NOMEM, "HX_RING_ORDER=auto: some rank has no memory to measure the links of %d nodes", n);
@@ -204,7 +204,7 @@ static hx_status_t order_measure(struct hx_world *world, int n, int *order)
     if (status == HX_SUCCESS && leads)
         order[n] = (int)links_gather(&meter, world->links);
     meter_close(&meter);
-    if (status == HX_SUCCESS && comm->rank == 0 && order[n] == HX_SUCCESS)
+    if (status == HX_SUCCESS && comm->members.rank == 0 && order[n] == HX_SUCCESS)
         order[n] = (int)order_solve(world->links, n, order);
     if (status == HX_SUCCESS)
         status = hx_bcast(order, (size_t)n + 1, HX_INT32, 0, comm);
@@ -230,15 +230,15 @@ static hx_status_t order_find(struct hx_world *world, const char *text, int n, i
 
 hx_status_t hx_ring_order_share(struct hx_world *world)
 {
-    const char *text = world->env->ring_order;
+    const char *text = world->process.env->ring_order;
     struct hx_comm *comm = world->comms;
-    int n = comm->shape->nnodes, *order, is_auto = text && !strcmp(text, "auto");
+    int n = comm->members.shape->nnodes, *order, is_auto = text && !strcmp(text, "auto");
     hx_status_t status;
 
     if (!text || !strcmp(text, "rank") || (is_auto && n < 4)) /* all orders of three nodes are one ring */
         return HX_SUCCESS;
     if (is_auto && n > NODES_MAX) {
-        if (comm->rank == 0)
+        if (comm->members.rank == 0)
             hx_warn("HX_RING_ORDER=auto: the links of more than %d nodes are not measured, and here are %d: they stay "
                     "in rank order",
                     NODES_MAX, n);
@@ -247,7 +247,7 @@ hx_status_t hx_ring_order_share(struct hx_world *world)
     if (!(order = malloc(((size_t)n + 1) * sizeof(*order))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the order of %d nodes", n);
     status = order_find(world, text, n, order);
-    if (status == HX_SUCCESS && hx_shape_set_ring(comm->shape, order) < 0)
+    if (status == HX_SUCCESS && hx_shape_set_ring(comm->members.shape, order) < 0)
         status = hx_fail(HX_ERR_NOMEM, "no memory for the order of %d nodes", n);
     free(order);
     return status == HX_SUCCESS ? hx_comm_replan(comm) : status;

@@ -9,7 +9,8 @@
  * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
  */
 #include "runtime/start/startup.h"
-#include "runtime/engine/failure.h"
+#include "runtime/api/failed.h"
+#include "runtime/engine/fetch.h"
 #include "runtime/base/log.h"
 #include "runtime/api/number.h"
 #include "runtime/base/streams.h"
@@ -25,12 +26,12 @@
 
 static hx_status_t peers_connect(struct hx_world *world)
 {
-    for (int rank = 0; rank < world->size; rank++) {
-        const struct hx_job_entry *entry = &world->shared->table[rank];
+    for (int rank = 0; rank < world->process.size; rank++) {
+        const struct hx_job_entry *entry = &world->process.shared->table[rank];
         hx_status_t status;
-        if (world->shared->table[rank].node == world->shared->table[world->rank].node)
+        if (world->process.shared->table[rank].node == world->process.shared->table[world->process.rank].node)
             continue;
-        if ((status = hx_registry.net->connect(world->net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
+        if ((status = hx_registry.net->connect(world->process.net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
             return status;
     }
     return HX_SUCCESS;
@@ -53,19 +54,19 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
 
 static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
 {
-    const struct hx_shared *shared = world->shared;
+    const struct hx_shared *shared = world->process.shared;
     char shape[256];
 
-    if (world->rank != 0)
+    if (world->process.rank != 0)
         return;
-    hx_shape_format(comm->shape, shape, sizeof(shape));
-    hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->size,
-            comm->shape->nnodes, shape, comm->shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
+    hx_shape_format(comm->members.shape, shape, sizeof(shape));
+    hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->process.size,
+            comm->members.shape->nnodes, shape, comm->members.shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
     hx_info("shared segment of %d ranks: %.1f MiB for each context; per rank 2 banks of slots, %zu KiB each; rings of %d x %zu "
             "bytes", shared->n, (double)shared->context_bytes / 1048576, shared->bank_bytes / 1024,
             HX_RING_ENTRIES, shared->ring_chunk_bytes);
-    if (world->net)
-        hx_info("network: %s", hx_registry.net->describe(world->net));
+    if (world->process.net)
+        hx_info("network: %s", hx_registry.net->describe(world->process.net));
 }
 
 /* In this node, counted from 0; -1: there is no such level. */
@@ -82,16 +83,16 @@ static int emulated_node(const struct hx_world *world, struct hx_place *place, s
     struct hx_shape *shape;
     int node = 0;
 
-    if (!world->env->nodes)
+    if (!world->process.env->nodes)
         return 0;
-    if ((shape = hx_shape_emulate(world->env->nodes, world->size, error)))
-        node = shape->node_of[world->rank];
+    if ((shape = hx_shape_emulate(world->process.env->nodes, world->process.size, error)))
+        node = shape->node_of[world->process.rank];
     else
-        hx_failure_keep(failure, world->rank, hx_fail(HX_ERR_ENV, "HX_NODES=%s: %s", world->env->nodes, error));
+        hx_failure_keep(failure, world->process.rank, hx_fail(HX_ERR_ENV, "HX_NODES=%s: %s", world->process.env->nodes, error));
     if (shape && shape->nlevels) {
-        place->socket = emulated_domain(shape, 0, world->rank);
-        place->numa = emulated_domain(shape, 1, world->rank);
-        place->l3 = emulated_domain(shape, 2, world->rank);
+        place->socket = emulated_domain(shape, 0, world->process.rank);
+        place->numa = emulated_domain(shape, 1, world->process.rank);
+        place->l3 = emulated_domain(shape, 2, world->process.rank);
     }
     hx_shape_free(shape);
     return node;
@@ -104,21 +105,21 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
     struct hx_failure unjoined = {0};
     hx_status_t status = HX_SUCCESS, fenced;
 
-    hx_failure_keep(failure, world->rank, place_find(world->env, place));
-    if (world->rank == 0)
-        status = hx_job_put(world->boot, world->env, place);
+    hx_failure_keep(failure, world->process.rank, place_find(world->process.env, place));
+    if (world->process.rank == 0)
+        status = hx_job_put(world->boot, world->process.env, place);
     if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
         return fenced;
     if (status == HX_SUCCESS)
-        status = hx_job_get(world->boot, world->env, &world->job, secret);
+        status = hx_job_get(world->boot, world->process.env, &world->process.job, secret);
     if (status != HX_SUCCESS) {
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
     hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
-    world->shared = hx_registry.node->join(world->boot, world->env, &world->job, emulated_node(world, place, failure), secret,
+    world->process.shared = hx_registry.node->join(world->boot, world->process.env, &world->process.job, emulated_node(world, place, failure), secret,
                                            hx_watch_enter, &unjoined);
-    if (!world->shared && failure->status == HX_SUCCESS)
+    if (!world->process.shared && failure->status == HX_SUCCESS)
         *failure = unjoined;
     return hx_world_exchange(world, place, failure);
 }
@@ -127,7 +128,7 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
 static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure *failure)
 {
     failure->text[sizeof(failure->text) - 1] = 0;
-    if (failure->rank != world->rank)
+    if (failure->rank != world->process.rank)
         return hx_fail((hx_status_t)failure->status, "rank %d cannot start: %s", failure->rank, failure->text);
     hx_recall(failure->text);
     return (hx_status_t)failure->status;
@@ -135,10 +136,10 @@ static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure 
 
 static int largest_node(const struct hx_world *world)
 {
-    const struct hx_job_entry *table = world->shared->table;
-    int *ranks = calloc((size_t)world->size + 2, sizeof(int)), most = 0; /* by node, from 1 on */
+    const struct hx_job_entry *table = world->process.shared->table;
+    int *ranks = calloc((size_t)world->process.size + 2, sizeof(int)), most = 0; /* by node, from 1 on */
 
-    for (int rank = 0; ranks && rank < world->size; rank++)
+    for (int rank = 0; ranks && rank < world->process.size; rank++)
         most = ++ranks[table[rank].node] > most ? ranks[table[rank].node] : most;
     free(ranks);
     return most;
@@ -152,19 +153,19 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     struct hx_comm *comm;
     hx_status_t status;
 
-    if ((world->job.max_local = largest_node(world)) == 0)
-        return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->size);
-    world->job.nranks = world->size;
-    world->job.single_copy = world->shared->header->single_copy;
-    world->job.ranks_per_cpu = world->shared->header->milli_per_cpu / 1e3;
-    if (!world->job.single_copy)
+    if ((world->process.job.max_local = largest_node(world)) == 0)
+        return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->process.size);
+    world->process.job.nranks = world->process.size;
+    world->process.job.single_copy = world->process.shared->header->single_copy;
+    world->process.job.ranks_per_cpu = world->process.shared->header->milli_per_cpu / 1e3;
+    if (!world->process.job.single_copy)
         hx_fetch_end();
-    if (world->net && (status = peers_connect(world)) != HX_SUCCESS)
+    if (world->process.net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
-    hx_waiter_init(&world->waiter, world->shared, per_cpu, (int)world->env->spin);
-    world->waiter.net = world->net;
-    world->waiter.net_ops = hx_registry.net;
-    if ((status = hx_comm_numbers_open(world)) != HX_SUCCESS || (status = hx_comm_make(world, NULL, world->size, &id, &comm)) != HX_SUCCESS)
+    hx_waiter_init(&world->process.waiter, world->process.shared, per_cpu, (int)world->process.env->spin);
+    world->process.waiter.net = world->process.net;
+    world->process.waiter.net_ops = hx_registry.net;
+    if ((status = hx_comm_numbers_open(world)) != HX_SUCCESS || (status = hx_comm_make(world, NULL, world->process.size, &id, &comm)) != HX_SUCCESS)
         return status;
     world_log(world, comm, per_cpu);
     return HX_SUCCESS;
@@ -174,13 +175,13 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
 static hx_status_t world_start(struct hx_world *world, const hx_config_t *config, struct hx_failure *failure, int *met)
 {
     struct hx_place place;
-    hx_status_t status = hx_boot_open(world->env, config ? config->bootstrap : NULL, &world->boot);
+    hx_status_t status = hx_boot_open(world->process.env, config ? config->bootstrap : NULL, &world->boot);
 
     if (status != HX_SUCCESS)
         return status;
-    world->rank = failure->rank = hx_boot_rank(world->boot);
-    world->size = hx_boot_size(world->boot);
-    hx_log_configure((enum hx_log_level)world->env->log, world->rank);
+    world->process.rank = failure->rank = hx_boot_rank(world->boot);
+    world->process.size = hx_boot_size(world->boot);
+    hx_log_configure((enum hx_log_level)world->process.env->log, world->process.rank);
     status = world_meet(world, &place, failure);
     *met = status == HX_SUCCESS;
     if (status == HX_ERR_PEER_DEAD && failure->status == HX_ERR_BOOTSTRAP) /* a connection that broke within the node, by that death */
@@ -192,8 +193,8 @@ static hx_status_t world_start(struct hx_world *world, const hx_config_t *config
 
 void hx_alike_tell(const struct hx_world *world)
 {
-    hx_fail_release(world->rank == 0);
-    if (world->rank != 0)
+    hx_fail_release(world->process.rank == 0);
+    if (world->process.rank != 0)
         nanosleep(&(struct timespec){.tv_nsec = TELL_NS}, NULL);
 }
 
@@ -207,7 +208,7 @@ static void failure_log(const struct hx_world *world, const struct hx_failure *f
         hx_alike_tell(world);
         return;
     }
-    hx_fail_release(failure->status == HX_SUCCESS || failure->rank == world->rank);
+    hx_fail_release(failure->status == HX_SUCCESS || failure->rank == world->process.rank);
     if (failure->status == HX_SUCCESS || !met)
         return;
     snprintf(text, sizeof(text), "%s", hx_last_detail());
@@ -224,19 +225,20 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
     hx_status_t status;
     int met = 0;
 
-    if (!world || !(world->env = calloc(1, sizeof(*world->env)))) {
+    if (!world || !(world->process.env = calloc(1, sizeof(*world->process.env)))) {
         free(world);
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
-    world->rank = -1;
+    world->process.rank = -1;
+    world->process.owner = &hx_world_owner;
     hx_fail_hold();
     world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
-    hx_failure_keep(&failure, world->rank, hx_env_load(world->env, config ? config->settings : NULL));
-    hx_log_configure((enum hx_log_level)world->env->log, -1);
+    hx_failure_keep(&failure, world->process.rank, hx_env_load(world->process.env, config ? config->settings : NULL));
+    hx_log_configure((enum hx_log_level)world->process.env->log, -1);
     if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
         failure_log(world, &failure, met, status);
         if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
-            hx_watch_tell(world->shared, world->rank);
+            hx_watch_tell(world->process.shared, world->process.rank);
         hx_world_close(world, met);
         return status;
     }
@@ -250,34 +252,34 @@ void hx_world_close(struct hx_world *world, int orderly)
     struct hx_comm *comm;
     int stays;
 
-    const int finishes = world->shared && hx_watch_has_finished(world->shared, world->shared->me);
+    const int finishes = world->process.shared && hx_watch_has_finished(world->process.shared, world->process.shared->me);
 
     if (finishes && !orderly)
         hx_failed_finish(world);
-    if (finishes || (world->shared && orderly))
-        hx_watch_leave(world->shared);
+    if (finishes || (world->process.shared && orderly))
+        hx_watch_leave(world->process.shared);
     /* where one communicator has failed others go on */
-    stays = world->net && hx_registry.net->close(world->net, world->comms != NULL);
+    stays = world->process.net && hx_registry.net->close(world->process.net, world->comms != NULL);
     if (!stays)
-        world->net = NULL;
+        world->process.net = NULL;
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_failed_forget(world);
-    hx_whereabouts_forget(world);
+    hx_whereabouts_forget(&world->process);
     hx_comm_numbers_close(world);
-    hx_shared_allocs_close(world);
-    hx_peer_maps_close(world);
+    hx_shared_allocs_close(&world->process);
+    hx_peer_maps_close(&world->process);
     if (!stays)
-        hx_registry.node->leave(world->shared);
+        hx_registry.node->leave(world->process.shared);
     hx_fetch_end();
     free(world->tuning);
     free(world->links);
-    free(world->distance.seen);
+    free(world->process.distance.seen);
     hx_trace_release(world);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
     hx_streams_release(world->held_streams);
-    hx_env_release(world->env);
-    free(world->env);
+    hx_env_release(world->process.env);
+    free(world->process.env);
     free(world);
 }

@@ -11,7 +11,6 @@ hx_status_t hx_tuning_share(struct hx_world *world);
  * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
 hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
-const char *hx_world_ended(void); /* "Hierax ...": why there is no world any more; else NULL */
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
 struct hx_node_facts { /* what a node's leader tells at fence 3 begins with them */
@@ -37,14 +36,14 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
 hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
                        unsigned char secret[HX_SECRET_BYTES]);
 
-/* fetch.c: let the ranks of the node read this one's memory; then, once all have done so, see whether this one can read theirs. What
- * it finds is in the node's header when all have arrived. */
-void hx_fetch_offer(struct hx_shared *shared);
-void hx_fetch_try(struct hx_shared *shared);
-void hx_fetch_end(void); /* not any more */
-
+/* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
+void hx_progress_thread_start(struct hx_world *world);
+void hx_progress_thread_end(struct hx_world *world);
 /* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */
 hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_topo *topo);
+
+/* stats_report.c, HX_STATS: before the last barrier; all ranks make it. Rank 0 tells the sums; with 2 every rank its own as well. */
+void hx_stats_tell(struct hx_world *world, int failed);
 
 /* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
  * return, because launchers end a job when one of its ranks ends. */

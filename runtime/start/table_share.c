@@ -17,12 +17,12 @@ static void read_here(struct hx_world *world, struct head *head)
     struct hx_net_profile profile;
 
     hx_world_profile(world, &profile);
-    head->status = hx_registry.planner->tuning_read(world->env, profile.provider, &world->tuning, &world->tuning_bytes);
+    head->status = hx_registry.planner->tuning_read(world->process.env, profile.provider, &world->tuning, &world->tuning_bytes);
     head->bytes = world->tuning_bytes;
     if (head->status == HX_SUCCESS)
         return;
     strncpy(head->detail, hx_last_detail(), sizeof(head->detail) - 1);
-    if (!world->env->table_strict)
+    if (!world->process.env->table_strict)
         hx_warn("HX_TABLE: %s: going on without", head->detail);
 }
 
@@ -33,17 +33,17 @@ hx_status_t hx_tuning_share(struct hx_world *world)
     hx_status_t status;
     int32_t lacks;
 
-    if (!world->env->table)
+    if (!world->process.env->table)
         return HX_SUCCESS;
-    if (world->rank == 0)
+    if (world->process.rank == 0)
         read_here(world, &head);
     if ((status = hx_bcast(&head, sizeof(head), HX_BYTE, 0, comm)) != HX_SUCCESS)
         return status;
     if (head.status != HX_SUCCESS)
-        return world->env->table_strict ? hx_fail((hx_status_t)head.status, "HX_TABLE: %s", head.detail) : HX_SUCCESS;
+        return world->process.env->table_strict ? hx_fail((hx_status_t)head.status, "HX_TABLE: %s", head.detail) : HX_SUCCESS;
     if (head.bytes == 0)
         return HX_SUCCESS;
-    if (world->rank != 0)
+    if (world->process.rank != 0)
         world->tuning = malloc(head.bytes);
     lacks = !world->tuning;
     if ((status = hx_allreduce(HX_IN_PLACE, &lacks, 1, HX_INT32, HX_MAX, comm)) != HX_SUCCESS)
@@ -56,7 +56,7 @@ hx_status_t hx_tuning_share(struct hx_world *world)
     world->tuning_bytes = head.bytes;
     if ((status = hx_bcast(world->tuning, head.bytes, HX_BYTE, 0, comm)) != HX_SUCCESS)
         return status;
-    hx_registry.planner->tuning_use(comm->planner, world->tuning, world->tuning_bytes);
+    hx_registry.planner->tuning_use(comm->members.planner, world->tuning, world->tuning_bytes);
     hx_comm_forget_bound(comm);
     return HX_SUCCESS;
 }

@@ -23,7 +23,7 @@ struct transfer {
 static int transfer_look(void *ctx)
 {
     struct transfer *t = ctx;
-    int events = hx_progress_all(t->world);
+    int events = hx_progress_all(&t->world->process);
 
     t->failed = events < 0 ? -events : 0;
     return t->op.done || t->failed;
@@ -40,16 +40,16 @@ static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direc
     /* call 0 of context 0 is never made */
     t.op = (struct hx_net_op){.direction = direction, .peer = peer, .segments = &segment, .nsegments = 1,
                               .match = hx_match_id(0, 0, HX_MATCH_STAGES / 2, 0, round)};
-    hx_registry.net->post(world->net, &t.op);
-    status = hx_wait_until(&world->waiter, &(struct hx_wait){.look = transfer_look, .ctx = &t, .timeout_s = world->env->timeout,
+    hx_registry.net->post(world->process.net, &t.op);
+    status = hx_wait_until(&world->process.waiter, &(struct hx_wait){.look = transfer_look, .ctx = &t, .timeout_s = world->process.env->timeout,
                                                              .wait_clock = &(struct hx_wait_clock){0}});
     if (status == HX_ERR_TIMEOUT)
         hx_fail(status, "HX_TRACE: no answer from rank %d within %g s (HX_TIMEOUT) while clocks are compared", peer,
-                world->env->timeout);
+                world->process.env->timeout);
     else if (t.failed || t.op.done < 0)
         status = (hx_status_t)(t.failed ? t.failed : -t.op.done);
     if (!t.op.done)
-        hx_registry.net->cancel(world->net, &t.op);
+        hx_registry.net->cancel(world->process.net, &t.op);
     return status;
 }
 
@@ -88,17 +88,17 @@ static hx_status_t answer(struct hx_world *world)
 
 hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin)
 {
-    const struct hx_shape *shape = world->comms->shape;
+    const struct hx_shape *shape = world->comms->members.shape;
     /* of each node; that of rank 0's node is the time itself */
     struct hx_clock *clocks = calloc((size_t)shape->nnodes, sizeof(*clocks));
     hx_status_t status =
         clocks ? HX_SUCCESS : hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for the clocks of %d nodes", shape->nnodes);
-    int node = shape->node_of[world->rank];
+    int node = shape->node_of[world->process.rank];
 
-    if (status == HX_SUCCESS && world->rank == 0)
+    if (status == HX_SUCCESS && world->process.rank == 0)
         for (int i = 1; i < shape->nnodes && status == HX_SUCCESS; i++)
             status = ask(world, hx_shape_member(shape, i, 0), &clocks[i]);
-    else if (status == HX_SUCCESS && node > 0 && hx_shape_member(shape, node, 0) == world->rank)
+    else if (status == HX_SUCCESS && node > 0 && hx_shape_member(shape, node, 0) == world->process.rank)
         status = answer(world);
     if (status == HX_SUCCESS) {
         clocks[0].at = (int64_t)hx_trace_now();

@@ -53,25 +53,25 @@ int main(int argc, char **argv)
         return 2;
     count = coll == HX_COLL_BARRIER ? 1 : COUNT; /* a token */
     bytes = coll == HX_COLL_BARRIER ? 1 : sizeof(float);
-    float *in = calloc((size_t)comm->size * COUNT, sizeof(float)), *out = calloc((size_t)comm->size * COUNT, sizeof(float));
-    for (size_t r = 0; r < (size_t)comm->size; r++) {
+    float *in = calloc((size_t)comm->members.size * COUNT, sizeof(float)), *out = calloc((size_t)comm->members.size * COUNT, sizeof(float));
+    for (size_t r = 0; r < (size_t)comm->members.size; r++) {
         counts[r] = COUNT;
         displs[r] = r * COUNT;
     }
-    hx_registry.net->counters(comm->world->net, &before);
+    hx_registry.net->counters(comm->world->process.net, &before);
     if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
         return 1;
-    hx_registry.net->counters(comm->world->net, &after); 
-    if (hx_registry.planner->choose(comm->planner, coll, 0, (struct hx_traits){0}, count, bytes, &choice) != HX_SUCCESS)
+    hx_registry.net->counters(comm->world->process.net, &after); 
+    if (hx_registry.planner->choose(comm->members.planner, coll, 0, (struct hx_traits){0}, count, bytes, &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
                              .coarse_slices = choice.coarse_slices, .limit = choice.limit};
     if (hx_coll_has_pair_counts(coll)) /* one message whatever the length */
         sizes.fine_slices = sizes.coarse_slices = 1;
-    hx_plan_count(choice.plan, comm->shape, &sizes, &stats);
+    hx_plan_count(choice.plan, comm->members.shape, &sizes, &stats);
     wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||
             after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || strstr(choice.plan->name, argv[2]) == NULL;
-    if (comm->rank == 0 || wrong)
+    if (comm->members.rank == 0 || wrong)
         printf("%s %s %s: %u rounds; messages %llu planned, %llu sent; bytes %llu planned, %llu sent\n", wrong ? "FAILED" : "ok",
                argv[1], choice.plan->name, stats.rounds, (unsigned long long)stats.inter_messages,
                (unsigned long long)(after.messages_sent - before.messages_sent), (unsigned long long)stats.inter_bytes_sent,

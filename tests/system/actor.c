@@ -674,7 +674,7 @@ static void play_part(void)
     uint32_t number;
 
     check(hx_comm_split(world, rank / 2, rank, &part), "hx_comm_split");
-    number = part->id.number;
+    number = part->members.id.number;
     if (rank == 0)
         printf("part status %d\n", hx_barrier(part)); /* for which 1 does not come */
     else
@@ -684,7 +684,7 @@ static void play_part(void)
         check(hx_comm_free(part), "hx_comm_free");
     if (rank % 2 == 0) {
         check(hx_comm_group(world, even, 2, &group), "hx_comm_group");
-        if (group->id.number == number) {
+        if (group->members.id.number == number) {
             fprintf(stderr, "actor: rank %d: a new communicator where another rank is still in one that has failed\n", rank);
             exit(1);
         }
@@ -856,13 +856,13 @@ static void play_maps(void)
     while (maps && fgets(line, sizeof(line), maps))
         if (sscanf(line, "%*s %*s %*s %*s %lu %255s", &inode, path) == 2 && !strncmp(path, "/memfd:", 7) &&
             inode != told) /* a segment is mapped in parts */
-            printf("rank %d node %d memfd %lu %s\n", rank, world->shape->node_of[rank], told = inode, path);
+            printf("rank %d node %d memfd %lu %s\n", rank, world->members.shape->node_of[rank], told = inode, path);
     if (maps)
         fclose(maps);
-    if (world->world->net)
-        hx_registry.net->counters(world->world->net, &counters);
+    if (world->world->process.net)
+        hx_registry.net->counters(world->world->process.net, &counters);
     printf("rank %d node %d shares with %d: ring %" PRIu64 " messages, network %" PRIu64 " sent %" PRIu64 " received\n", rank,
-           world->shape->node_of[rank], world->local_n, world->engine.ring_messages, counters.messages_sent,
+           world->members.shape->node_of[rank], world->members.local_n, world->engine.ring_messages, counters.messages_sent,
            counters.messages_received);
 }
 
@@ -893,10 +893,10 @@ static void play_choices(void)
     for (int coll = 0; coll < HX_COLL_COUNT; coll++)
         for (uint64_t n = 1; n <= 1 << 22; n *= 8) {
             struct hx_choice choice = {0};
-            check(hx_registry.planner->choose(world->planner, (enum hx_coll)coll, 0, (struct hx_traits){0}, n, 4, &choice), "choose");
+            check(hx_registry.planner->choose(world->members.planner, (enum hx_coll)coll, 0, (struct hx_traits){0}, n, 4, &choice), "choose");
             printf("%d %s %" PRIu64 ": %s slices %" PRIu64 " %" PRIu64 " windows %u %u timeout %g\n", rank, hx_coll_name((enum hx_coll)coll),
                    n, choice.plan->name, choice.fine_slices, choice.coarse_slices, choice.window_fine, choice.window_coarse,
-                   world->world->env->timeout);
+                   world->world->process.env->timeout);
             hx_plan_release(choice.plan);
         }
     for (size_t n = 1; n <= 300000; n = n * 9 + 1)
@@ -1067,7 +1067,7 @@ static void play_goes_on(const char *path, const char *how, char **bytes, int n)
         attempts[i].count = (size_t)atol(bytes[i]) / sizeof(int);
     }
     check(sum(250000), "allreduce");
-    world->world->env->timeout = 1;
+    world->world->process.env->timeout = 1;
     if (last && !begins)
         failures_await(path);
     for (int i = 0; i < n && strcmp(how, "blocks"); i++)
@@ -1075,7 +1075,7 @@ static void play_goes_on(const char *path, const char *how, char **bytes, int n)
     if (last && begins)
         failures_await(path);
     attempts_await(attempts, n, how, path);
-    world->world->env->timeout = 60;
+    world->world->process.env->timeout = 60;
     for (size_t count = 1; count <= 1 << 20; count *= 32)
         check(sum(count), "allreduce");
     printf("rank %d goes on\n", rank);

@@ -54,13 +54,13 @@ static int64_t wanted(const struct hx_comm *comm, enum hx_coll coll, size_t n, i
 {
     switch (coll) {
     case HX_COLL_ALLGATHER: return contribution((int)(i / n), i % n);
-    case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->rank * n + i, RANKS);
+    case HX_COLL_REDUCE_SCATTER: return total((size_t)comm->members.rank * n + i, RANKS);
     case HX_COLL_BCAST: return contribution(root, i);
     case HX_COLL_GATHER: return contribution((int)(i / n), i % n);
-    case HX_COLL_SCATTER: return contribution(root, (size_t)comm->rank * n + i);
+    case HX_COLL_SCATTER: return contribution(root, (size_t)comm->members.rank * n + i);
     case HX_COLL_ALLTOALLV: /* here of blocks of one length */
-    case HX_COLL_ALLTOALL: return contribution((int)(i / n), (size_t)comm->rank * n + i % n);
-    default: return total(i, hx_coll_contributors(coll, RANKS, comm->rank));
+    case HX_COLL_ALLTOALL: return contribution((int)(i / n), (size_t)comm->members.rank * n + i % n);
+    default: return total(i, hx_coll_contributors(coll, RANKS, comm->members.rank));
     }
 }
 
@@ -79,14 +79,14 @@ static void call_run(struct rank *me, struct hx_comm *comm, enum hx_coll coll, s
 {
     struct hx_call_key key = {.coll = coll, .dtype = HX_INT64, .op = HX_SUM, .root = root, .count = n};
     struct hx_bound *bound;
-    int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->rank == 0) ||
-                 ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->rank != root);
+    int no_out = coll == HX_COLL_BARRIER || (coll == HX_COLL_EXSCAN && comm->members.rank == 0) ||
+                 ((coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER) && comm->members.rank != root);
     int pairs = hx_coll_has_pairs(coll);
     size_t in_n = coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_SCATTER || pairs ? n * RANKS : n;
     size_t out_n = no_out ? 0 : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || pairs ? n * RANKS : n;
 
     for (size_t i = 0; i < in_n; i++)
-        in[i] = contribution(comm->rank, i);
+        in[i] = contribution(comm->members.rank, i);
     if (coll == HX_COLL_BCAST)
         memcpy(out, in, n * sizeof(*out));
     if (hx_bind(&comm->engine, key, &bound) != HX_SUCCESS ||
@@ -112,7 +112,7 @@ static void calls_overlap(struct rank *me, struct hx_comm *comm, size_t round)
     int good = in && out;
 
     for (size_t i = 0; good && i < n; i++)
-        in[i] = contribution(comm->rank, i);
+        in[i] = contribution(comm->members.rank, i);
     for (int c = 0; good && c < CALLS; c++) {
         struct hx_call_key key = hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT64, HX_SUM, 0, (size_t)c % 2 ? n : round + 1);
         struct hx_call call = {.name = "overlap", .comm = comm, .key = key, .in = in, .out = out + (size_t)c * n};
@@ -138,7 +138,8 @@ static void *rank_main(void *arg)
     static const struct hx_comm_id id = {.number = HX_NUMBER_WORLD};
     struct hx_shared shared = *me->segment;
     struct hx_env env = {.timeout = 60, .slice = me->setting->slice};
-    struct hx_world world = {.rank = me->rank, .size = RANKS, .env = &env, .job = job, .shared = &shared};
+    struct hx_world world = {
+        .process = {.rank = me->rank, .size = RANKS, .owner = &hx_world_owner, .env = &env, .job = job, .shared = &shared}};
     struct hx_comm *comm = NULL;
     static const enum hx_coll rooted[5] = {HX_COLL_BCAST, HX_COLL_BCAST, HX_COLL_SCATTER, HX_COLL_REDUCE, HX_COLL_GATHER};
     size_t most = counts[COUNTS - 1] * RANKS;
@@ -158,7 +159,7 @@ static void *rank_main(void *arg)
     env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
     shared.me = me->rank;
     shared.ranks = ranks;
-    hx_waiter_init(&world.waiter, &shared, 1.5, me->setting->spin);
+    hx_waiter_init(&world.process.waiter, &shared, 1.5, me->setting->spin);
     if (!in || !out || hx_comm_numbers_open(&world) != HX_SUCCESS ||
         hx_comm_make(&world, NULL, RANKS, &id, &comm) != HX_SUCCESS) {
         failed(me, "start", 0);

@@ -419,7 +419,7 @@ static void candidates_find(void)
     if (!found || !(candidates = malloc(HX_COLL_COUNT * HX_MAX_CANDIDATES * sizeof(*candidates))))
         exit(3);
     for (int c = 0; c < HX_COLL_COUNT; c++) {
-        int n = hx_planner_candidates(world->planner, (enum hx_coll)c, 0, hx_traits_of(HX_INT32).folding, 1 << 20, found, &fallback);
+        int n = hx_planner_candidates(world->members.planner, (enum hx_coll)c, 0, hx_traits_of(HX_INT32).folding, 1 << 20, found, &fallback);
         for (int i = 0; i < n; i++, ncandidates++) {
             const struct hx_candidate *f = &found[i];
             int fresh = 1, flat = 0, first = 0, inter = 0, last = 0;
@@ -455,12 +455,12 @@ static void plan_force(hx_comm_t *comm, const struct hx_candidate *candidate)
             struct hx_traits traits = {ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, (enum hx_numbers)numbers, 0};
             struct hx_candidate wanted = *candidate;
             struct hx_table_entry *entry = &entries[n++];
-            hx_table_key(entry, candidate->coll, traits, comm->shape, comm->planner->provider);
+            hx_table_key(entry, candidate->coll, traits, comm->members.shape, comm->members.planner->provider);
             entry->to_bytes = UINT64_MAX;
             wanted.ordered = entry->ordered;
             hx_candidate_name(&wanted, entry->plan);
         }
-    hx_planner_use_table(comm->planner, entries, n);
+    hx_planner_use_table(comm->members.planner, entries, n);
 }
 
 /* Has the engine run the plan of this name? In a table it may have lanes and channels, and so on, after it. */
@@ -578,7 +578,7 @@ static void even_calls(struct trial *t, hx_comm_t *comm, const struct args *seco
 static void comm_end(hx_comm_t *comm)
 {
     hx_lock();
-    if (!comm->failed)
+    if (!comm->members.failed)
         hx_comm_break(comm, hx_fail(HX_ERR_STATE, "this trial is over"));
     hx_unlock();
     hx_comm_free(comm);
@@ -617,13 +617,13 @@ static void trial_run(uint64_t seed, long number, int all)
     covered_tell(comm, t.candidate);
     if (t.oddity == INTERNAL)
         t.base = imitation(internal, t.base);
-    world->world->env->timeout = TRIAL_SECONDS;
+    world->world->process.env->timeout = TRIAL_SECONDS;
     usleep(t.delay[rank]);
     if (t.odd >> rank & 1)
         odd_calls(&t, comm, &second, internal);
     else
         even_calls(&t, comm, &second);
-    world->world->env->timeout = CALM_SECONDS;
+    world->world->process.env->timeout = CALM_SECONDS;
     comm_end(comm);
     spent[t.oddity].trials++;
     spent[t.oddity].timed_out += timed_out > before;
@@ -731,7 +731,7 @@ static void finalize_run(void)
     int64_t one = 1, sum = 0;
     hx_status_t status;
 
-    world->world->env->timeout = 10;
+    world->world->process.env->timeout = 10;
     status = rank == 0 ? hx_finalize() : rank % 2 ? hx_barrier(world) : hx_allreduce(&one, &sum, 1, HX_INT64, HX_SUM, world);
     printf("rank %d: %s\n", rank, rank ? hx_error_detail(world) : hx_error_detail(NULL));
     if (status == HX_SUCCESS) {
@@ -755,7 +755,7 @@ int main(int argc, char **argv)
     must(hx_op_create(sum_fn, 1, NULL, &own_sum), "hx_op_create");
     must(hx_op_create(last_fn, 0, NULL, &own_last), "hx_op_create");
     candidates_find();
-    world->world->env->timeout = CALM_SECONDS;
+    world->world->process.env->timeout = CALM_SECONDS;
     if (argc > 1 && !strcmp(argv[1], "list")) {
         if (rank == 0)
             printf("%ld\n", (long)ncandidates * ODDITIES_COUNT * SIZES);

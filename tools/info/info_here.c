@@ -181,11 +181,11 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
     struct hx_net_seat seat = hx_world_seat(world);
     struct hx_nic_choice choice;
 
-    if (hx_negotiate(world->env, &seat, &choice) != HX_SUCCESS)
+    if (hx_negotiate(world->process.env, &seat, &choice) != HX_SUCCESS)
         info_text(o, "unusable", hx_last_detail());
     hx_offers_visit(offer_tell, offers);
     info_text(o, "between_nodes",
-              world->net ? hx_registry.net->describe(world->net) : "not needed: all ranks share a node");
+              world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node");
     section(o, "rdma_devices", rdma_tell(topo));
     if (choice.nrails > 0)
         section(o, "interfaces", nics_tell(&choice));
@@ -198,7 +198,7 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
 
 static struct json_object *settings_tell(const struct hx_comm *comm)
 {
-    const struct hx_env *env = comm->world->env;
+    const struct hx_env *env = comm->world->process.env;
     struct json_object *list = json_object_new_array();
 
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
@@ -287,14 +287,14 @@ static struct json_object *node_tell(const struct hx_shape *shape, int node, con
 static void ring_tell(struct json_object *o, const struct hx_comm *comm)
 {
     const struct hx_link *links = comm->world->links;
-    int n = comm->shape->nnodes;
+    int n = comm->members.shape->nnodes;
     struct json_object *order, *list;
 
-    if (!comm->shape->ring)
+    if (!comm->members.shape->ring)
         return;
     order = json_object_new_array();
     for (int i = 0; i < n; i++)
-        json_object_array_add(order, json_object_new_int(comm->shape->ring[i]));
+        json_object_array_add(order, json_object_new_int(comm->members.shape->ring[i]));
     json_object_object_add(o, "ring_order", order);
     if (!links)
         return;
@@ -314,22 +314,22 @@ static void ring_tell(struct json_object *o, const struct hx_comm *comm)
 static struct json_object *job_tell(struct hx_comm *comm, const char *host)
 {
     enum { HOST_BYTES = sizeof(((struct hx_place *)0)->hostname) };
-    char mine[HOST_BYTES] = "", (*hosts)[HOST_BYTES] = calloc((size_t)comm->size, HOST_BYTES);
+    char mine[HOST_BYTES] = "", (*hosts)[HOST_BYTES] = calloc((size_t)comm->members.size, HOST_BYTES);
     struct json_object *o = json_object_new_object(), *nodes = json_object_new_array();
     char text[256];
 
     strncat(mine, host, sizeof(mine) - 1);
-    hx_shape_format(comm->shape, text, sizeof(text));
+    hx_shape_format(comm->members.shape, text, sizeof(text));
     info_text(o, "launcher", hx_boot_name(comm->world->boot));
-    info_int(o, "ranks", comm->size);
+    info_int(o, "ranks", comm->members.size);
     info_text(o, "shape", text);
     ring_tell(o, comm);
     section(o, "nodes", nodes);
     if (hosts && hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) == HX_SUCCESS) {
-        for (int node = 0; comm->rank == 0 && node < comm->shape->nnodes; node++)
-            json_object_array_add(nodes, node_tell(comm->shape, node, hosts[hx_shape_member(comm->shape, node, 0)]));
+        for (int node = 0; comm->members.rank == 0 && node < comm->members.shape->nnodes; node++)
+            json_object_array_add(nodes, node_tell(comm->members.shape, node, hosts[hx_shape_member(comm->members.shape, node, 0)]));
     } else {
-        fprintf(stderr, "coll_info: rank %d: %s\n", comm->rank, hosts ? hx_error_detail(comm) : "no memory");
+        fprintf(stderr, "coll_info: rank %d: %s\n", comm->members.rank, hosts ? hx_error_detail(comm) : "no memory");
         json_object_put(o);
         o = NULL;
     }
@@ -352,7 +352,7 @@ struct json_object *info_all(struct hx_comm *comm)
     struct json_object *machine = section(all, "machine", machine_tell(topo)), *host = NULL;
     json_object_object_get_ex(machine, "host", &host);
     job = job_tell(comm, json_object_get_string(host));
-    if (job && comm->rank == 0) {
+    if (job && comm->members.rank == 0) {
         section(all, "network", network_tell(comm->world, topo));
         section(all, "job", job);
         section(all, "settings", settings_tell(comm));

@@ -120,7 +120,7 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
         struct hx_traits traits = {entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, entries[i].numbers, entries[i].shared_alloc};
-        hx_table_key(&key, entries[i].coll, traits, comm->shape, profile.provider);
+        hx_table_key(&key, entries[i].coll, traits, comm->members.shape, profile.provider);
         if (!strncasecmp(name, setting, strlen(setting)) && (!name[strlen(setting)] || !strcmp(name + strlen(setting), "_block")) &&
             hx_table_same_key(&entries[i], &key))
             return 1;
@@ -131,13 +131,13 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
 struct json_object *info_model(const struct hx_comm *comm)
 {
     struct json_object *list = json_object_new_array();
-    const struct hx_planner *planner = comm->planner;
+    const struct hx_planner *planner = comm->members.planner;
     struct hx_cost_params params = planner->cost;
 
     for (int k = 0; k < HX_COST_PARAMETERS; k++) {
         int net = hx_cost_parameters[k].net, points = net ? planner->net_points : planner->node_points;
         struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
-        if (net && comm->shape->nnodes == 1) {
+        if (net && comm->members.shape->nnodes == 1) {
             json_object_put(o);
             continue;
         }

@@ -166,7 +166,7 @@ static int fitting_take(struct tune_run *run, int at, const struct tune_plan *pl
 
     if (traits.shared_alloc || traits.numbers == HX_NUMBERS_HALF)
         return 0;
-    return tune_fitting_add(&run->fitting, hx_world->comms->planner, point->coll, traits,
+    return tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, traits,
                             point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, plans, n);
 }
 
@@ -251,7 +251,7 @@ static int model_end(struct tune_run *run)
     int lock = table_lock(run), failed, always = run->o->command == TUNE_MODEL && tune_points_left(run, 0) == 0;
 
     table_reread(run);
-    failed = tune_fitting_end(&run->fitting, hx_world->comms->planner, always, run->table,
+    failed = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->table,
                               page && !strcmp(page, "-") ? stderr : stdout) ||
              tune_table_write(run->table, run->output);
     table_unlock(lock);
@@ -294,7 +294,7 @@ static int end_tell(struct tune_run *run, int stopped)
 static int is_forced(const struct tune_run *run)
 {
     char text[64];
-    const char *setting = hx_forced_setting(hx_world->comms->planner, text);
+    const char *setting = hx_forced_setting(hx_world->comms->members.planner, text);
 
     if (setting && run->job.rank == 0)
         fprintf(stderr, "coll_tune: unset %s: it forces the choice that coll_tune measures\n", setting);
@@ -421,7 +421,7 @@ static int run_job(struct tune_options *o)
     if (any && run.job.rank == 0)
         fprintf(stderr, "coll_tune: %s\n", o->error[0] ? o->error : "another rank's arguments are bad");
     if (o->least_gain < 0) /* judge and model tell times: they choose nothing */
-        o->least_gain = (o->command == TUNE_RUN || o->command == TUNE_CONFIRM) && hx_world->comms->planner->cost.oversubscription > 1
+        o->least_gain = (o->command == TUNE_RUN || o->command == TUNE_CONFIRM) && hx_world->comms->members.planner->cost.oversubscription > 1
                             ? TUNE_GAIN_SHARED : TUNE_GAIN;
     return finish(&run, any ? 2 : run_all(&run));
 }

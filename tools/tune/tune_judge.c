@@ -82,8 +82,8 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
 
     if (path && output_check(path))
         return NULL;
-    if (hx_shape_format(comm->shape, shape, sizeof(shape)) >= (int)sizeof(shape) ||
-        !hx_shape_is_in_order(comm->shape)) {
+    if (hx_shape_format(comm->members.shape, shape, sizeof(shape)) >= (int)sizeof(shape) ||
+        !hx_shape_is_in_order(comm->members.shape)) {
         fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
                         "characters to write\n", sizeof(shape));
         return NULL;
@@ -101,14 +101,14 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     json_object_object_add(doc, "machine", machine);
     hx_table_free(here);
     add_text(doc, "shape", shape);
-    json_object_object_add(doc, "domains", domains_list(comm->shape));
-    json_object_object_add(doc, "single_copy", json_object_new_boolean(hx_world->job.single_copy));
-    json_object_object_add(doc, "llc_bytes", json_object_new_int64((int64_t)hx_world->job.llc_bytes));
-    add_real(doc, "cpus_per_node", hx_world->job.cpus_per_node);
+    json_object_object_add(doc, "domains", domains_list(comm->members.shape));
+    json_object_object_add(doc, "single_copy", json_object_new_boolean(hx_world->process.job.single_copy));
+    json_object_object_add(doc, "llc_bytes", json_object_new_int64((int64_t)hx_world->process.job.llc_bytes));
+    add_real(doc, "cpus_per_node", hx_world->process.job.cpus_per_node);
     add_text(doc, "provider", net.provider ? net.provider : "");
     add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
     json_object_object_add(doc, "alloc", json_object_new_boolean(traits.shared_alloc));
-    add_real(doc, "ranks_per_cpu", comm->planner->cost.oversubscription);
+    add_real(doc, "ranks_per_cpu", comm->members.planner->cost.oversubscription);
     add_real(profile, "alpha_us", net.alpha_us);
     add_real(profile, "gb_s", net.gb_s);
     add_real(profile, "stream_gb_s", net.stream_gb_s);

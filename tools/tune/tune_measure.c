@@ -162,7 +162,7 @@ struct hx_traits tuner_traits(const struct tuner *t)
 
 void tuner_key(const struct tuner *t, struct tune_point *point)
 {
-    const struct hx_planner *planner = t->comms[0]->planner;
+    const struct hx_planner *planner = t->comms[0]->members.planner;
 
     hx_table_key(&point->entry, point->coll, tuner_traits(t), planner->shape, planner->provider);
 }
@@ -180,7 +180,7 @@ static uint64_t count_of(const struct tune_point *point)
 /* Its communicator's planner has what it is to run, and nothing else. */
 static void way_use(struct tuner *t, int way)
 {
-    hx_planner_use_table(t->comms[way]->planner, &t->entries[way], 1);
+    hx_planner_use_table(t->comms[way]->members.planner, &t->entries[way], 1);
     hx_comm_forget_bound(t->comms[way]);
 }
 
@@ -261,7 +261,7 @@ static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, 
 static uint64_t slices_of(struct tuner *t, const struct tune_point *point, int way)
 {
     struct hx_choice choice = {0};
-    hx_status_t status = hx_registry.planner->choose(t->comms[way]->planner, point->coll, 0, tuner_traits(t), count_of(point),
+    hx_status_t status = hx_registry.planner->choose(t->comms[way]->members.planner, point->coll, 0, tuner_traits(t), count_of(point),
                                                      elem_bytes_of(t, point), &choice);
     if (status != HX_SUCCESS)
         return 0;

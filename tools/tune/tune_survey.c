@@ -35,7 +35,7 @@ static int lanes_add(const struct hx_shape *shape, struct hx_candidate *candidat
 
 int tune_survey_find(const struct tuner *t, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
 {
-    struct hx_planner *planner = hx_world->comms->planner;
+    struct hx_planner *planner = hx_world->comms->members.planner;
     const struct hx_traits traits = tuner_traits(t);
     struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
     double bytes = point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, most;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What ranks of different nodes tell each other of failed communicators: see runtime/engine/failure.h. */
+#ifndef HX_API_FAILED_H
+#define HX_API_FAILED_H
+#include "runtime/api/comm.h"
+
+/* comm is about to be released. Returns nonzero if it has failed. The failure is then kept for ranks of other nodes, which may still be in
+ * calls of comm and ask. */
+int hx_failed_keep(struct hx_comm *comm);
+void hx_failed_forget(struct hx_world *world); /* at the end */
+
+/* As tell of struct hx_owner. */
+void hx_failed_tell(const struct hx_engine *engine, int peer);
+
+/* This rank leaves: tell the ranks of other nodes that may wait for it. */
+void hx_failed_finish(const struct hx_world *world);
+
+/* Handle a control message that peer, a rank on another node, has sent. arg: the world. */
+void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The world: is Hierax started, which communicators are open, and which have failed. */
+#include "runtime/api/call.h"
+#include "runtime/api/failed.h"
+#include "runtime/base/handle.h"
+#include "runtime/base/probe.h"
+#include "runtime/engine/failure.h"
+#include <stdio.h>
+
+struct hx_world *hx_world;
+static const char *ended; /* why there is no world any more; NULL: there may be one */
+
+const char *hx_world_ended(void)
+{
+    return ended;
+}
+
+void hx_world_end(const char *why)
+{
+    ended = why;
+    hx_world = NULL;
+}
+
+/* After hx_finalize no communicator is there. */
+static int is_there(const hx_comm_t *comm)
+{
+    return comm && hx_world && !hx_handle_freed(comm);
+}
+
+int hx_rank(const hx_comm_t *comm)
+{
+    return is_there(comm) ? comm->members.rank : -1;
+}
+
+int hx_size(const hx_comm_t *comm)
+{
+    return is_there(comm) ? comm->members.size : -1;
+}
+
+const char *hx_error_detail(const hx_comm_t *comm)
+{
+    return is_there(comm) ? comm->members.detail : hx_last_detail();
+}
+
+/* ---- failure ------------------------------------------------------------------------------------------------- */
+
+hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status)
+{
+    snprintf(comm->members.detail, sizeof(comm->members.detail), "%s", hx_last_detail());
+    return status;
+}
+
+/* From now on every call fails. */
+static void comm_break(struct hx_comm *comm, hx_status_t status)
+{
+    struct hx_failure failure = {.status = HX_SUCCESS};
+
+    if (comm->members.failed || comm->engine.pairs) /* of groups: group_agree keeps who is out of step with whom */
+        return;
+    comm->members.failed = status;
+    hx_comm_fail(comm, status); /* before others have to tell something */
+    hx_failure_keep(&failure, comm->members.rank, status == HX_ERR_ARG ? HX_ERR_MISMATCH : status); /* of the others' arguments none is wrong */
+    hx_failure_note(&comm->engine, &failure);
+    hx_requests_fail(comm);
+}
+
+hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
+{
+    comm_break(comm, status);
+    if (HX_TRACING) /* the program may end without hx_finalize */
+        hx_trace_write(hx_trace);
+    return status;
+}
+
+static void run_broken(struct hx_run *run)
+{
+    comm_break(hx_comm_of(run->engine), run->status);
+    hx_run_cancel(run);
+    if (HX_TRACING) /* what was cancelled included */
+        hx_trace_write(hx_trace);
+}
+
+const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell};
+
+/* ---- those that are open -------------------------------------------------------------------------------------- */
+
+static struct hx_comm **bucket_of(struct hx_world *world, const struct hx_comm *comm)
+{
+    return &world->open[((uintptr_t)comm >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (HX_OPEN_BUCKETS - 1)];
+}
+
+int hx_comm_is_open(const struct hx_comm *comm)
+{
+    const struct hx_comm *open = hx_world ? *bucket_of(hx_world, comm) : NULL;
+
+    while (open && open != comm)
+        open = open->below;
+    return open != NULL;
+}
+
+void hx_comm_show(struct hx_comm *comm)
+{
+    struct hx_comm **bucket = bucket_of(comm->world, comm);
+
+    comm->below = *bucket;
+    *bucket = comm;
+}
+
+void hx_comm_hide(const struct hx_comm *comm)
+{
+    struct hx_comm **link = bucket_of(comm->world, comm);
+
+    while (*link && *link != comm)
+        link = &(*link)->below;
+    if (*link)
+        *link = comm->below;
+}
+
+hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name)
+{
+    if (!comm)
+        return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
+    HX_RETURN_IF_FREED(comm, name);
+    if (hx_world_ended())
+        return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
+    if (!hx_comm_is_open(comm))
+        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
+{
+    hx_status_t status = hx_comm_check_open(comm, name);
+
+    return status == HX_SUCCESS ? comm->members.failed : status; /* its detail tells why */
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call without its buffers: calls with equal keys can share a bound plan. */
+#ifndef HX_ENGINE_CALL_KEY_H
+#define HX_ENGINE_CALL_KEY_H
+#include "runtime/plan/plan.h"
+
+/* Why a collective is called: the caller wants it, or it is a part of another public function. Calls with different purposes never match,
+ * even if collective, type and count are the same. */
+enum hx_purpose {
+#define HX_PURPOSE(name, text) HX_FOR_##name,
+#include "runtime/engine/purpose.def"
+#undef HX_PURPOSE
+};
+
+/* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
+struct hx_blocks {
+    const size_t *counts; /* NULL: they do not differ */
+    const size_t *displs; /* in OUT, or of a scatter in IN; NULL: one after the other */
+    int some_empty;
+    uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
+};
+
+/* What calls have in common that can share a bound plan: all but the buffers. */
+struct hx_call_key {
+    enum hx_coll coll;
+    hx_dtype_t dtype;
+    hx_op_t op;     /* HX_SUM where nothing is reduced */
+    int root;       /* 0 where there is none */
+    uint64_t count; /* as struct hx_sizes */
+    int shared_alloc;    /* its buffers are taken to be memory of hx_alloc */
+    enum hx_purpose purpose;
+    uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
+    struct hx_blocks blocks;
+};
+
+static inline struct hx_call_key hx_call_key_of(enum hx_coll coll, hx_dtype_t dtype, hx_op_t op, int root, uint64_t count)
+{
+    return (struct hx_call_key){.coll = coll, .dtype = dtype, .op = op, .root = root, .count = count};
+}
+
+static inline struct hx_call_key hx_call_key_for(enum hx_purpose purpose, uint64_t about, struct hx_call_key key)
+{
+    key.purpose = purpose;
+    key.about = about;
+    return key;
+}
+
+static inline struct hx_call_key hx_call_key_barrier(enum hx_purpose purpose)
+{
+    return hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
+}
+
+/* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
+static inline int hx_call_key_awaits_all(const struct hx_call_key *key)
+{
+    return hx_coll_awaits_all(key->coll) && !key->blocks.some_empty;
+}
+
+/* A plan bound to a call key. */
+
+#endif

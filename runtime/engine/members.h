@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A communicator as its engines see it: its ranks, and whether it has failed. */
+#ifndef HX_ENGINE_MEMBERS_H
+#define HX_ENGINE_MEMBERS_H
+#include "runtime/ports/ports.h"
+
+/* The identity of a communicator. All members agree on it. Its contexts are number * HX_COMM_CONTEXTS and those that follow. */
+struct hx_comm_id {
+    uint32_t number;     /* less than HX_COMM_NUMBERS. No other open communicator of a member has it */
+    uint32_t generation; /* greater than that of every earlier communicator of this number that a member was in */
+    uint64_t first_call; /* calls are counted from here. Greater than all call numbers that members have used in these contexts, since flags
+                          * are never reset */
+};
+
+struct hx_members {
+    struct hx_comm_id id;
+    int rank, size;
+    int *ranks; /* [size] in the job */
+    struct hx_shape *shape;
+    int local_n, local_me;   /* ranks on this node; my place among them */
+    int *local_ranks, *rows; /* [local_n] and their places in the segment */
+    struct hx_planner *planner;
+    struct hx_engine *blocking;  /* that of blocking calls: its context tells failures */
+    hx_status_t failed;          /* the first error that leaves ranks out of step; every later call returns it */
+    char detail[HX_DETAIL_BYTES];
+    char why[HX_DETAIL_BYTES];   /* what its calls fail of, from when any thread finds it to when they do; "": they go on */
+};
+
+/* The context of engine `which` of these members; and the prefix of match ids and flows of messages in that context. The prefix has bits bits: the
+ * context, and as much of the generation as fits. The generation matters because messages of a failed communicator may arrive when another
+ * one already has its number. */
+static inline int hx_members_context(const struct hx_members *members, int which)
+{
+    return (int)members->id.number * HX_COMM_CONTEXTS + which;
+}
+static inline uint64_t hx_members_prefix(const struct hx_members *members, int which, unsigned bits)
+{
+    uint64_t all = (uint64_t)members->id.generation << HX_CONTEXT_BITS | (uint64_t)hx_members_context(members, which);
+    return bits < 64 ? all & ((UINT64_C(1) << bits) - 1) : all;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HX_STATS: what was counted, told at the end. */
+#include "runtime/api/lock.h"
+#include "runtime/start/startup.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print(const struct hx_stats *stats, const char *whose)
+{
+    char text[8192];
+    size_t n = 0;
+
+#define PUT(...) (n += n < sizeof(text) ? (size_t)snprintf(text + n, sizeof(text) - n, __VA_ARGS__) : 0)
+    for (int i = 0; i < HX_COLL_COUNT; i++) {
+        const struct hx_coll_stats *c = &stats->colls[i];
+        if (c->calls + c->started)
+            PUT("hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64
+                " bytes, %12.3f ms, longest %.3f ms\n",
+                whose, hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6,
+                (double)c->longest_ns * 1e-6);
+    }
+    for (const struct hx_counter_row *row = hx_counter_rows; row->name; row++) {
+        uint64_t value;
+        memcpy(&value, (const char *)&stats->counters + row->offset, sizeof(value));
+        if (value)
+            PUT("hierax stats: %s: %-21s %10" PRIu64 " %s\n", whose, row->name, value, row->help);
+    }
+#undef PUT
+    text[n < sizeof(text) ? n : sizeof(text) - 1] = 0;
+    fputs(text, stderr);
+}
+
+_Static_assert(sizeof(struct hx_stats) % sizeof(uint64_t) == 0, "sums of numbers of 64 bits");
+
+/* The sums over all ranks, but the longest of the longest. */
+static hx_status_t sum(struct hx_comm *comm, const struct hx_stats *mine, struct hx_stats *all)
+{
+    uint64_t longest[HX_COLL_COUNT];
+    hx_status_t status;
+
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        longest[i] = mine->colls[i].longest_ns;
+    status = hx_allreduce(mine, all, sizeof(*mine) / sizeof(uint64_t), HX_UINT64, HX_SUM, comm);
+    if (status == HX_SUCCESS)
+        status = hx_allreduce(HX_IN_PLACE, longest, HX_COLL_COUNT, HX_UINT64, HX_MAX, comm);
+    for (int i = 0; i < HX_COLL_COUNT; i++)
+        all->colls[i].longest_ns = longest[i];
+    return status;
+}
+
+void hx_stats_tell(struct hx_world *world, int failed)
+{
+    struct hx_stats mine = world->stats, all;
+    char whose[64];
+
+    hx_lock(); /* a progress thread counts as well */
+    hx_counters_read(world, &mine.counters);
+    hx_unlock();
+    if (world->process.env->stats > 1 || (failed && world->process.rank == 0)) {
+        snprintf(whose, sizeof(whose), "rank %d", world->process.rank);
+        print(&mine, whose);
+    }
+    if (failed || sum(world->comms, &mine, &all) != HX_SUCCESS || world->process.rank != 0)
+        return;
+    snprintf(whose, sizeof(whose), "all %d ranks", world->process.size);
+    print(&all, whose);
+}
