@@ -42,8 +42,6 @@ tools/tune:         tools/common runtime/base runtime/api hier hier/cost
 EXCEPTIONS = """
 hier/compose/candidate.c: hier/planner.h
 runtime/base/reduce.h: runtime/plan/plan.h
-runtime/base/trace.c: runtime/api/call.h
-runtime/base/trace.h: runtime/ports/transport.h
 runtime/plan/check_setup.c: runtime/ports/node.h
 runtime/ports/transport.h: runtime/engine/signature.h
 tools/bench/bench_report.c: tools/report/report_bench.h

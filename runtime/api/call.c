@@ -6,7 +6,7 @@
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/memcpy.h"
-#include "runtime/base/probe.h"
+#include "runtime/engine/trace_spans.h"
 #include "runtime/base/user_table.h"
 #include "runtime/base/clock.h"
 #include <stdint.h>

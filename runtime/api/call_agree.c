@@ -32,7 +32,8 @@ hx_status_t hx_call_agree(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
     int of_its_own = call->root_knows || hx_coll_has_pair_counts(call->key.coll);
-    struct said mine = {.signature = hx_signature_of(&call->key, comm->members.size, of_its_own)}, *all = calloc((size_t)comm->members.size, sizeof(*all));
+    struct said mine = {.signature = hx_signature_of(&call->key, comm->members.size, of_its_own)};
+    struct said *all = calloc((size_t)comm->members.size, sizeof(*all));
     struct hx_call gather = {.name = call->name, .comm = comm, .in = &mine, .out = all};
     hx_status_t status;
 

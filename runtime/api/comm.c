@@ -19,37 +19,38 @@
 /* Members, shape, and places on this node. */
 static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
 {
+    struct hx_members *members = &comm->members;
     const struct hx_world *world = comm->world;
     const struct hx_shared *shared = world->process.shared;
     int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
-    comm->members.size = n;
-    comm->members.ranks = malloc((size_t)n * sizeof(int));
-    comm->members.local_ranks = malloc((size_t)shared->n * sizeof(int));
-    comm->members.rows = malloc((size_t)shared->n * sizeof(int));
-    if (!nodes || !comm->members.ranks || !comm->members.local_ranks || !comm->members.rows) {
+    members->size = n;
+    members->ranks = malloc((size_t)n * sizeof(int));
+    members->local_ranks = malloc((size_t)shared->n * sizeof(int));
+    members->rows = malloc((size_t)shared->n * sizeof(int));
+    if (!nodes || !members->ranks || !members->local_ranks || !members->rows) {
         free(nodes);
         return hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of a communicator", n);
     }
     for (int i = 0; i < n; i++) {
-        comm->members.ranks[i] = ranks ? ranks[i] : i;
-        nodes[i] = shared->table[comm->members.ranks[i]].node;
+        members->ranks[i] = ranks ? ranks[i] : i;
+        nodes[i] = shared->table[members->ranks[i]].node;
         for (int k = 0; k < HX_SHAPE_LEVELS; k++)
-            nodes[n + i * HX_SHAPE_LEVELS + k] = shared->table[comm->members.ranks[i]].place[k];
+            nodes[n + i * HX_SHAPE_LEVELS + k] = shared->table[members->ranks[i]].place[k];
         if (nodes[i] != shared->table[world->process.rank].node)
             continue;
-        for (row = 0; shared->ranks[row] != comm->members.ranks[i];)
+        for (row = 0; shared->ranks[row] != members->ranks[i];)
             row++;
         if (row == shared->me) {
-            comm->members.rank = i;
-            comm->members.local_me = comm->members.local_n;
+            members->rank = i;
+            members->local_me = members->local_n;
         }
-        comm->members.local_ranks[comm->members.local_n] = i;
-        comm->members.rows[comm->members.local_n++] = row;
+        members->local_ranks[members->local_n] = i;
+        members->rows[members->local_n++] = row;
     }
-    int made = (comm->members.shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(comm->members.shape, nodes + n, HX_SHAPE_LEVELS) == 0;
+    int made = (members->shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(members->shape, nodes + n, HX_SHAPE_LEVELS) == 0;
     free(nodes);
-    if (made && (!ranks || hx_shape_inherit_ring(comm->members.shape, world->comms->members.shape, ranks) == 0))
+    if (made && (!ranks || hx_shape_inherit_ring(members->shape, world->comms->members.shape, ranks) == 0))
         return HX_SUCCESS;
     return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }
@@ -74,7 +75,8 @@ static hx_status_t comm_plan(struct hx_comm *comm)
     hx_status_t status;
 
     hx_world_profile(world, &profile);
-    status = hx_registry.planner->open(world->process.env, comm->members.shape, comm->members.rank, &world->process.job, world->process.net ? &profile : NULL, &comm->members.planner);
+    status = hx_registry.planner->open(world->process.env, comm->members.shape, comm->members.rank, &world->process.job,
+                                       world->process.net ? &profile : NULL, &comm->members.planner);
     if (status == HX_SUCCESS)
         hx_registry.planner->tuning_use(comm->members.planner, world->tuning, world->tuning_bytes);
     return status;

@@ -3,7 +3,7 @@
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
-#include "runtime/base/probe.h"
+#include "runtime/api/trace_write.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static hx_status_t request_start(struct hx_request *request)
     struct hx_engine *engine;
     hx_status_t status;
 
-    request->since = HX_TRACING ? hx_trace_now() : 0;
+    request->since = HX_TRACING ? hx_now_ns() : 0;
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
     if (comm->members.size == 1 && request->call.root_knows && !request->root_counts.done &&
         (status = hx_root_counts_apply(&request->root_counts, &request->call)) != HX_SUCCESS)

@@ -2,7 +2,7 @@
 /* A communicator's other engines, in turn, and the requests that each has yet to run: see call.h. */
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
-#include "runtime/base/probe.h"
+#include "runtime/api/trace_write.h"
 #include <stdlib.h>
 
 struct hx_engine *hx_engine_next(struct hx_comm *comm)

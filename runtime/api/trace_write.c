@@ -4,9 +4,8 @@
  * must nest, as calls and waits of a program's thread do. Stages, messages and non-blocking calls overlap: they have
  * tracks of their own, each span on the first that is free.
  */
-#include "runtime/api/call.h"
+#include "runtime/api/trace_write.h"
 #include "runtime/base/log.h"
-#include "runtime/base/trace.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +20,8 @@ struct track {
 };
 
 struct writer {
-    struct hx_trace *trace;
+    const struct hx_world *world;
+    const struct hx_trace *trace;
     FILE *out;
     int pid;
     struct hx_event *events;
@@ -57,14 +57,14 @@ static void event_separate(struct writer *w)
 /* Tracks count from 0: the first is the rank's. No other rank has such a number. */
 static int tid_of(const struct writer *w, int track)
 {
-    return w->trace->world->process.rank + 1 + track * w->trace->world->process.size;
+    return w->world->process.rank + 1 + track * w->world->process.size;
 }
 
 static void track_name(struct writer *w, int idx)
 {
     static const char *const names[] = {"thread", "non-blocking", "stages", "messages"};
     const struct track *track = &w->tracks[idx];
-    int rank = w->trace->world->process.rank;
+    int rank = w->world->process.rank;
 
     event_separate(w);
     fprintf(w->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"rank %d", w->pid,
@@ -124,7 +124,7 @@ static int64_t clock_error(const struct hx_trace *trace)
     const struct hx_clock *first = &trace->first, *last = &trace->last;
 
     if (!last->at)
-        return first->error ? first->error + ((int64_t)hx_trace_now() - first->at) / 10000 : 0;
+        return first->error ? first->error + ((int64_t)hx_now_ns() - first->at) / 10000 : 0;
     return last->error > first->error ? last->error : first->error;
 }
 
@@ -180,7 +180,7 @@ static void message_write(FILE *out, const struct hx_event *e)
 /* An arrow begins where a message is sent, and ends where it has come. */
 static void arrow_write(struct writer *w, const struct hx_event *e, int tid)
 {
-    int me = w->trace->world->process.rank, sends = e->kind == HX_EVENT_SEND;
+    int me = w->world->process.rank, sends = e->kind == HX_EVENT_SEND;
     int64_t at = aligned(w->trace, sends ? e->begin : e->end);
 
     event_separate(w);
@@ -222,11 +222,28 @@ static void event_write(struct writer *w, struct hx_event *e)
         arrow_write(w, e, tid);
 }
 
+/* ---- non-blocking calls ---------------------------------------------------------------------------------------- */
+
+static struct hx_event event_of_request(const struct hx_request *request, const struct hx_engine *engine)
+{
+    const struct hx_call *call = &request->call;
+    struct hx_event event = hx_event_of_call(call->name, engine, &call->key, hx_call_amount(call));
+
+    event.kind = HX_EVENT_BACKGROUND;
+    event.begin = request->since;
+    return event;
+}
+
+void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
+{
+    hx_trace_ended(event_of_request(request, engine), engine, status);
+}
+
 /* ---- the file ------------------------------------------------------------------------------------------------ */
 
 static void open_add(struct writer *w, struct hx_event event, const struct hx_engine *engine)
 {
-    event.end = hx_trace_now();
+    event.end = hx_now_ns();
     event.call = engine->call;
     event.plan = event.size > 1 ? engine->traced_as : NULL;
     event.open = 1;
@@ -236,7 +253,7 @@ static void open_add(struct writer *w, struct hx_event event, const struct hx_en
 /* Calls under way. first and last of an engine's: those after the first have not begun. */
 static void open_visit(struct writer *w, uint64_t *count)
 {
-    struct hx_comm *comm = w->trace->world->comms;
+    struct hx_comm *comm = w->world->comms;
 
     for (const struct hx_trace_open *open = w->trace->open; open; open = open->next) {
         if (w->events)
@@ -247,7 +264,7 @@ static void open_visit(struct writer *w, uint64_t *count)
         for (int i = 0; i < HX_CONCURRENT; i++)
             for (const struct hx_request *r = comm->others[i] ? comm->others[i]->first : NULL; r; r = r->next) {
                 if (w->events)
-                    open_add(w, hx_event_of_request(r, comm->others[i]), comm->others[i]);
+                    open_add(w, event_of_request(r, comm->others[i]), comm->others[i]);
                 ++*count;
             }
 }
@@ -281,7 +298,7 @@ static uint64_t events_sort(struct writer *w)
 
 static void head_write(struct writer *w, uint64_t dropped)
 {
-    const struct hx_world *world = w->trace->world;
+    const struct hx_world *world = w->world;
     int node = w->pid - 1;
 
     fprintf(w->out,
@@ -302,10 +319,11 @@ static void head_write(struct writer *w, uint64_t dropped)
     fprintf(w->out, ",\"cat\":\"lost\",\"name\":\"%" PRIu64 " earlier records lost (HX_TRACE_BYTES)\"}", dropped);
 }
 
-void hx_trace_write(struct hx_trace *trace)
+void hx_trace_write(const struct hx_world *world)
 {
-    const struct hx_world *world = trace->world;
-    struct writer w = {.trace = trace,
+    const struct hx_trace *trace = world->trace;
+    struct writer w = {.world = world,
+                       .trace = trace,
                        .out = trace->file,
                        .separator = "",
                        .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};

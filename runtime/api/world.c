@@ -3,7 +3,7 @@
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
 #include "runtime/base/handle.h"
-#include "runtime/base/probe.h"
+#include "runtime/api/trace_write.h"
 #include "runtime/engine/failure.h"
 #include <stdio.h>
 
@@ -68,7 +68,7 @@ hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status)
 {
     comm_break(comm, status);
     if (HX_TRACING) /* the program may end without hx_finalize */
-        hx_trace_write(hx_trace);
+        hx_trace_write(comm->world);
     return status;
 }
 
@@ -77,7 +77,7 @@ static void run_broken(struct hx_run *run)
     comm_break(hx_comm_of(run->engine), run->status);
     hx_run_cancel(run);
     if (HX_TRACING) /* what was cancelled included */
-        hx_trace_write(hx_trace);
+        hx_trace_write(hx_comm_of(run->engine)->world);
 }
 
 const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell};

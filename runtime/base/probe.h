@@ -47,7 +47,7 @@
     do {                                                                                                               \
         HX_USDT(stage_begin, (instance)->stage->stage->algorithm, (instance)->slice);                                  \
         if (HX_TRACING)                                                                                                \
-            (instance)->since = hx_trace_now();                                                                        \
+            (instance)->since = hx_now_ns();                                                                        \
     } while (0)
 #define HX_PROBE_STAGE_END(run, instance)                                                                              \
     do {                                                                                                               \
@@ -61,7 +61,7 @@
     do {                                                                                                               \
         HX_USDT(wait_begin, ctx);                                                                                      \
         if (HX_TRACING)                                                                                                \
-            (since) = hx_trace_now();                                                                                  \
+            (since) = hx_now_ns();                                                                                  \
     } while (0)
 #define HX_PROBE_WAIT_END(ctx, since, status)                                                                          \
     do {                                                                                                               \
@@ -73,6 +73,11 @@
  * noted. */
 #define HX_PROBE_IN_VAIN(awaited) (HX_TRACING ? hx_trace_in_vain(awaited) : 0)
 
+/* The span of a message. unfinished: it never came. */
+#define HX_TRACE_MESSAGE(op, unfinished)                                                                                                        \
+    hx_trace_add((struct hx_event){.kind = (op)->direction == HX_NET_SEND ? HX_EVENT_SEND : HX_EVENT_RECV, .begin = (op)->since,               \
+                                   .peer = (op)->peer, .amount = (op)->total_bytes, .detail = (op)->match, .call = (op)->number,                \
+                                   .open = (unfinished)})
 /* A message, of net or of a ring. counted: what tells it from others of the same match id, alike on both sides. */
 #define HX_PROBE_POST(op, counted)                                                                                 \
     do {                                                                                                               \
@@ -82,7 +87,7 @@
             HX_USDT(recv_post, (op)->peer, (op)->total_bytes);                                                         \
         if (HX_TRACING) {                                                                                              \
             (op)->number = (counted);                                                                                  \
-            (op)->since = hx_trace_now();                                                                              \
+            (op)->since = hx_now_ns();                                                                              \
         }                                                                                                              \
     } while (0)
 #define HX_PROBE_DONE(op)                                                                                              \
@@ -92,7 +97,7 @@
         else                                                                                                           \
             HX_USDT(recv_done, (op)->peer, (op)->total_bytes);                                                         \
         if (HX_TRACING)                                                                                                \
-            hx_trace_message(op, 0);                                                                                   \
+            HX_TRACE_MESSAGE(op, 0);                                                                                           \
     } while (0)
 
 #endif

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that
- * drops the oldest; they are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they
- * are recorded.
+ * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that drops the oldest. They
+ * are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they are recorded.
  *
- *   trace.c        recording
- *   trace_clock.c  the nodes' clocks: how far each is from rank 0's, at start and at the end
- *   trace_write.c  the file
+ *   trace.c                      the ring
+ *   runtime/engine/trace_spans.c  spans of calls, waits and stages
+ *   runtime/api/trace_write.c    the file, and spans of non-blocking calls
+ *   runtime/start/trace_job.c    begin and end; trace_clock.c: how far the nodes' clocks are from rank 0's
  *
  * One thread at a time is in Hierax (lock.h), so nothing here is atomic.
  */
 #ifndef HX_BASE_TRACE_H
 #define HX_BASE_TRACE_H
-#include "runtime/hierax.h"
-#include "runtime/ports/transport.h"
+#include "runtime/base/clock.h"
 #include <stdio.h>
 
 struct hx_engine;
-struct hx_instance;
-struct hx_call_key;
-struct hx_request;
-struct hx_run;
-struct hx_world;
 
 enum hx_event_kind { HX_EVENT_CALL, HX_EVENT_BACKGROUND, HX_EVENT_WAIT, HX_EVENT_STAGE, HX_EVENT_SEND, HX_EVENT_RECV };
 
@@ -56,7 +50,6 @@ struct hx_trace_open { /* a blocking call under way, on its thread's stack */
 };
 
 struct hx_trace {
-    const struct hx_world *world;
     FILE *file;
     char *path;
     struct hx_event *events; /* [capacity] */
@@ -72,41 +65,9 @@ extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */
 
 /* HX_TRACE's file of a rank: %r replaced, or the rank added. To be freed; NULL: no memory. */
 char *hx_trace_path(const char *setting, int rank);
-
-/* Make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot
- * be written, HX_ERR_NOMEM. */
-hx_status_t hx_trace_prepare(struct hx_world *world);
-/* Align the clocks and begin to record; collective. Does nothing without HX_TRACE. */
-hx_status_t hx_trace_begin(struct hx_world *world);
-/* Record no more; when all ranks come here in order, align the clocks again. Then write the file. */
-void hx_trace_end(struct hx_world *world, int orderly);
-void hx_trace_release(struct hx_world *world);
-
-/* Write all there is, what is under way included. Warns where that fails. */
-void hx_trace_write(struct hx_trace *trace);
-
-/* trace_clock.c. Errors: as of a message or broadcast. */
-hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin);
-
-uint64_t hx_trace_now(void);
 /* A name that lives as long as the trace; "" when memory is exhausted. */
 const char *hx_trace_keep(const char *plan);
-/* A blocking call. Nothing where one of this thread is being recorded already: a call that is part of it. count:
- * elements. */
-void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const struct hx_engine *engine,
-                         const struct hx_call_key *key, uint64_t count);
-void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
-/* A non-blocking call that was started then, and has ended. engine: where it has run. */
-void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
-void hx_trace_wait(uint64_t since);
-int hx_trace_in_vain(int awaited);
-void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance);
-/* open: it never came. */
-void hx_trace_message(const struct hx_net_op *op, int open);
-/* The span of a call, but for its end. */
-struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_call_key *key,
-                                 uint64_t count);
-/* and of a request's. */
-struct hx_event hx_event_of_request(const struct hx_request *request, const struct hx_engine *engine);
+/* Record a span that ends now. */
+void hx_trace_add(struct hx_event event);
 
 #endif

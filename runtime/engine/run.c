@@ -5,7 +5,7 @@
  *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
  */
 #include "runtime/engine/flags.h"
-#include "runtime/base/probe.h"
+#include "runtime/engine/trace_spans.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
 

@@ -272,7 +272,7 @@ void hx_transfer_cancel_all(struct hx_run *run)
             for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
                 struct hx_transfer *t = &bs->instances[w].transfers[i];
                 if (HX_TRACING && t->net.since && !t->net.done)
-                    hx_trace_message(&t->net, 1);
+                    HX_TRACE_MESSAGE(&t->net, 1);
                 if (t->far && !t->net.done)
                     hx_registry.net->cancel(engine->process->net, &t->net);
                 t->net.done = 1;

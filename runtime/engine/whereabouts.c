@@ -325,7 +325,8 @@ static int self_answer(struct hx_process *process, const struct hx_members *memb
     struct stand stand;
 
     if (!stand_read(&shared->doorbells[shared->me].stand, &stand) || now_ns() - stand.beat > FRESH_NS) {
-        snprintf(answer->stands.text, sizeof(answer->stands.text), "%s", members ? "is in Hierax, but not in this call" : "does not have this communicator");
+        snprintf(answer->stands.text, sizeof(answer->stands.text), "%s",
+                 members ? "is in Hierax, but not in this call" : "does not have this communicator");
         return !is_in;
     }
     call_tell(members, &stand, call, sizeof(call));
@@ -347,8 +348,8 @@ void hx_stand_asked(struct hx_process *process, const struct hx_members *members
                     const struct hx_control_message *message)
 {
     struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = message->rank, .context = message->context, .call = message->call};
-    int row = message->rank != process->rank && message->context < 0 ? row_of(process->shared, message->rank) : -1; /* peer asks about another rank
-                                                                                                        * here */
+    const int is_of_other = message->rank != process->rank && message->context < 0; /* peer asks about another rank here */
+    const int row = is_of_other ? row_of(process->shared, message->rank) : -1;
 
     if (row >= 0)
         row_tell(process, NULL, row, answer.stands.text, sizeof(answer.stands.text));
@@ -364,7 +365,8 @@ static void crossing_note(struct hx_process *process, const struct hx_members *m
 {
     struct hx_whereabouts *all = process->whereabouts;
     const struct hx_shared *shared = process->shared;
-    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = process->rank, .context = message->stands.context, .call = message->stands.call};
+    struct hx_control_message answer = {.kind = HX_MESSAGE_STANDS, .rank = process->rank, .context = message->stands.context,
+                                        .call = message->stands.call};
     struct stand stand;
 
     if (!members || !stand_read(&shared->doorbells[shared->me].stand, &stand) || !(stand.flags & STUCK) || stand.awaits != peer ||

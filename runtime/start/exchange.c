@@ -5,7 +5,6 @@
 #include "runtime/api/failed.h"
 #include "runtime/engine/fetch.h"
 #include "runtime/start/startup.h"
-#include "runtime/base/trace.h"
 #include "runtime/engine/liveness.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,9 +3,8 @@
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
-#include "runtime/base/probe.h"
+#include "runtime/api/trace_write.h"
 #include "runtime/start/startup.h"
-#include "runtime/base/trace.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
 #include <string.h>
@@ -74,7 +73,7 @@ hx_status_t hx_finalize(void)
     }
     failed = world->comms->members.failed != HX_SUCCESS; /* the world communicator's: what has failed in others not all ranks know */
     if (status != HX_SUCCESS && HX_TRACING)
-        hx_trace_write(hx_trace);
+        hx_trace_write(world);
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;
@@ -85,7 +84,7 @@ hx_status_t hx_finalize(void)
         status = hx_call_make(&barrier, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
-            hx_trace_write(hx_trace);
+            hx_trace_write(world);
         hx_watch_go_on(world->process.shared);
         return status;
     }

@@ -14,7 +14,6 @@
 #include "runtime/base/log.h"
 #include "runtime/api/number.h"
 #include "runtime/base/streams.h"
-#include "runtime/base/trace.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"

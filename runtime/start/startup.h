@@ -45,6 +45,19 @@ hx_status_t hx_progress_core_check(const struct hx_env *env, const struct hx_top
 /* stats_report.c, HX_STATS: before the last barrier; all ranks make it. Rank 0 tells the sums; with 2 every rank its own as well. */
 void hx_stats_tell(struct hx_world *world, int failed);
 
+/* trace_job.c: make ready what HX_TRACE asks for, before the ranks have met: world->trace. Errors: HX_ERR_ENV where the file cannot be
+ * written, HX_ERR_NOMEM. */
+hx_status_t hx_trace_prepare(struct hx_world *world);
+/* Align the clocks and begin to record; collective. Does nothing without HX_TRACE. */
+hx_status_t hx_trace_begin(struct hx_world *world);
+/* Record no more; when all ranks come here in order, align the clocks again. Then write the file. */
+void hx_trace_end(struct hx_world *world, int orderly);
+void hx_trace_release(struct hx_world *world);
+
+/* trace_clock.c. Errors: as of a message or broadcast. */
+struct hx_clock;
+hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin);
+
 /* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
  * return, because launchers end a job when one of its ranks ends. */
 void hx_alike_tell(const struct hx_world *world);

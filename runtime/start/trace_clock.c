@@ -10,6 +10,7 @@
  */
 #include "runtime/api/call.h"
 #include "runtime/base/trace.h"
+#include "runtime/start/startup.h"
 #include <stdlib.h>
 
 #define EXCHANGES 16
@@ -59,12 +60,12 @@ static hx_status_t ask(struct hx_world *world, int peer, struct hx_clock *clock)
 
     clock->error = INT64_MAX;
     for (uint32_t i = 0; i < EXCHANGES && status == HX_SUCCESS; i++) {
-        int64_t sent = (int64_t)hx_trace_now(), came;
+        int64_t sent = (int64_t)hx_now_ns(), came;
         uint64_t theirs = 0;
         status = word_move(world, HX_NET_SEND, peer, 2 * i, &theirs);
         if (status == HX_SUCCESS)
             status = word_move(world, HX_NET_RECV, peer, 2 * i + 1, &theirs);
-        came = (int64_t)hx_trace_now();
+        came = (int64_t)hx_now_ns();
         if ((came - sent + 1) / 2 < clock->error)
             *clock = (struct hx_clock){.at = (int64_t)theirs, .offset = sent + (came - sent) / 2 - (int64_t)theirs,
                                        .error = (came - sent + 1) / 2};
@@ -79,7 +80,7 @@ static hx_status_t answer(struct hx_world *world)
 
     for (uint32_t i = 0; i < EXCHANGES && status == HX_SUCCESS; i++) {
         status = word_move(world, HX_NET_RECV, 0, 2 * i, &word);
-        word = hx_trace_now();
+        word = hx_now_ns();
         if (status == HX_SUCCESS)
             status = word_move(world, HX_NET_SEND, 0, 2 * i + 1, &word);
     }
@@ -101,7 +102,7 @@ hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64
     else if (status == HX_SUCCESS && node > 0 && hx_shape_member(shape, node, 0) == world->process.rank)
         status = answer(world);
     if (status == HX_SUCCESS) {
-        clocks[0].at = (int64_t)hx_trace_now();
+        clocks[0].at = (int64_t)hx_now_ns();
         status = hx_bcast(clocks, (size_t)shape->nnodes * sizeof(*clocks), HX_BYTE, 0, world->comms);
     }
     if (status == HX_SUCCESS) {
