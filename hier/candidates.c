@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Candidates: what the tables of algorithms offer for a shape, narrowed by the settings that force a name (forced.c). */
-#include "inter/algorithms/algorithms.h"
-#include "intra/algorithms/algorithms.h"
 #include "hier/planner.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memcpy.h"
@@ -9,44 +7,6 @@
 #include <string.h>
 
 #define SLOT_BYTES_OF_COUNT (2 * sizeof(size_t)) /* of an all-to-all with counts, half of it gaps at most */
-
-static const struct hx_algorithm *const tables[] = {hx_intra_algorithms, hx_inter_algorithms};
-
-const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx)
-{
-    int i = 0;
-
-    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            if (i++ >= *idx && a->coll == coll && (a->scopes & scope)) {
-                *idx = i;
-                return a;
-            }
-    return NULL;
-}
-
-const char *hx_algorithm_name(const char *text, size_t length)
-{
-    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            if (!strncmp(a->name, text, length) && !a->name[length])
-                return a->name;
-    return NULL;
-}
-
-const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name)
-{
-    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            if (a->coll == coll && (a->scopes & scope) && !strcmp(a->name, name))
-                return a;
-    return NULL;
-}
-
-unsigned hx_flat_scope(const struct hx_shape *shape)
-{
-    return shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
-}
 
 static int allowed(const char *forced, const struct hx_algorithm *a)
 {
@@ -207,8 +167,10 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
     return n;
 }
 
-/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its
- * parts, where they have it: "nary_sliced" is made of "nary" parts. */
+#define PLAIN "nary" /* by slots; every collective that is a part of compositions has it */
+
+/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its parts that have it;
+ * the others are plain. */
 static const char *part_forced(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
     const char *name = planner->forced[coll].intra;
@@ -217,10 +179,10 @@ static const char *part_forced(const struct hx_planner *planner, enum hx_coll co
         return NULL;
     if (!name)
         return planner->forced[part].intra;
-    return hx_algorithm_find(part, HX_SCOPE_INTRA, name) ? name : "nary";
+    return hx_algorithm_find(part, HX_SCOPE_INTRA, name) ? name : PLAIN;
 }
 
-/* The intra algorithm of a stage: the forced one, else that of the wanted name, else the n-ary one. */
+/* The intra algorithm of a stage: the forced one, else that of the wanted name, else the plain one. */
 static const struct hx_algorithm *part_find(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part, const char *wanted)
 {
     const char *name = part_forced(planner, coll, part);
@@ -228,38 +190,45 @@ static const struct hx_algorithm *part_find(const struct hx_planner *planner, en
 
     if (part == HX_COLL_COUNT)
         return NULL;
-    if (!name)
-        name = hx_algorithm_find(part, HX_SCOPE_INTRA, wanted) ? wanted : "nary";
-    a = hx_algorithm_find(part, HX_SCOPE_INTRA, name);
-    return hx_candidate_part_serves(coll, a) ? a : hx_algorithm_find(part, HX_SCOPE_INTRA, "nary");
+    a = hx_algorithm_find(part, HX_SCOPE_INTRA, name ? name : wanted);
+    return a && hx_candidate_part_serves(coll, a) ? a : hx_algorithm_find(part, HX_SCOPE_INTRA, PLAIN);
 }
 
-/* With one inter algorithm and number of lanes: with the stages inside the nodes by slots, sliced, by levels or by single copy, as far as
- * there are such. The first stage of a scan does all of the work inside the node, so all its algorithms are worth a look, unless one is forced. */
+/* With one inter algorithm and number of lanes: the first and last stages inside the nodes are plain, then by each other algorithm in shared
+ * memory, as far as there are such. The first stage of a scan does all of the work inside the node: each of its algorithms is a candidate. */
 static void composition_add(struct candidate_list *list, struct hx_candidate *c)
 {
-    static const char *const kinds[] = {"nary", "nary_sliced", "nary_levels", "single_copy"};
-    enum hx_coll first = hx_candidate_first(c->coll, c->lanes), last = hx_candidate_last(c->coll, c->lanes);
-    const struct hx_algorithm *slots[2] = {part_find(list->planner, c->coll, first, "nary"), part_find(list->planner, c->coll, last, "nary")};
+    const enum hx_coll parts[2] = {hx_candidate_first(c->coll, c->lanes), hx_candidate_last(c->coll, c->lanes)};
+    const struct hx_algorithm *plain[2], *kind;
     int idx = 0;
 
-    c->last = slots[1];
+    for (int i = 0; i < 2; i++)
+        plain[i] = part_find(list->planner, c->coll, parts[i], PLAIN);
+    c->first = plain[0];
+    c->last = plain[1];
     if (hx_coll_is_scan(c->coll) && !list->planner->forced[c->coll].intra) {
-        while ((c->first = hx_algorithm_next(first, HX_SCOPE_INTRA, &idx)))
+        while ((c->first = hx_algorithm_next(parts[0], HX_SCOPE_INTRA, &idx)))
             candidate_add(list, c);
         return;
     }
-    for (int i = 0; i < 4; i++) {
-        c->first = part_find(list->planner, c->coll, first, kinds[i]);
-        c->last = part_find(list->planner, c->coll, last, kinds[i]);
-        if (i == 0 || c->first != slots[0] || c->last != slots[1])
-            candidate_add(list, c);
-    }
+    candidate_add(list, c);
+    for (int i = 0; i < 2; i++, idx = 0)
+        while ((kind = hx_algorithm_next(parts[i], HX_SCOPE_INTRA, &idx))) {
+            if (!(kind->needs & HX_NEEDS_SHARED_MEMORY) || (i == 1 && hx_algorithm_find(parts[0], HX_SCOPE_INTRA, kind->name)))
+                continue;
+            c->first = part_find(list->planner, c->coll, parts[0], kind->name);
+            c->last = part_find(list->planner, c->coll, parts[1], kind->name);
+            if (c->first != plain[0] || c->last != plain[1])
+                candidate_add(list, c);
+        }
 }
 
-static int is_levels(const char *name)
+/* Does the algorithm that a setting names need that? */
+static int name_needs(const char *name, enum hx_coll coll, enum hx_needs needs)
 {
-    return name && !strcmp(name, "nary_levels");
+    const struct hx_algorithm *a = name ? hx_algorithm_find(coll, HX_SCOPE_INTRA, name) : NULL;
+
+    return a && a->needs & needs;
 }
 
 static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, double bytes)
@@ -268,7 +237,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
     struct hx_candidate c = {.coll = coll, .root = root, .ordered = list->ordered};
     int lanes[LANE_CHOICES], nlanes = lane_choices(planner, coll, bytes, lanes), idx = 0;
 
-    if (nlanes > 1 && hx_coll_is_rooted(coll) && is_levels(planner->forced[coll].intra)) { /* one lane has none */
+    if (nlanes > 1 && hx_coll_is_rooted(coll) && name_needs(planner->forced[coll].intra, coll, HX_NEEDS_LEVELS)) { /* one lane has none */
         nlanes--;
         memmove(lanes, lanes + 1, (size_t)nlanes * sizeof(*lanes));
     }
@@ -313,24 +282,28 @@ static void candidates_list(struct candidate_list *list, enum hx_coll coll, int 
 {
     const struct hx_planner *planner = list->planner;
     int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && composes;
-    struct hx_forced forced_plan = planner->forced[coll], *forced = &forced_plan;
+    struct hx_forced forced = planner->forced[coll];
+    int wants_hier = forced.plan && !strcmp(forced.plan, "hier");
 
-    if (!hier && forced->plan && !strcmp(forced->plan, "hier"))
-        forced->plan = NULL;
-    if (hier && (!forced->plan || !strcmp(forced->plan, "hier")))
+    if (hier && (!forced.plan || wants_hier))
         hier_add(list, coll, root, bytes);
-    if (!hier || (forced->plan ? strcmp(forced->plan, "hier") != 0 : !levels_are_forced(planner, coll)))
-        flat_add(list, coll, root, forced);
+    if (!hier && wants_hier)
+        forced.plan = NULL;
+    if (!hier || (forced.plan ? !wants_hier : !levels_are_forced(planner, coll)))
+        flat_add(list, coll, root, &forced);
 }
 
 /* Do the settings want levels in any part of coll's plans? */
 static int levels_are_wanted(const struct hx_planner *planner, enum hx_coll coll)
 {
-    int wanted = is_levels(planner->forced[coll].plan) || is_levels(planner->forced[coll].intra);
+    const struct hx_forced *forced = &planner->forced[coll];
+    int wanted = name_needs(forced->plan, coll, HX_NEEDS_LEVELS) || name_needs(forced->intra, coll, HX_NEEDS_LEVELS);
 
-    for (int lanes = 1; lanes <= 2; lanes++)
-        wanted |= is_levels(part_forced(planner, coll, hx_candidate_first(coll, lanes))) ||
-                  is_levels(part_forced(planner, coll, hx_candidate_last(coll, lanes)));
+    for (int lanes = 1; lanes <= 2; lanes++) {
+        enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
+        wanted |= name_needs(part_forced(planner, coll, first), first, HX_NEEDS_LEVELS) ||
+                  name_needs(part_forced(planner, coll, last), last, HX_NEEDS_LEVELS);
+    }
     return wanted;
 }
 
@@ -375,8 +348,8 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
     }
     if (!*fallback && levels && hx_coll_is_rooted(coll) && list.n > 0 && candidates[list.n - 1].lanes == 1)
         *fallback = "not as the settings have it: on one lane the ranks of a node have nothing to share out by levels";
-    if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last && at_size.forced[coll].intra &&
-        !strcmp(at_size.forced[coll].intra, "single_copy"))
+    if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last &&
+        name_needs(at_size.forced[coll].intra, coll, HX_NEEDS_SINGLE_COPY))
         *fallback = "not as the settings have it: over several nodes, only each rank knows where in out it wants the blocks";
     return list.n;
 }

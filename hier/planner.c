@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The planner: choice, the cache of plans, and its explanation. */
 #include "hier/planner.h"
+#include "inter/algorithms/algorithms.h"
 #include "runtime/plan/check.h"
 #include "runtime/base/error.h"
 #include "topo/ring_order.h"
@@ -259,7 +260,7 @@ static void planner_count(const struct hx_planner *planner, struct hx_counters *
 
 static hx_status_t planner_among(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan)
 {
-    const struct hx_algorithm *exchange = hx_algorithm_find(HX_COLL_ALLREDUCE, HX_SCOPE_FLAT, "recursive_doubling");
+    const struct hx_algorithm *exchange = &hx_allreduce_recursive_doubling;
     struct hx_stage *stage;
     hx_status_t status;
 

@@ -5,6 +5,7 @@
  */
 #ifndef HX_HIER_PLANNER_H
 #define HX_HIER_PLANNER_H
+#include "hier/compose/algorithm_list.h"
 #include "hier/compose/compose.h"
 #include "hier/cost/cost.h"
 #include "runtime/plan/layout.h"
@@ -102,14 +103,5 @@ size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net); /* net NULL: EFA's */
 void hx_planner_release(struct hx_planner *planner);
-
-/* Next algorithm of a collective in a scope, from all tables; *idx starts at 0. NULL at the end. */
-const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, int *idx);
-/* The registry's own copy of a name, which may be followed by anything; NULL: no algorithm is called that. */
-const char *hx_algorithm_name(const char *text, size_t length);
-/* Where the flat algorithms of a shape are registered. */
-unsigned hx_flat_scope(const struct hx_shape *shape);
-/* The one of that name, or NULL. */
-const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name);
 
 #endif

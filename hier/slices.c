@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How the planner cuts vectors into slices, in the shared memory of a node and between nodes; and in how much of that memory calls take turns. */
 #include "hier/planner.h"
-#include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
 #define PARTS_SLICE_BYTES (512.0 * 1024)   /* of gathers and scatters on one node, measured likewise: a member's part of it passes a slot */
@@ -106,10 +105,10 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
 /* Messages that all begin at once and end in nobody's sum: cutting them would overlap nothing. */
 static int nothing_overlaps(const struct hx_planner *planner, const struct hx_candidate *candidate)
 {
-    struct hx_book book;
+    struct hx_counts counts;
 
     return candidate->lanes == 0 && planner->shape->max_local == 1 && !hx_coll_reduces(candidate->coll) &&
-           hx_cost_book(candidate->flat, planner->shape->nranks, &book) == 0 && book.rounds < 2;
+           hx_cost_counts(candidate->flat, planner->shape->nranks, &counts) == 0 && counts.rounds < 2;
 }
 
 /* The network's slices: enough to overlap the levels, but no message so short that the CPU's part in it shows, unless a chain or tree gains
@@ -170,11 +169,15 @@ static void window_widen(const struct hx_planner *planner, const struct hx_candi
 }
 
 /* On one node: does one rank begin or end alone with a slice, while the others wait? */
-static int runs_ahead(const struct hx_candidate *candidate)
+static int runs_ahead(const struct hx_candidate *candidate, int n)
 {
-    return candidate->coll == HX_COLL_BCAST || hx_coll_is_scan(candidate->coll) ||
-           (candidate->coll == HX_COLL_REDUCE && candidate->flat && !(candidate->flat->needs & HX_NEEDS_LEVELS) &&
-            strcmp(candidate->flat->name, "nary_sliced"));
+    const struct hx_algorithm *flat = candidate->flat;
+
+    if (candidate->coll != HX_COLL_REDUCE)
+        return candidate->coll == HX_COLL_BCAST || hx_coll_is_scan(candidate->coll);
+    if (!flat || !(flat->needs & HX_NEEDS_SHARED_MEMORY))
+        return flat != NULL;
+    return flat->counts && flat->counts((struct hx_group){.coll = flat->coll, .p = n, .owners = n}).runs_ahead;
 }
 
 /* By single copy there is nothing but fetching, and not all from one, where a reader finds what another has brought into the cache. */
@@ -193,7 +196,7 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
         return FINE_SLICE_BYTES;
     if (candidate->coll == HX_COLL_GATHER || candidate->coll == HX_COLL_SCATTER)
         return PARTS_SLICE_BYTES;
-    return runs_ahead(candidate) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
+    return runs_ahead(candidate, planner->shape->nranks) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
 /* Half as many slices as there may be: slots that are too long still are cut. */

@@ -109,13 +109,13 @@ void hx_compose_alltoall(struct composer *c)
     hx_composer_intra(c, 0, c->candidate->first->name, c->candidate->first->build, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
-        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, HX_WORK, HX_OUT);
 }
 
 /* The lengths of the blocks that the next stage hands to me. */
 static void counts_exchange(struct hx_builder *b)
 {
-    hx_alltoall_nary(b);
+    hx_alltoall_nary.build(b);
     hx_learn(b);
 }
 
@@ -137,7 +137,7 @@ static void direct_stage(struct composer *c, int level)
     stage->coarse = 1;
     stage->nrows = (uint32_t)n;
     stage->nblocks = (uint32_t)n * (uint32_t)n;
-    hx_composer_build(c, stage, "mesh", hx_alltoall_mesh);
+    hx_composer_build(c, stage, "mesh", hx_alltoall_mesh.build);
 }
 
 void hx_compose_alltoallv(struct composer *c)
@@ -147,7 +147,7 @@ void hx_compose_alltoallv(struct composer *c)
         c->share = HX_SHARE_COUNTS;
         hx_composer_intra(c, 0, "counts", counts_exchange, HX_COUNTS, HX_HEARD);
         c->share = HX_SHARE_SHORT;
-        hx_composer_intra(c, 1, "nary", hx_alltoall_nary, HX_IN, HX_WORK);
+        hx_composer_intra(c, 1, "nary", hx_alltoall_nary.build, HX_IN, HX_WORK);
     }
     c->share = HX_SHARE_SHORT;
     hx_composer_lanes(c, 2, c->n > 1 ? HX_WORK : HX_IN, HX_OUT);

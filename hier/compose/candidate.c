@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A candidate: what it is made of, its name, whether it serves a shape. */
+#include "hier/compose/algorithm_list.h"
 #include "hier/compose/compose.h"
-#include "hier/planner.h"
+#include "runtime/ports/node.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,11 +78,6 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s", first, candidate->inter->name, last, candidate->lanes, order);
 }
 
-static int power_of_two(int n)
-{
-    return (n & (n - 1)) == 0;
-}
-
 int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part)
 {
     if (part->needs & HX_NEEDS_LEVELS && hx_coll_is_rooted(part->coll))
@@ -122,7 +118,7 @@ int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct 
 
 int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape)
 {
-    if (strcmp(flat->name, "ring") || hx_flat_scope(shape) != HX_SCOPE_FLAT)
+    if (!(flat->needs & HX_TAKES_CHANNELS) || hx_flat_scope(shape) != HX_SCOPE_FLAT)
         return 1;
     return shape->max_local < HX_PAIR_RINGS ? shape->max_local : HX_PAIR_RINGS;
 }
@@ -146,16 +142,14 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
         (candidate->lanes && !hx_coll_has_pair_counts(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)
         return 0;
     if (candidate->lanes == 0)
-        return (candidate->flat->scopes & scope) && !(candidate->flat->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nranks)) &&
-               !(candidate->flat->needs & HX_NEEDS_SHARED_MEMORY && scope != HX_SCOPE_INTRA) &&
-               candidate->channels <= hx_algorithm_most_channels(candidate->flat, shape);
+        return (hx_algorithm_scopes(candidate->flat) & scope) && candidate->channels <= hx_algorithm_most_channels(candidate->flat, shape);
     return scope == HX_SCOPE_FLAT && hx_candidate_composes(candidate->coll, shape) &&
-           (candidate->inter->scopes & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
+           (hx_algorithm_scopes(candidate->inter) & HX_SCOPE_INTER) && candidate->inter->coll == hx_candidate_between(candidate->coll) &&
            part_fits(candidate->first, hx_candidate_first(candidate->coll, candidate->lanes)) &&
            part_fits(candidate->last, hx_candidate_last(candidate->coll, candidate->lanes)) &&
            (!candidate->first || hx_candidate_part_serves(candidate->coll, candidate->first)) &&
            (!candidate->last || hx_candidate_part_serves(candidate->coll, candidate->last)) &&
-           !(candidate->inter->needs & HX_NEEDS_POWER_OF_TWO && !power_of_two(shape->nnodes)) && lanes_fit(candidate, shape);
+           lanes_fit(candidate, shape);
 }
 
 static int has_name(const struct hx_candidate *candidate, const char *name)

@@ -334,13 +334,13 @@ static void compose_reduce_scatter(struct composer *c)
     first_stage(c, 0, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
-        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, HX_WORK, HX_OUT);
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, HX_WORK, HX_OUT);
 }
 
 static void compose_allgather(struct composer *c)
 {
     /* with a lane for everybody, everybody holds its own block and this only copies */
-    hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, HX_OUT);
+    hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         last_stage(c, 2, HX_OUT, HX_OUT);
@@ -350,7 +350,7 @@ static void compose_allgather(struct composer *c)
 static void compose_bcast(struct composer *c)
 {
     if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
-        hx_composer_fixed(c, 0, "scatter", hx_scatter_nary, HX_OUT, HX_OUT);
+        hx_composer_fixed(c, 0, "scatter", hx_scatter_nary.build, HX_OUT, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
         last_stage(c, 2, HX_OUT, HX_OUT);
@@ -366,7 +366,7 @@ static void compose_reduce(struct composer *c)
     first_stage(c, 0, HX_IN, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
-        hx_composer_fixed(c, 2, "gather", hx_gather_nary, mine, mine);
+        hx_composer_fixed(c, 2, "gather", hx_gather_nary.build, mine, mine);
 }
 
 /* IN is a token; there is nothing to be had from it. */

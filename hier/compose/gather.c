@@ -35,12 +35,12 @@ void hx_compose_gather(struct composer *c)
     passed_work_give(c, at_root, few_lanes);
     if (at_root || (few_lanes && lanes == 1))
         hx_composer_build(c, hx_composer_own(c, 0, HX_IN, mine), first ? first->name : "gather",
-                          first ? first->build : hx_gather_nary);
+                          first ? first->build : hx_gather_nary.build);
     else if (few_lanes)
-        hx_composer_holders(c, 0, "gather", hx_gather_nary, HX_IN, mine);
+        hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, mine);
     hx_composer_lanes(c, 1, at_root || few_lanes ? mine : HX_IN, mine);
     if (at_root && lanes > 1 && c->n > 1)
-        hx_composer_fixed(c, 2, "gather", hx_gather_nary, mine, mine);
+        hx_composer_fixed(c, 2, "gather", hx_gather_nary.build, mine, mine);
 }
 
 /* The other way round: the root hands out from IN, first to the carriers of its node what is for other nodes. */
@@ -52,11 +52,11 @@ void hx_compose_scatter(struct composer *c)
 
     passed_work_give(c, at_root, few_lanes);
     if (at_root && lanes > 1 && c->n > 1)
-        hx_composer_fixed(c, 0, "scatter", hx_scatter_nary, mine, mine);
+        hx_composer_fixed(c, 0, "scatter", hx_scatter_nary.build, mine, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (at_root || (few_lanes && lanes == 1))
         hx_composer_build(c, hx_composer_own(c, 2, mine, HX_OUT), last ? last->name : "scatter",
-                          last ? last->build : hx_scatter_nary);
+                          last ? last->build : hx_scatter_nary.build);
     else if (few_lanes)
-        hx_composer_holders(c, 2, "scatter", hx_scatter_nary, mine, HX_OUT);
+        hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, mine, HX_OUT);
 }

@@ -196,7 +196,7 @@ static void reduce_scatter_inwards_out(struct composer *c, const struct level_ma
     enum hx_space between = space_between(c, out);
 
     for (int k = map->levels; k >= last; k--) {
-        level_stage(c, map, at, k, hx_reduce_scatter_levels, k == map->levels ? in : between, k ? between : out);
+        level_stage(c, map, at, k, hx_reduce_scatter_levels_build, k == map->levels ? in : between, k ? between : out);
         c->shift += k > last;
     }
 }
@@ -204,7 +204,7 @@ static void reduce_scatter_inwards_out(struct composer *c, const struct level_ma
 static void allgather_outwards_in(struct composer *c, const struct level_map *map, int at, int first, enum hx_space in, enum hx_space out)
 {
     for (int k = first; k <= map->levels; k++) {
-        level_stage(c, map, at, k, hx_allgather_levels, k == first ? in : out, out);
+        level_stage(c, map, at, k, hx_allgather_levels_build, k == first ? in : out, out);
         c->shift += k < map->levels;
     }
 }
@@ -268,12 +268,12 @@ static void compose_reduce(struct composer *c)
     if (mine == HX_WORK)
         work_find(c);
     hx_composer_levels(c, 0, c->candidate->flat, HX_IN, mine);
-    root_stage(c, 1, "gather", hx_gather_nary, mine);
+    root_stage(c, 1, "gather", hx_gather_nary.build, mine);
 }
 
 static void compose_bcast(struct composer *c)
 {
-    root_stage(c, 0, "scatter", hx_scatter_nary, HX_OUT);
+    root_stage(c, 0, "scatter", hx_scatter_nary.build, HX_OUT);
     hx_composer_levels(c, 1, c->candidate->flat, HX_OUT, HX_OUT);
 }
 
@@ -284,7 +284,7 @@ static void compose_allreduce(struct composer *c)
     if (map_open(c, &map) < 0)
         return;
     reduce_scatter_inwards_out(c, &map, 0, 1, HX_IN, HX_OUT);
-    level_stage(c, &map, 1, 0, hx_allreduce_levels, map.levels ? HX_OUT : HX_IN, HX_OUT);
+    level_stage(c, &map, 1, 0, hx_allreduce_levels.build, map.levels ? HX_OUT : HX_IN, HX_OUT);
     allgather_outwards_in(c, &map, 2, 1, HX_OUT, HX_OUT);
     free(map.order);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost model: see cost.h. What each algorithm between nodes sends: book.c. */
+/* The cost model: see cost.h. What each algorithm does stands in its own file. */
 #include "hier/cost/cost.h"
-#include "inter/algorithms/tree.h"
+#include "intra/algorithms/algorithms.h"
 #include <math.h>
-#include <string.h>
 
 #define FINE_SLICE_BYTES (256.0 * 1024) /* as the planner cuts them */
 #define FURTHER_FLAG 0.0625 /* of alpha: another flag read in the same wait. 0.02 to 0.04 where one core had written all; others read them too */
@@ -32,82 +31,92 @@ double hx_cost_hand_over(const struct hx_cost_params *p, double others)
     return p->intra_alpha_us * (1 + (others > 1 ? others - 1 : 0) * FURTHER_FLAG) + switches(p);
 }
 
-/* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
-static double further(const struct hx_book *book)
+/* ---- messages */
+
+int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts *counts)
 {
-    return book->messages > book->rounds ? book->messages - book->rounds : 0;
+    if (!algorithm->counts || algorithm->needs & HX_NEEDS_SHARED_MEMORY)
+        return -1;
+    *counts = algorithm->counts((struct hx_group){.coll = algorithm->coll, .p = p, .owners = p});
+    if (counts->all_vectors == 1 && (hx_coll_is_rooted(algorithm->coll) || hx_coll_is_scan(algorithm->coll))) /* from one to the other */
+        counts->one_way = 1;
+    if (!hx_coll_reduces(algorithm->coll))
+        counts->reads = counts->all_reads = 0;
+    if (counts->all_messages == 0) { /* all are as busy */
+        counts->all_messages = p * counts->messages;
+        counts->all_vectors = p * counts->vectors;
+    }
+    if (algorithm->coll == HX_COLL_BARRIER) { /* tokens */
+        counts->vectors = counts->messages;
+        counts->all_vectors = counts->all_messages;
+    }
+    return 0;
 }
 
-static int is_pipelined(const struct hx_algorithm *algorithm)
+/* Messages beside the one that each round waits for. In a chain or tree the rounds outnumber those of any member. */
+static double further(const struct hx_counts *counts)
 {
-    return !strcmp(algorithm->name, "chain") || !strcmp(algorithm->name, "double_tree");
+    return counts->messages > counts->rounds ? counts->messages - counts->rounds : 0;
+}
+
+/* See hx_cost_slices. */
+static double slices_of(const struct hx_cost_params *p, enum hx_coll coll, const struct hx_counts *counts, double bytes)
+{
+    double coarsest = bytes / p->least_message;
+
+    if (!counts->pipelined || coll == HX_COLL_ALLREDUCE)
+        return coarsest;
+    double best = sqrt((counts->rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    return best > coarsest ? best : coarsest;
 }
 
 double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int members, double bytes)
 {
-    double coarsest = bytes / p->least_message;
-    struct hx_book book;
+    struct hx_counts counts = {0};
 
-    if (!is_pipelined(algorithm) || algorithm->coll == HX_COLL_ALLREDUCE || hx_cost_book(algorithm, members, &book) < 0)
-        return coarsest;
-    double best = sqrt((book.rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
-    return best > coarsest ? best : coarsest;
+    hx_cost_counts(algorithm, members, &counts);
+    return slices_of(p, algorithm->coll, &counts, bytes);
 }
 
 /* Slices in which a chain or tree passes a vector on; 1: another algorithm, or nobody to pass it on to. An all-reduce holds each until its
  * sum has come back, and few are under way. */
-static double passed_slices(const struct hx_algorithm *algorithm, double rounds, double slices)
+static double passed_slices(const struct hx_counts *counts, enum hx_coll coll, double slices)
 {
-    double most = algorithm->coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
+    double most = coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
 
-    return !is_pipelined(algorithm) || rounds <= 1 || slices < 1 ? 1 : slices > most ? most : slices;
+    return !counts->pipelined || counts->rounds <= 1 || slices < 1 ? 1 : slices > most ? most : slices;
 }
 
-/* Vectors that pass before the last member gets its first slice: a chain or tree is as good as its slices are many. */
-static double pipeline_fill(const struct hx_algorithm *algorithm, double rounds, double slices)
+/* Vectors that the busiest member sends, and those that pass before the last member gets its first slice: a chain or tree is as good as its
+ * slices are many. */
+static double vectors_passed(const struct hx_counts *counts, double slices)
 {
-    return is_pipelined(algorithm) ? (rounds - 1) / slices : 0;
+    return counts->vectors + (counts->pipelined ? (counts->rounds - 1) / slices : 0);
 }
 
-/* Members of a node, n of them with a part each, hand one of them so many bytes in all by their slots (gather), or get them from his. */
-static double parts_us(const struct hx_cost_params *p, enum hx_coll coll, int n, double bytes)
-{
-    return hx_cost_hand_over(p, coll == HX_COLL_GATHER ? n - 1 : 1) +
-           (crowd(p, 1, n) + crowd(p, n - 1, n) / n) * bytes / p->intra_gb_s * 1e-3;
-}
+/* ---- stages inside a node */
 
 #define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
 #define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
 #define WINDOW_FETCH_US 0.3                  /* what is mapped needs no system call */
 
-/* Single copy: two or three hand-overs, a system call per other member, and nothing is staged. */
-static double single_copy_us(const struct hx_cost_params *p, enum hx_coll coll, int n, int owners, double bytes)
+/* The stage of an algorithm that uses shared memory, over n members. */
+static double shared_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
-    double others = (double)(n - 1) / n, hops = 2, calls = n - 1, fetched = others, copied = 0, reduced = 0; /* parts of bytes */
+    struct hx_counts c = algorithm->counts((struct hx_group){.coll = algorithm->coll, .p = n, .owners = owners});
     double fetch_us = p->shared_alloc ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->shared_alloc ? p->intra_gb_s : p->fetch_gb_s;
+    double us = c.hops * hx_cost_hand_over(p, c.flags) + (c.calls * fetch_us + bytes * c.fetched / fetch_gb_s * 1e-3) * p->oversubscription;
+    double all = 0, ahead = hx_cost_ahead_slice(p, bytes);
 
-    if (coll == HX_COLL_ALLREDUCE) {
-        hops = 3;
-        calls *= 2;
-        fetched *= 2;
-        reduced = 1;
-    } else if (coll == HX_COLL_REDUCE_SCATTER) {
-        fetched = (double)(n - 1) / owners;
-        reduced = (double)n / owners;
-    } else if (coll == HX_COLL_REDUCE) {
-        copied = others;
-        reduced = 1;
-    } else if (coll == HX_COLL_ALLGATHER && owners < n) { /* the others, who own nothing, fetch all */
-        calls = owners;
-        fetched = 1;
-    } else if (coll == HX_COLL_BCAST) { /* many that read one process get in each other's way */
-        fetched = 1;
-    } else {
-        copied = 1.0 / n;
-    }
-    return hops * hx_cost_hand_over(p, n - 1) +
-           (calls * fetch_us + bytes * (fetched / fetch_gb_s + copied / p->intra_gb_s + reduced / p->reduce_gb_s) * 1e-3) *
-               p->oversubscription;
+    if (c.elects) /* somebody gives its core away in vain */
+        us += p->intra_alpha_us + switches(p) / p->oversubscription;
+    for (int i = 0; i < 2 && !c.runs_ahead; i++)
+        us += (c.work[i].copied / p->intra_gb_s + c.work[i].reduced / p->reduce_gb_s) * bytes * 1e-3 * crowd(p, c.work[i].members, n);
+    if (!c.runs_ahead)
+        return us;
+    for (int i = 0; i < 2; i++) /* on the cores that there are */
+        all += c.work[i].members * (c.work[i].copied / p->intra_gb_s + c.work[i].reduced / p->reduce_gb_s) * bytes * p->oversubscription / n;
+    return us + larger(c.work[0].copied * ahead / p->intra_gb_s + c.work[1].reduced * bytes / p->reduce_gb_s, all) * 1e-3;
 }
 
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. As if the node had no levels:
@@ -116,49 +125,17 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
 {
     int one_begins = algorithm->coll == HX_COLL_BCAST || algorithm->coll == HX_COLL_REDUCE || hx_coll_is_scan(algorithm->coll);
     double slice = one_begins ? hx_cost_ahead_slice(p, bytes) : FINE_SLICE_BYTES;
-    struct hx_book book;
+    struct hx_counts counts;
 
     if (n == 1)
         return 0;
-    if (algorithm->needs & HX_NEEDS_SINGLE_COPY)
-        return single_copy_us(p, algorithm->coll, n, algorithm->coll == HX_COLL_BCAST ? 1 : owners,
-                              bytes * (hx_coll_has_pairs(algorithm->coll) ? (double)n / owners : 1));
-    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE) { /* while the root reads n slots, the next slice comes in */
-        double root = slice / p->intra_gb_s + n * bytes / p->reduce_gb_s;
-        double all = ((n - 1) * bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * p->oversubscription / n; /* on the cores that there are */
-        return hx_cost_hand_over(p, n - 1) + larger(root, all) * 1e-3;
-    }
-    /* copy in, read n slots, write */
-    if (!strcmp(algorithm->name, "nary") &&
-        (algorithm->coll == HX_COLL_ALLREDUCE || hx_coll_is_scan(algorithm->coll)))
-        return hx_cost_hand_over(p, n - 1) + (bytes / p->intra_gb_s + n * bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
-    if (!strcmp(algorithm->name, "last_arriver")) /* all copy in and out; one reads n slots, and somebody gives his core away in vain */
-        return hx_cost_hand_over(p, n - 1) + p->intra_alpha_us + switches(p) / p->oversubscription +
-               (2 * bytes / p->intra_gb_s * p->oversubscription + n * bytes / p->reduce_gb_s * crowd(p, 1, n)) * 1e-3;
-    if (!strcmp(algorithm->name, "nary_sliced"))
-        return 2 * hx_cost_hand_over(p, n - 1) + 0.95 * (2 * bytes / p->intra_gb_s + bytes / p->reduce_gb_s) * 1e-3 * p->oversubscription;
-    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_REDUCE_SCATTER) /* all copy in, owners read n slots */
-        return hx_cost_hand_over(p, n - 1) +
-               (bytes / p->intra_gb_s * p->oversubscription + n * bytes / owners / p->reduce_gb_s * crowd(p, owners, n)) * 1e-3;
-    if (algorithm->coll == HX_COLL_BARRIER && !strcmp(algorithm->name, "nary"))
-        return hx_cost_hand_over(p, n - 1);
-    if (!strcmp(algorithm->name, "flag_tree")) /* up and down, as many levels as there are powers of 8 in n */
-        return 2 * ((hx_tree_rounds(n, 2) + 2) / 3) * hx_cost_hand_over(p, n < 9 ? n - 1 : 8);
-    if (hx_coll_has_pairs(algorithm->coll)) /* all copy in, owners copy out or take from rings */
+    if (algorithm->needs & HX_NEEDS_SHARED_MEMORY)
+        return algorithm->counts ? shared_stage_us(p, algorithm, n, owners, bytes) : 1e12;
+    hx_cost_counts(algorithm, n, &counts);
+    if (hx_coll_has_pairs(algorithm->coll)) /* owners take more from rings */
         bytes *= (double)n / owners;
-    if (!strcmp(algorithm->name, "nary") && algorithm->coll == HX_COLL_ALLTOALL)
-        return hx_cost_hand_over(p, n - 1) +
-               (bytes * owners / n * p->oversubscription + bytes * crowd(p, owners, n)) / p->intra_gb_s * 1e-3;
-    if (algorithm->coll == HX_COLL_BCAST)
-        owners = 1; /* the root */
-    if (!strcmp(algorithm->name, "nary") && (algorithm->coll == HX_COLL_GATHER || algorithm->coll == HX_COLL_SCATTER))
-        return parts_us(p, algorithm->coll, n, bytes);
-    if (!strcmp(algorithm->name, "nary")) /* owners copy in, all copy out */
-        return hx_cost_hand_over(p, owners) + (crowd(p, owners, n) / owners + p->oversubscription) * bytes / p->intra_gb_s * 1e-3;
-    if (hx_cost_book(algorithm, n, &book) < 0)
-        return 1e12;
-    double vectors = book.vectors + pipeline_fill(algorithm, book.rounds, passed_slices(algorithm, book.rounds, slice > 0 ? bytes / slice : 1));
-    return book.rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(&book) * p->intra_alpha_us / 2 +
+    double vectors = vectors_passed(&counts, passed_slices(&counts, algorithm->coll, slice > 0 ? bytes / slice : 1));
+    return counts.rounds * (RING_FLAGS * p->intra_alpha_us + switches(p)) + further(&counts) * p->intra_alpha_us / 2 +
            vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
@@ -194,8 +171,10 @@ static double blocks_us(const struct hx_cost_params *p, const struct hx_shape *s
     const struct hx_algorithm *part = candidate->first ? candidate->first : candidate->last;
     double own = bytes / shape->nnodes;
 
-    return part ? intra_stage_us(p, shape, part, shape->max_local, 1, own)
-                : parts_us(p, candidate->coll, shape->max_local, own) + parts_us(p, candidate->coll, candidate->lanes, bytes - own);
+    if (part)
+        return intra_stage_us(p, shape, part, shape->max_local, 1, own);
+    part = candidate->coll == HX_COLL_GATHER ? &hx_gather_nary : &hx_scatter_nary;
+    return shared_stage_us(p, part, shape->max_local, 1, own) + shared_stage_us(p, part, candidate->lanes, 1, bytes - own);
 }
 
 static double cores_of(const struct hx_cost_params *p, const struct hx_shape *shape)
@@ -205,7 +184,6 @@ static double cores_of(const struct hx_cost_params *p, const struct hx_shape *sh
 
 /* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are. */
 struct between {
-    struct hx_book book;
     double one_us; /* messages of the busiest member, and of others of its node that go before its own */
     double all_us; /* those of all members on the job's cores */
     double bytes_us;
@@ -216,27 +194,21 @@ static double between_us(const struct between *b)
     return larger(b->one_us, b->all_us) + b->bytes_us;
 }
 
-/* N members, of whom `streams` per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy
- * what goes between nodes have the sums to do besides: this part of them. */
-static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int N,
+/* `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy what goes
+ * between nodes have the sums to do besides: this part of them. */
+static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, const struct hx_counts *c,
                                  double bytes, int streams, double all, double all_bytes, double sums)
 {
-    double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0;
-    struct between b = {.bytes_us = N == 1 ? 0 : 1e12};
-
-    if (N == 1 || hx_cost_book(algorithm, N, &b.book) < 0)
-        return b;
-    double slices = passed_slices(algorithm, b.book.rounds, hx_cost_slices(p, algorithm, N, bytes));
-    double vectors = b.book.vectors + pipeline_fill(algorithm, b.book.rounds, slices);
+    double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0, ways = c->one_way ? 1 : 2;
+    double slices = passed_slices(c, coll, slices_of(p, coll, c, bytes)), vectors = vectors_passed(c, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
-    double core = larger((vectors * b.book.ways / p->core_gb_s + b.book.reads * per_sum * sums) * bytes,
-                         (2 * b.book.all_vectors / p->core_gb_s + b.book.all_reads * per_sum) * all_bytes / cores);
-    double each = p->message_us * (hx_coll_is_rooted(algorithm->coll) ? b.book.ways / 2 : 1); /* most roots only send, or only receive */
+    double core = larger((vectors * ways / p->core_gb_s + c->reads * per_sum * sums) * bytes,
+                         (2 * c->all_vectors / p->core_gb_s + c->all_reads * per_sum) * all_bytes / cores);
+    double each = p->message_us * (hx_coll_is_rooted(coll) ? ways / 2 : 1); /* most roots only send, or only receive */
 
-    b.one_us = b.book.rounds * (p->net_alpha_us + switches(p)) + further(&b.book) * each;
-    b.all_us = b.book.all_messages * slices * all * p->message_us / cores;
-    b.bytes_us = larger(wire, core) * 1e-3;
-    return b;
+    return (struct between){.one_us = c->rounds * (p->net_alpha_us + switches(p)) + further(c) * each,
+                            .all_us = c->all_messages * slices * all * p->message_us / cores,
+                            .bytes_us = larger(wire, core) * 1e-3};
 }
 
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
@@ -252,8 +224,9 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
                                 double bytes)
 {
     struct hx_cost cost = {0};
-    int neighbours = (!strcmp(candidate->flat->name, "ring") || !strcmp(candidate->flat->name, "chain")) &&
-                     (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
+    struct hx_counts c = {0};
+    hx_cost_counts(candidate->flat, shape->nranks, &c);
+    int neighbours = c.neighbours && (!hx_coll_is_scan(candidate->coll) || hx_shape_is_in_order(shape));
     int roots_blocks = hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll);
     int channels = hx_candidate_channels(candidate), crossing = neighbours ? channels : roots_blocks ? 1 : shape->max_local;
     double others = shape->nranks - 1, inside = 1, outside = 1; /* parts of what the busiest sends */
@@ -263,14 +236,14 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
         inside = (shape->max_local - 1) / others;
         outside = 1 - inside;
     }
-    struct between b = between_of(params, shape, candidate->flat, shape->nranks, outside * bytes / channels, crossing,
-                                  crossing_part * channels, crossing_part * bytes, crossing_part);
-    b.one_us += (b.book.rounds * (channels - 1) + further(&b.book) * (crossing - 1)) * params->message_us;
+    struct between b = between_of(params, shape, candidate->coll, &c, outside * bytes / channels, crossing, crossing_part * channels,
+                                  crossing_part * bytes, crossing_part);
+    b.one_us += (c.rounds * (channels - 1) + further(&c) * (crossing - 1)) * params->message_us;
     cost.inter_us = between_us(&b);
-    cost.rounds = b.book.rounds;
-    cost.net_bytes = b.book.vectors * outside * bytes / channels * crossing;
+    cost.rounds = c.rounds;
+    cost.net_bytes = c.vectors * outside * bytes / channels * crossing;
     if (shape->max_local > 1)
-        cost.intra_us = larger(inside * b.book.vectors, (1 - crossing_part) * b.book.all_vectors / cores_of(params, shape)) * bytes *
+        cost.intra_us = larger(inside * c.vectors, (1 - crossing_part) * c.all_vectors / cores_of(params, shape)) * bytes *
                         RING_PASSES / params->intra_gb_s * 1e-3;
     return cost;
 }
@@ -325,16 +298,18 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
                                     double bytes)
 {
     struct hx_cost cost = {0};
+    struct hx_counts c = {0};
     int lanes = candidate->lanes;
 
     cost.intra_us = (hx_coll_has_pair_counts(candidate->coll) ? pair_counts_us(params, shape, bytes) : 0) +
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
     double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
-    struct between b = between_of(params, shape, candidate->inter, shape->nnodes, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);
-    b.one_us += b.book.rounds * (lanes - 1) * params->message_us;
+    hx_cost_counts(candidate->inter, shape->nnodes, &c);
+    struct between b = between_of(params, shape, candidate->inter->coll, &c, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);
+    b.one_us += c.rounds * (lanes - 1) * params->message_us;
     cost.inter_us = between_us(&b);
-    cost.rounds = b.book.rounds;
-    cost.net_bytes = b.book.vectors * lane_bytes * lanes;
+    cost.rounds = c.rounds;
+    cost.net_bytes = c.vectors * lane_bytes * lanes;
     return cost;
 }
 

@@ -23,7 +23,7 @@ struct hx_cost_params {
     double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
     double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own are no reason to fetch */
-    int shared_alloc;                      /* what is fetched stands in memory of hx_alloc: copied without a system call */
+    int shared_alloc;                 /* what is fetched stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
 
@@ -89,14 +89,7 @@ double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape
                       double bytes);
 double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes);
 
-/* book.c: what an algorithm that sends messages has p members do. Returns -1 for another one. */
-struct hx_book {
-    double rounds;                    /* messages one after the other */
-    double messages, vectors;         /* that the busiest member sends or receives, whatever is more; bytes, in vectors */
-    double ways;                      /* 2: it sends and receives; 1: nearly all is one of these */
-    double all_messages, all_vectors; /* that all members together send */
-    double reads, all_reads;          /* vectors that the sums of the busiest member read, and those of all */
-};
-int hx_cost_book(const struct hx_algorithm *algorithm, int p, struct hx_book *book);
+/* What p members do by an algorithm that sends messages, all numbers filled in. Returns -1 for another one. */
+int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts *counts);
 
 #endif

@@ -12,17 +12,6 @@
  * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
  */
 #include "hier/cost/cost.h"
-#include <string.h>
-
-static int has(const struct hx_algorithm *algorithm, const char *name)
-{
-    return !strcmp(algorithm->name, name);
-}
-
-static int phases_of(enum hx_coll coll)
-{
-    return coll == HX_COLL_ALLREDUCE ? 2 : coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER;
-}
 
 /* Domains in each of the level around. */
 static double parts_of(const struct hx_shape *shape, int level)
@@ -30,39 +19,38 @@ static double parts_of(const struct hx_shape *shape, int level)
     return (double)shape->most_domains[level] / (level ? shape->most_domains[level - 1] : 1);
 }
 
+/* Of an algorithm by levels: see above. */
+static double vectors_by_levels(const struct hx_shape *shape, enum hx_coll coll, int level)
+{
+    double d = shape->most_domains[level], vectors = 0;
+
+    for (int k = 0; k <= level; k++)
+        vectors += hx_coll_phases(coll) * (1 - 1 / parts_of(shape, k)) * shape->most_domains[k] / d;
+    if (coll == HX_COLL_BCAST) /* scattered first */
+        vectors += 1 / d;
+    if (coll == HX_COLL_REDUCE) /* gathered at the end */
+        vectors += 1 - 1 / d;
+    return vectors;
+}
+
 /* Vectors that one of d domains reads of others. */
 static double vectors_read(const struct hx_shape *shape, const struct hx_algorithm *algorithm, int level, double n)
 {
-    double d = shape->most_domains[level], m = n / d, phases = phases_of(algorithm->coll), vectors;
-    struct hx_book book;
-    double caches = shape->most_domains[shape->nlevels - 1] / d; /* c */
-    int slots = (algorithm->needs & (HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY)) != 0;
+    double d = shape->most_domains[level], m = n / d, far = n - m; /* members elsewhere */
+    double caches = shape->most_domains[shape->nlevels - 1] / d;   /* c */
+    enum hx_coll coll = algorithm->coll;
+    struct hx_counts c;
 
-    if (algorithm->needs & HX_NEEDS_LEVELS) {
-        vectors = 0;
-        for (int k = 0; k <= level; k++)
-            vectors += (phases ? phases : 1) * (1 - 1 / parts_of(shape, k)) * shape->most_domains[k] / d;
-        if (algorithm->coll == HX_COLL_BCAST) /* scattered first */
-            vectors += 1 / d;
-        if (algorithm->coll == HX_COLL_REDUCE) /* gathered at the end */
-            vectors += 1 - 1 / d;
-        return vectors;
+    if (algorithm->needs & HX_NEEDS_LEVELS)
+        return vectors_by_levels(shape, coll, level);
+    if (algorithm->needs & HX_NEEDS_SHARED_MEMORY) {
+        c = algorithm->counts((struct hx_group){.coll = coll, .p = (int)n, .owners = (int)n});
+        return caches * (c.read_by_all * far + c.read_from_one) + c.read_by_one * far + m * c.read_in_parts * far;
     }
-    if (algorithm->coll == HX_COLL_ALLREDUCE && has(algorithm, "nary"))
-        return caches * (n - m);
-    if (has(algorithm, "last_arriver")) /* one reads all slots, each cache the sum */
-        return n - m + caches;
-    if (algorithm->coll == HX_COLL_REDUCE && slots)
-        return has(algorithm, "nary") ? n - m : m * (1 - 1 / d) + (n - m) / n;
-    if (algorithm->coll == HX_COLL_BCAST && slots)
-        return caches;
-    if (phases && slots) /* an all-reduce does both */
-        return ((algorithm->coll != HX_COLL_ALLGATHER ? m : 0) + (algorithm->coll != HX_COLL_REDUCE_SCATTER ? caches : 0)) * (1 - 1 / d);
-    if (!phases && algorithm->coll != HX_COLL_BCAST && algorithm->coll != HX_COLL_REDUCE)
+    if (hx_coll_has_pairs(coll) || hx_coll_is_scan(coll) || coll == HX_COLL_BARRIER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER)
         return 0;
-    if (hx_cost_book(algorithm, (int)n, &book) < 0)
-        return 0;
-    return has(algorithm, "ring") || has(algorithm, "chain") ? book.vectors : book.vectors * m * (n - m) / (n - 1);
+    hx_cost_counts(algorithm, (int)n, &c);
+    return c.neighbours ? c.vectors : c.vectors * m * far / (n - 1);
 }
 
 double hx_cost_far_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n, double bytes)

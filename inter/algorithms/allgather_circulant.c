@@ -5,11 +5,14 @@
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p.
  * Source: J. L. Traeff, arXiv 2410.14234.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant.h"
 
-void hx_allgather_circulant(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
     hx_circulant_allgather(b, 0);
 }
+
+const struct hx_algorithm hx_allgather_circulant = {
+    .name = "circulant", .coll = HX_COLL_ALLGATHER, .build = build, .counts = hx_circulant_counts,
+    .about = "least bytes in ceil(log2 p) rounds for any p", .source = "Traeff, arXiv 2410.14234"};

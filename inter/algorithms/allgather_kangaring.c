@@ -8,11 +8,15 @@
  * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. Block j belongs to member j and may be empty.
  * Source: KangaRing, Neuron's intra-node all-gather.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/kangaring.h"
 
-void hx_allgather_kangaring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
     hx_kangaring_allgather(b, 0);
 }
+
+const struct hx_algorithm hx_allgather_kangaring = {
+    .name = "kangaring", .coll = HX_COLL_ALLGATHER, .build = build, .counts = hx_kangaring_counts, .needs = HX_PASSES_RING,
+    .about = "a ring of pairs that share a cache: ceil(p/2) rounds, half of the bytes stay in the pair",
+    .source = "Neuron KangaRing"};

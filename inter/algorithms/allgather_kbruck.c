@@ -14,10 +14,10 @@
  * node send the messages of a round, and gathers within the node after each one; here one rank sends them at once.)
  * Source: Bruck et al., IEEE TPDS 8 (1997); Bienz, Gautam, Kharel, "A locality-aware Bruck allgather", EuroMPI 2022.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 #include "inter/algorithms/bruck.h"
 
-void hx_allgather_kbruck(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
     for (int c = 1, round = 0; c < b->p; c *= HX_KBRUCK_RADIX, round++) {
@@ -29,3 +29,14 @@ void hx_allgather_kbruck(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.rounds = hx_tree_rounds(g.p, HX_KBRUCK_RADIX), .messages = hx_tree_children(g.p, HX_KBRUCK_RADIX),
+                              .vectors = (double)(g.p - 1) / g.p};
+}
+
+const struct hx_algorithm hx_allgather_kbruck = {
+    .name = "kbruck", .coll = HX_COLL_ALLGATHER, .build = build, .counts = counts,
+    .about = "ceil(log4 p) rounds of 3 messages, for any p: small blocks",
+    .source = "Bruck et al. 1997; Bienz, Gautam, Kharel 2022"};

@@ -10,10 +10,9 @@
  * and serve.
  * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/halving.h"
 
-void hx_allgather_rdh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_halving h = hx_halving_of(b);
     int round = h.excess ? 1 : 0;
@@ -39,3 +38,8 @@ void hx_allgather_rdh(struct hx_builder *b)
     if (h.partner >= 0)
         hx_send(b, round, h.partner, hx_at(b->out, b->me, b->p - 1));
 }
+
+const struct hx_algorithm hx_allgather_rdh = {
+    .name = "rdh", .coll = HX_COLL_ALLGATHER, .build = build, .counts = hx_halving_counts,
+    .about = "recursive doubling: log2 p rounds, best where p is a power of two",
+    .source = "Thakur, Rabenseifner, Gropp 2005"};

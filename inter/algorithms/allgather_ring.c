@@ -8,11 +8,15 @@
  * Cost: (p-1) alpha + S (p-1)/p beta. Any p.
  * Source: the second half of the ring all-reduce (allreduce_ring.c).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/ring.h"
 
-void hx_allgather_ring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
     hx_ring_allgather(b, 0, b->me);
 }
+
+const struct hx_algorithm hx_allgather_ring = {
+    .name = "ring", .coll = HX_COLL_ALLGATHER, .build = build, .counts = hx_ring_counts,
+    .needs = HX_PASSES_RING | HX_TAKES_CHANNELS,
+    .about = "least bytes, neighbours only: p-1 rounds", .source = "baidu-allreduce"};

@@ -6,10 +6,9 @@
  * Cost: 2 ceil(log2 p) alpha + 2 S (p-1)/p beta. Any p. The operation must be commutative.
  * Source: J. L. Traeff, Optimal, non-pipelined reduce-scatter and allreduce algorithms, arXiv 2410.14234.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant.h"
 
-void hx_allreduce_circulant(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
     if (b->p == 1)
@@ -17,3 +16,8 @@ void hx_allreduce_circulant(struct hx_builder *b)
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
     hx_circulant_allgather(b, hx_circulant_rounds(b->p));
 }
+
+const struct hx_algorithm hx_allreduce_circulant = {
+    .name = "circulant", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_circulant_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "least bytes in 2 ceil(log2 p) rounds for any p", .source = "Traeff, arXiv 2410.14234"};

@@ -7,10 +7,9 @@
  * operation: folds in the order of members.
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/double_tree.h"
 
-void hx_allreduce_double_tree(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_double_tree_role role = hx_double_tree_role_of(-1, b->me + 1, b->p);
 
@@ -24,3 +23,17 @@ void hx_allreduce_double_tree(struct hx_builder *b)
     /* on the way up and down nobody meets the tops from outside */
     hx_double_tree_bcast(b, &role, 0, hx_double_tree_rounds(b->p) - 2);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double halves = g.p > 4 ? 4 : g.p; /* that a member sends at most */
+
+    return (struct hx_counts){
+        .rounds = g.p > 1 ? 2 * (hx_double_tree_rounds(g.p) - 1) : 0, .messages = halves, .vectors = halves / 2, .all_messages = 4 * (g.p - 1),
+        .all_vectors = 2 * (g.p - 1), .reads = g.p > 2 ? 1.5 : 1, .all_reads = hx_double_tree_reads(g.p), .pipelined = 1};
+}
+
+const struct hx_algorithm hx_allreduce_double_tree = {
+    .name = "double_tree", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .about = "up and down two trees, half of the vector each, in slices: large vectors, many members",
+    .source = "Sanders, Speck, Traeff 2009"};

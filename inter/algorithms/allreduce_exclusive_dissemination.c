@@ -13,9 +13,9 @@
  * Source: as the exclusive scan by doubling without the own part (exscan_exclusive_dissemination.c), around the ring of
  * members: Bruck, Ho, "Efficient global combine operations in multi-port message-passing systems", PPL 3 (1993).
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 
-void hx_allreduce_exclusive_dissemination(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref in = hx_at(b->in, 0, 1), sum = hx_row(0, 0, 1), came = hx_row(1, 0, 1), with_own = hx_row(2, 0, 1);
     int others = b->p - 1, w = 1, digit, round = 1;
@@ -40,3 +40,17 @@ void hx_allreduce_exclusive_dissemination(struct hx_builder *b)
     }
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, w > 1 ? 3 : 2, b->in, 0); /* with what came last */
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double log = hx_tree_rounds(g.p, 2), reads = g.p > 2 ? 3 : 2; /* of the last sum */
+
+    for (int k = 30 - __builtin_clz((unsigned)g.p - 1); k >= 0; k--) /* to send, where the digit is set; to keep, unless it is the last */
+        reads += 2 * ((g.p - 1) >> k & 1) + 2 * (k > 0);
+    return (struct hx_counts){.rounds = log, .messages = log, .vectors = log, .reads = reads, .all_reads = g.p * reads};
+}
+
+const struct hx_algorithm hx_allreduce_exclusive_dissemination = {
+    .name = "exclusive_dissemination", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_NEEDS_EXACT,
+    .about = "ceil(log2 p) rounds of whole vectors for any p: small vectors of integers", .source = "Bruck, Ho 1993"};

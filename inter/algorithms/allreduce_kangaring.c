@@ -7,10 +7,9 @@
  * leaves its pair. Any p. The operation must be commutative.
  * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards and forwards.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/kangaring.h"
 
-void hx_allreduce_kangaring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
     if (b->p == 1) {
@@ -20,3 +19,9 @@ void hx_allreduce_kangaring(struct hx_builder *b)
     hx_kangaring_reduce_scatter(b);
     hx_kangaring_allgather(b, hx_kangaring_pairs(b));
 }
+
+const struct hx_algorithm hx_allreduce_kangaring = {
+    .name = "kangaring", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_kangaring_counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING,
+    .about = "a ring of pairs that share a cache: 2 ceil(p/2) rounds, half of the bytes stay in the pair",
+    .source = "Neuron KangaRing"};

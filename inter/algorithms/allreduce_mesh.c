@@ -9,10 +9,9 @@
  * Cost: 2 alpha + 2 S (p-1)/p beta, and 2(p-1) messages per member. Any p, any operation (rank order is kept).
  * Source: Neuron's "mesh"; direct reduce-scatter and all-gather.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_allreduce_mesh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
     if (b->p == 1) {
@@ -22,3 +21,7 @@ void hx_allreduce_mesh(struct hx_builder *b)
     hx_mesh_reduce_scatter(b, 0);
     hx_mesh_allgather(b, 1);
 }
+
+const struct hx_algorithm hx_allreduce_mesh = {
+    .name = "mesh", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_mesh_counts,
+    .about = "least bytes in 2 rounds, p-1 messages at a time", .source = "Neuron mesh"};

@@ -8,10 +8,9 @@
  * operation; all members fold in the same order, so their results are equal bit by bit.
  * Source: Neuron's "single-step mesh".
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_allreduce_mesh_single(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1) {
@@ -26,3 +25,14 @@ void hx_allreduce_mesh_single(struct hx_builder *b)
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, b->p, b->in, b->me);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double p = g.p;
+
+    return (struct hx_counts){.rounds = 1, .messages = p - 1, .vectors = p - 1, .reads = p, .all_reads = p * p};
+}
+
+const struct hx_algorithm hx_allreduce_mesh_single = {
+    .name = "mesh_single", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .about = "1 round, everybody's whole vector to everybody: small vectors", .source = "Neuron single-step mesh"};

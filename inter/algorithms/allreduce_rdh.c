@@ -11,7 +11,6 @@
  * fold and serve. The operation must be commutative. Source: Rabenseifner, ICCS 2004; Thakur, Rabenseifner, Gropp,
  * IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/halving.h"
 
 static void halve(struct hx_builder *b, const struct hx_halving *h, int *round, enum hx_space partial)
@@ -40,7 +39,7 @@ static void double_up(struct hx_builder *b, const struct hx_halving *h, int *rou
     }
 }
 
-void hx_allreduce_rdh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_halving h = hx_halving_of(b);
     enum hx_space partial = b->in;
@@ -64,3 +63,8 @@ void hx_allreduce_rdh(struct hx_builder *b)
     if (h.partner >= 0)
         hx_send(b, round, h.partner, hx_at(b->out, 0, all));
 }
+
+const struct hx_algorithm hx_allreduce_rdh = {
+    .name = "rdh", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_halving_counts, .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "recursive halving, then doubling: 2 log2 p rounds, best where p is a power of two",
+    .source = "Rabenseifner 2004"};

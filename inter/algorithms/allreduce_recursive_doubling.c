@@ -11,7 +11,6 @@
  * by bit.
  * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/halving.h"
 
 /* out = partial op received, the lower member's on the left. */
@@ -23,7 +22,7 @@ static void exchange(struct hx_builder *b, int round, int member, enum hx_space 
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, partial, b->me < member ? 0 : 1);
 }
 
-void hx_allreduce_recursive_doubling(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_halving h = hx_halving_of(b);
     enum hx_space partial = b->in;
@@ -51,3 +50,16 @@ void hx_allreduce_recursive_doubling(struct hx_builder *b)
     if (h.partner >= 0)
         hx_send(b, round, h.partner, hx_at(b->out, 0, 1));
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double log = hx_floor_log2(g.p), group = 1 << hx_floor_log2(g.p), excess = g.p - group, folds = excess > 0;
+
+    return (struct hx_counts){
+        .rounds = log + 2 * folds, .messages = log + 2 * folds, .vectors = log + 2 * folds, .all_messages = group * log + 2 * excess,
+        .all_vectors = group * log + 2 * excess, .reads = 2 * (log + folds), .all_reads = 2 * (group * log + excess)};
+}
+
+const struct hx_algorithm hx_allreduce_recursive_doubling = {
+    .name = "recursive_doubling", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .about = "log2 p rounds of whole vectors: small vectors", .source = "Thakur, Rabenseifner, Gropp 2005"};

@@ -12,10 +12,9 @@
  * member j.
  * Source: baidu-allreduce (A. Gibiansky, 2017); Patarasuk and Yuan, JPDC 69 (2009).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/ring.h"
 
-void hx_allreduce_ring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
     if (b->p == 1) {
@@ -25,3 +24,8 @@ void hx_allreduce_ring(struct hx_builder *b)
     hx_ring_reduce_scatter(b, b->me);
     hx_ring_allgather(b, b->p - 1, b->me + 1);
 }
+
+const struct hx_algorithm hx_allreduce_ring = {
+    .name = "ring", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_ring_counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS,
+    .about = "least bytes, neighbours only: 2(p-1) rounds", .source = "baidu-allreduce"};

@@ -6,77 +6,21 @@
  *
  *   p = 8, radix 2:  round 0   distances 1 3 5 7 to r+1    round 1   2 3 6 7 to r+2    round 2   4 5 6 7 to r+4
  *
- * After the digits below weight w the block that stands at r for distance i is that from r - (i mod w) to r - (i mod w)
- * + i. Blocks wait in scratch, those of distance i in rows i and p + i in turn: one is sent while the next is received.
- *
- * Cost: ceil(log_k p) alpha + about S (k-1)/k log_k p beta. Any p. For small blocks. "bruck" has radix 2, "kbruck" 4:
- * half the rounds with three messages each.
+ * Cost: ceil(log_k p) alpha + about S (k-1)/k log_k p beta, here for k = 2. Any p. For small blocks.
  * Source: Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE TPDS 8 (1997).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/bruck.h"
 
-struct exchange { /* blocks whose distance has this digit at this weight */
-    int radix, weight, digit;
-};
-
-static int holds(const struct exchange *e, int distance)
+static void build(struct hx_builder *b)
 {
-    return distance / e->weight % e->radix == e->digit;
+    hx_bruck_alltoall(b, 2);
 }
 
-/* The row of a distance after so many hops. */
-static int row_of(const struct hx_builder *b, int distance, int hops)
+static struct hx_counts counts(struct hx_group g)
 {
-    return distance + (hops % 2 ? b->p : 0);
+    return hx_bruck_counts(g.p, 2);
 }
 
-/* Note the exchange's blocks, as they stand before the hop or after it: number in *n. */
-static struct hx_ref blocks_pick(struct hx_builder *b, const struct exchange *e, int after)
-{
-    int first = 0, n = 0;
-
-    for (int i = 1; i < b->p; i++) {
-        if (!holds(e, i))
-            continue;
-        int moved = i % e->weight + (after ? e->digit * e->weight : 0), from = b->me - moved;
-        int pick = hx_pick(b, from, from + i, row_of(b, i, hx_bruck_hops(i % e->weight, e->radix) + after));
-        first = n++ ? first : pick;
-    }
-    return hx_picked(b, HX_SCRATCH, first, n);
-}
-
-static void bruck(struct hx_builder *b, int radix)
-{
-    struct exchange e = {.radix = radix};
-    int round = 0, first = 0;
-
-    hx_copy(b, hx_pair(b, b->out, b->me, b->me, 1), hx_pair(b, b->in, b->me, b->me, 1));
-    if (b->p == 1)
-        return;
-    struct hx_ref others = hx_pair(b, b->in, b->me, b->me + 1, b->p - 1);
-    hx_copy(b, hx_row(1, (int)others.block, b->p - 1), others);
-    hx_limit(b, radix - 1);
-    for (e.weight = 1; e.weight < b->p; e.weight *= radix, round++) {
-        for (e.digit = 1; e.digit < radix && e.digit * e.weight < b->p; e.digit++) {
-            hx_recv(b, round, b->me - e.digit * e.weight, blocks_pick(b, &e, 1));
-            hx_send(b, round, b->me + e.digit * e.weight, blocks_pick(b, &e, 0));
-        }
-        hx_join_all(b);
-    }
-    for (int i = 1; i < b->p; i++) {
-        int pick = hx_pick(b, b->me - i, b->me, row_of(b, i, hx_bruck_hops(i, radix)));
-        first = i == 1 ? pick : first;
-    }
-    hx_copy(b, hx_picked(b, b->out, first, b->p - 1), hx_picked(b, HX_SCRATCH, first, b->p - 1));
-}
-
-void hx_alltoall_bruck(struct hx_builder *b)
-{
-    bruck(b, 2);
-}
-
-void hx_alltoall_kbruck(struct hx_builder *b)
-{
-    bruck(b, HX_KBRUCK_RADIX);
-}
+const struct hx_algorithm hx_alltoall_bruck = {
+    .name = "bruck", .coll = HX_COLL_ALLTOALL, .build = build, .counts = counts,
+    .about = "ceil(log2 p) rounds of half the blocks: small blocks", .source = "Bruck et al. 1997"};

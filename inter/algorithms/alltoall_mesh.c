@@ -14,7 +14,7 @@
 #include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_alltoall_mesh(struct hx_builder *b)
+void hx_alltoall_mesh_build(struct hx_builder *b)
 {
     hx_limit(b, HX_MESH_WINDOW);
     for (int i = 1; i < b->p; i++) {
@@ -26,3 +26,7 @@ void hx_alltoall_mesh(struct hx_builder *b)
     if (b->p == 1)
         hx_copy(b, hx_pair(b, b->out, 0, 0, 1), hx_pair(b, b->in, 0, 0, 1));
 }
+
+const struct hx_algorithm hx_alltoall_mesh = {
+    .name = "mesh", .coll = HX_COLL_ALLTOALL, .build = hx_alltoall_mesh_build, .counts = hx_mesh_counts,
+    .about = "1 round, everybody to everybody, 32 exchanges under way", .source = "Open MPI, MPICH"};

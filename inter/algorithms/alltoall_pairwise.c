@@ -11,7 +11,7 @@
  */
 #include "inter/algorithms/algorithms.h"
 
-void hx_alltoall_pairwise(struct hx_builder *b)
+void hx_alltoall_pairwise_build(struct hx_builder *b)
 {
     int exchanges = (b->p & (b->p - 1)) == 0;
 
@@ -25,3 +25,13 @@ void hx_alltoall_pairwise(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+struct hx_counts hx_alltoall_pairwise_counts(struct hx_group g)
+{
+    return (struct hx_counts){.rounds = g.p - 1, .messages = g.p - 1, .vectors = (double)(g.p - 1) / g.p};
+}
+
+const struct hx_algorithm hx_alltoall_pairwise = {
+    .name = "pairwise", .coll = HX_COLL_ALLTOALL, .build = hx_alltoall_pairwise_build,
+    .counts = hx_alltoall_pairwise_counts,
+    .about = "p-1 rounds, one exchange at a time: large blocks", .source = "The Illustrated Collectives"};

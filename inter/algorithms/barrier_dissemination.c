@@ -8,9 +8,9 @@
  * Cost: ceil(log2 p) alpha. Any p.
  * Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988).
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 
-void hx_barrier_dissemination(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int k = 0; 1 << k < b->p; k++) {
@@ -19,3 +19,14 @@ void hx_barrier_dissemination(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double log = hx_tree_rounds(g.p, 2);
+
+    return (struct hx_counts){.rounds = log, .messages = log};
+}
+
+const struct hx_algorithm hx_barrier_dissemination = {
+    .name = "dissemination", .coll = HX_COLL_BARRIER, .build = build, .counts = counts,
+    .about = "ceil(log2 p) rounds", .source = "Hensgen, Finkel, Manber 1988"};

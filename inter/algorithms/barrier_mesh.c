@@ -5,9 +5,9 @@
  * Cost: alpha, p-1 messages per member. Any p. For few members: the least rounds.
  * Source: the mesh of Neuron's collectives (mesh.h), without data.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/mesh.h"
 
-void hx_barrier_mesh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int i = 1; i < b->p; i++) {
@@ -15,3 +15,7 @@ void hx_barrier_mesh(struct hx_builder *b)
         hx_recv(b, 0, b->me - i, hx_row(i - 1, 0, 1));
     }
 }
+
+const struct hx_algorithm hx_barrier_mesh = {
+    .name = "mesh", .coll = HX_COLL_BARRIER, .build = build, .counts = hx_mesh_counts,
+    .about = "1 round, everybody tells everybody: few members", .source = "Neuron mesh"};

@@ -7,9 +7,9 @@
  * Cost: (p-1) alpha. Any p. To learn from: the others are faster.
  * Source: "The Illustrated Collectives", barrier.
  */
-#include "inter/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
-void hx_barrier_pairwise(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int i = 0; i < b->p - 1; i++) {
@@ -18,3 +18,12 @@ void hx_barrier_pairwise(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.rounds = g.p - 1, .messages = g.p - 1};
+}
+
+const struct hx_algorithm hx_barrier_pairwise = {
+    .name = "pairwise", .coll = HX_COLL_BARRIER, .build = build, .counts = counts,
+    .about = "p-1 rounds, one exchange at a time", .source = "The Illustrated Collectives"};

@@ -6,10 +6,9 @@
  * Cost: 2 ceil(log2 p) alpha. Any p.
  * Source: the combining tree of Mellor-Crummey and Scott, ACM TOCS 9 (1991).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_barrier_tree(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2), parent = b->root + hx_tree_parent(v, span, 2);
     int up = hx_tree_level(span, 2), down = hx_tree_rounds(p, 2);
@@ -26,3 +25,15 @@ void hx_barrier_tree(struct hx_builder *b)
         if (v + d < p)
             hx_send(b, down + hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->in, 0, 1));
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double log = hx_tree_rounds(g.p, 2);
+
+    return (struct hx_counts){.rounds = 2 * log, .messages = log, .all_messages = 2 * (g.p - 1)};
+}
+
+const struct hx_algorithm hx_barrier_tree = {
+    .name = "tree", .coll = HX_COLL_BARRIER, .build = build, .counts = counts,
+    .about = "up and down a binomial tree: 2 ceil(log2 p) rounds, the fewest messages",
+    .source = "Mellor-Crummey, Scott 1991"};

@@ -7,11 +7,14 @@
  * Cost: ceil(log2 p) (alpha + S beta). Any p. For small vectors.
  * Source: "The Illustrated Collectives", broadcast, tree; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_bcast_binomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     hx_tree_bcast(b, 2, 0);
 }
+
+const struct hx_algorithm hx_bcast_binomial = {
+    .name = "binomial", .coll = HX_COLL_BCAST, .build = build, .counts = hx_binomial_counts,
+    .about = "log2 p rounds of whole vectors: small vectors", .source = "The Illustrated Collectives"};

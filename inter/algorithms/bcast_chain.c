@@ -8,10 +8,10 @@
  * Cost for m slices: (p-2+m) (alpha + S/m beta). Any p, any root. For large vectors and few members.
  * Source: the pipelined chain of Open MPI's tuned broadcast; Johnsson and Ho, IEEE ToC 38 (1989).
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/ring.h"
 #include "inter/algorithms/tree.h"
 
-void hx_bcast_chain(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int v = hx_tree_number(b);
 
@@ -21,3 +21,7 @@ void hx_bcast_chain(struct hx_builder *b)
     if (v < b->p - 1)
         hx_send(b, v, b->me + 1, hx_at(b->out, 0, 1));
 }
+
+const struct hx_algorithm hx_bcast_chain = {
+    .name = "chain", .coll = HX_COLL_BCAST, .build = build, .counts = hx_chain_counts, .needs = HX_PASSES_RING,
+    .about = "each member passes slices on to the next: large vectors, few members", .source = "Johnsson, Ho 1989"};

@@ -7,11 +7,10 @@
  * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q. Any p, any root. For large vectors.
  * Source: J. L. Traeff, arXiv 2407.18004.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant_schedule.h"
 #include "inter/algorithms/tree.h"
 
-void hx_bcast_circulant(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_circulant_schedule s = hx_circulant_schedule_of(b->p, hx_tree_number(b));
     int m = hx_circulant_blocks(b->p), v = hx_tree_number(b);
@@ -27,3 +26,8 @@ void hx_bcast_circulant(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+const struct hx_algorithm hx_bcast_circulant = {
+    .name = "circulant", .coll = HX_COLL_BCAST, .build = build, .counts = hx_circulant_blocks_counts,
+    .about = "m blocks in m-1 + ceil(log2 p) rounds for any p, m = 4 ceil(log2 p): large vectors",
+    .source = "Traeff, arXiv 2407.18004"};

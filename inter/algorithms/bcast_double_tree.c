@@ -7,11 +7,10 @@
  * a tree. Any p, any root. For large vectors and many members.
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/double_tree.h"
 #include "inter/algorithms/tree.h"
 
-void hx_bcast_double_tree(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int v = hx_tree_number(b), n = b->p - 1;
     struct hx_double_tree_role role = hx_double_tree_role_of(b->root, v, n);
@@ -24,3 +23,8 @@ void hx_bcast_double_tree(struct hx_builder *b)
         hx_send(b, 1, b->root + 1, hx_at(b->out, 1, 1));
     }
 }
+
+const struct hx_algorithm hx_bcast_double_tree = {
+    .name = "double_tree", .coll = HX_COLL_BCAST, .build = build, .counts = hx_double_tree_counts,
+    .about = "down two trees, half of the vector each, in slices: large vectors, many members",
+    .source = "Sanders, Speck, Traeff 2009"};

@@ -7,9 +7,9 @@
  * Cost: alpha + (p-1) S beta on the root's link. Any p. For few members and small vectors.
  * Source: "The Illustrated Collectives", broadcast, flat.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 
-void hx_bcast_flat(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->me != b->root) {
@@ -19,3 +19,7 @@ void hx_bcast_flat(struct hx_builder *b)
     for (int i = 1; i < b->p; i++)
         hx_send(b, 0, b->root + i, hx_at(b->out, 0, 1));
 }
+
+const struct hx_algorithm hx_bcast_flat = {
+    .name = "flat", .coll = HX_COLL_BCAST, .build = build, .counts = hx_flat_counts,
+    .about = "1 round, the root sends to everybody: few members, small vectors", .source = "The Illustrated Collectives"};

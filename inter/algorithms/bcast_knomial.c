@@ -6,11 +6,14 @@
  * Cost: ceil(log_k p) (alpha + (k-1) S beta). Any p. For small vectors where alpha is large beside a further message.
  * Source: the k-nomial tree of MPICH and UCX; "k ports" in Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_bcast_knomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     hx_tree_bcast(b, HX_KNOMIAL_RADIX, 0);
 }
+
+const struct hx_algorithm hx_bcast_knomial = {
+    .name = "knomial", .coll = HX_COLL_BCAST, .build = build, .counts = hx_knomial_counts,
+    .about = "log4 p rounds of 3 whole vectors at once: small vectors", .source = "MPICH, UCX"};

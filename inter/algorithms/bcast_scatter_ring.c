@@ -12,7 +12,6 @@
  * Source: van de Geijn, JPDC 22 (1994); Barnett, Littlefield, Payne, van de Geijn, "bucket" all-gather; Thakur,
  * Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
 /* The last round of the ring, counted from 1, that brings number v a block it has not. */
@@ -21,7 +20,7 @@ static int ring_rounds(int v, int p)
     return p - hx_tree_size(v, hx_tree_span(v, p, 2), p);
 }
 
-void hx_bcast_scatter_ring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int p = b->p, v = hx_tree_number(b), first = hx_tree_rounds(p, 2);
     int mine = ring_rounds(v, p), next = ring_rounds((v + 1) % p, p);
@@ -36,3 +35,16 @@ void hx_bcast_scatter_ring(struct hx_builder *b)
         hx_join_all(b);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double p = g.p, log = hx_tree_rounds(g.p, 2), others = p - 1;
+
+    return (struct hx_counts){
+        .rounds = log + others, .messages = log + others, .vectors = 2 * others / p, .one_way = 1, .all_vectors = others,
+        .all_messages = others + p * others - hx_tree_passes(g.p, 2)}; /* in the ring nobody gets what it has passed on before */
+}
+
+const struct hx_algorithm hx_bcast_scatter_ring = {
+    .name = "scatter_ring", .coll = HX_COLL_BCAST, .build = build, .counts = counts, .needs = HX_PASSES_RING,
+    .about = "twice the least bytes, log2 p + p-1 rounds: large vectors", .source = "van de Geijn 1994"};

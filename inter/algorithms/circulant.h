@@ -12,7 +12,7 @@
  */
 #ifndef HX_INTER_ALGORITHMS_CIRCULANT_H
 #define HX_INTER_ALGORITHMS_CIRCULANT_H
-#include "runtime/plan/plan.h"
+#include "inter/algorithms/tree.h"
 
 static inline int hx_circulant_rounds(int p)
 {
@@ -62,6 +62,23 @@ static inline void hx_circulant_allgather(struct hx_builder *b, int first_round)
         hx_recv(b, round, b->me + s, hx_at(b->out, b->me + s, n));
         hx_join_all(b);
     }
+}
+
+static inline struct hx_counts hx_circulant_counts(struct hx_group g)
+{
+    double phases = hx_coll_phases(g.coll), rounds = phases * hx_circulant_rounds(g.p), others = g.p - 1;
+
+    return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = phases * others / g.p, .reads = 2 * others / g.p,
+                              .all_reads = 2 * others};
+}
+
+/* The exchange after a binomial scatter, or before a binomial gather. */
+static inline struct hx_counts hx_circulant_tree_counts(struct hx_group g)
+{
+    double log = hx_circulant_rounds(g.p), others = g.p - 1;
+
+    return (struct hx_counts){.rounds = 2 * log, .messages = 2 * log, .vectors = 2 * others / g.p, .all_messages = others + g.p * log,
+                              .all_vectors = others + hx_tree_passes(g.p, 2) / g.p, .reads = 2 * others / g.p, .all_reads = 2 * others};
 }
 
 #endif

@@ -126,4 +126,13 @@ static inline int hx_circulant_blocks(int p)
     return p > 1 ? 4 * hx_circulant_rounds(p) : 1;
 }
 
+/* The root sends, or receives, in every round. */
+static inline struct hx_counts hx_circulant_blocks_counts(struct hx_group g)
+{
+    double blocks = hx_circulant_blocks(g.p), rounds = blocks - 1 + hx_circulant_rounds(g.p), others = g.p - 1;
+
+    return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = rounds / blocks, .all_messages = others * blocks,
+                              .all_vectors = others, .reads = 2 * rounds / blocks, .all_reads = 2 * others};
+}
+
 #endif

@@ -149,4 +149,19 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
     }
 }
 
+/* Vectors that the sums of n members in both trees read. */
+static inline double hx_double_tree_reads(int n)
+{
+    return (3.0 * (n - 1) + (n > 1)) / 2;
+}
+
+/* From or to a root outside, which has a child in each tree. */
+static inline struct hx_counts hx_double_tree_counts(struct hx_group g)
+{
+    double others = g.p - 1;
+
+    return (struct hx_counts){.rounds = g.p > 1 ? hx_double_tree_rounds(g.p - 1) : 0, .messages = 2, .vectors = 1, .all_messages = 2 * others,
+                              .all_vectors = others, .reads = 2, .all_reads = hx_double_tree_reads(g.p - 1) + 2, .pipelined = 1};
+}
+
 #endif

@@ -13,10 +13,9 @@
  * Source: J. L. Traeff, "Communication Round and Computation Efficient Exclusive Prefix-Sums Algorithms", arXiv
  * 2507.04785.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/prefix.h"
 
-void hx_exscan_exclusive_dissemination(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref in = hx_at(b->in, 0, 1), out = hx_at(b->out, 0, 1);
     struct hx_ref left = hx_row(0, 0, 1), right = hx_row(1, 0, 1), sum = hx_row(2, 0, 1);
@@ -34,3 +33,25 @@ void hx_exscan_exclusive_dissemination(struct hx_builder *b)
         if (hx_prefix_round(b, round++, skip, 1, out, 0))
             hx_reduce_row(b, out, left, out);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double rounds = 0, all = 0, sums = 0;
+    int p = g.p, lowest = 0;
+
+    for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) { /* 3 2^(q-2) members are heard of after q rounds */
+        lowest = skip + (q >= 2); /* nobody is below member 0 */
+        all += p - lowest;
+        sums += p - lowest - (q == 0 ? 2 : 0); /* what comes first is added to by those who send it on */
+        skip = q == 0 ? 2 : q == 1 ? 3 : 2 * skip;
+    }
+    return (struct hx_counts){
+        .rounds = rounds, .messages = rounds, .vectors = rounds, .all_messages = all, .all_vectors = all, .one_way = p <= 3,
+        .reads = 2 * (rounds - (lowest + 3 > p)), /* who adds up in the last round need not in the first */
+        .all_reads = sums > 0 ? 2 * sums : 0};
+}
+
+const struct hx_algorithm hx_exscan_exclusive_dissemination = {
+    .name = "exclusive_dissemination", .coll = HX_COLL_EXSCAN, .build = build, .counts = counts,
+    .about = "123-doubling: ceil(log2(p-1) + log2(4/3)) rounds of whole vectors, one sum each: small vectors",
+    .source = "Traeff, arXiv 2507.04785"};

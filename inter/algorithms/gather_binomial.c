@@ -8,10 +8,9 @@
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p, any root. For small blocks.
  * Source: the minimum-spanning-tree gather of Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_gather_binomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int v = hx_tree_number(b), leaf = hx_tree_size(v, hx_tree_span(v, b->p, 2), b->p) == 1;
     struct hx_ref own = hx_at(b->in, b->me, 1);
@@ -22,3 +21,8 @@ void hx_gather_binomial(struct hx_builder *b)
         hx_copy(b, hx_row(0, b->me, 1), own);
     hx_tree_gather(b, 0, own);
 }
+
+const struct hx_algorithm hx_gather_binomial = {
+    .name = "binomial", .coll = HX_COLL_GATHER, .build = build, .counts = hx_binomial_counts,
+    .about = "recursive halving backwards: ceil(log2 p) rounds, runs of blocks: small blocks",
+    .source = "Thakur, Rabenseifner, Gropp 2005"};

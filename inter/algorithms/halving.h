@@ -62,4 +62,23 @@ static inline int hx_halving_rounds(const struct hx_halving *h)
     return __builtin_ctz((unsigned)h->group);
 }
 
+static inline int hx_floor_log2(int p)
+{
+    return 31 - __builtin_clz((unsigned)p);
+}
+
+/* Halving, doubling or both. Excess members hand in a vector first and are served at the end: the busiest is taken to do both. */
+static inline struct hx_counts hx_halving_counts(struct hx_group g)
+{
+    int group = 1 << hx_floor_log2(g.p), excess = g.p - group, all = g.coll == HX_COLL_ALLREDUCE, folds = excess > 0;
+    double phases = hx_coll_phases(g.coll), rounds = phases * hx_floor_log2(g.p), others = g.p - 1, reads = folds ? 2 : 2 * others / g.p;
+
+    for (int d = group / 2; d >= 1 && folds; d /= 2) /* sums of a half, a quarter, ...; of blocks, those of the first numbers are the most */
+        reads += all ? 2.0 * d / group : 2.0 * (d + (d < excess ? d : excess)) / g.p;
+    return (struct hx_counts){
+        .rounds = rounds + 2 * folds, .messages = rounds + 2 * folds, .vectors = phases * others / g.p + folds,
+        .all_messages = group * rounds + 2 * excess,
+        .all_vectors = phases * others + (g.coll == HX_COLL_REDUCE_SCATTER ? (double)excess / g.p : 0), .reads = reads, .all_reads = 2 * others};
+}
+
 #endif

@@ -123,4 +123,17 @@ static inline void hx_kangaring_reduce_scatter(struct hx_builder *b)
     }
 }
 
+/* Of an odd number of members the last is on both rings, and one of these has a block more than the other. */
+static inline struct hx_counts hx_kangaring_counts(struct hx_group g)
+{
+    int odd = g.p % 2, pairs = (g.p + 1) / 2, gathers = g.coll != HX_COLL_REDUCE_SCATTER;
+    double phases = hx_coll_phases(g.coll), blocks = phases * (g.p - 1), more = gathers ? odd : 0;
+    double reads = 3.0 * pairs - 1, alone = 4.0 * pairs - 6; /* a member of a pair adds both parts to a sum, one without a mate its own */
+
+    return (struct hx_counts){.rounds = phases * pairs, .messages = blocks + more, .vectors = blocks / g.p + more / g.p,
+                              .all_messages = g.p * blocks, .all_vectors = blocks,
+                              .reads = (odd && alone > reads ? alone : reads) / g.p,
+                              .all_reads = odd ? reads - 1 - 2.0 / g.p : reads};
+}
+
 #endif

@@ -39,4 +39,11 @@ static inline void hx_mesh_allgather(struct hx_builder *b, int round)
     hx_join_all(b);
 }
 
+static inline struct hx_counts hx_mesh_counts(struct hx_group g)
+{
+    double phases = hx_coll_phases(g.coll), messages = phases * (g.p - 1);
+
+    return (struct hx_counts){.rounds = phases, .messages = messages, .vectors = messages / g.p, .reads = 1, .all_reads = g.p};
+}
+
 #endif

@@ -32,4 +32,14 @@ static inline int hx_prefix_round(struct hx_builder *b, int round, int skip, int
     return comes;
 }
 
+/* Of the last member, or the first. In an exclusive scan nobody reads its own part. */
+static inline struct hx_counts hx_prefix_mesh_counts(struct hx_group g)
+{
+    int exclusive = g.coll == HX_COLL_EXSCAN, p = g.p;
+    double pairs = (double)p * (p - 1) / 2;
+
+    return (struct hx_counts){.rounds = p > 1, .messages = p - 1, .vectors = p - 1, .all_messages = pairs, .all_vectors = pairs, .one_way = 1,
+                              .reads = p > 1 + exclusive ? p - exclusive : 0, .all_reads = pairs - 1 + (exclusive ? 0 : p)};
+}
+
 #endif

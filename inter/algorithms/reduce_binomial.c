@@ -10,7 +10,7 @@
  * Cost: ceil(log2 p) (alpha + S beta). Any p, any root, any operation.
  * Source: "The Illustrated Collectives", reduce, tree; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 
 /* Who has the sum of the run of d members from low on. */
 static int keeper(const struct hx_builder *b, int low, int d)
@@ -18,7 +18,7 @@ static int keeper(const struct hx_builder *b, int low, int d)
     return b->root >= low && b->root - low < d ? b->root : low;
 }
 
-void hx_reduce_binomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref partial = hx_at(b->in, 0, 1), sum = b->me == b->root ? hx_at(b->out, 0, 1) : hx_row(1, 0, 1);
 
@@ -39,3 +39,7 @@ void hx_reduce_binomial(struct hx_builder *b)
     if (b->p == 1)
         hx_copy(b, sum, partial);
 }
+
+const struct hx_algorithm hx_reduce_binomial = {
+    .name = "binomial", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_binomial_counts,
+    .about = "log2 p rounds of whole vectors: small vectors", .source = "The Illustrated Collectives"};

@@ -9,10 +9,10 @@
  * and few members.
  * Source: the pipelined chain of Open MPI's tuned reduction.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/ring.h"
 #include "inter/algorithms/tree.h"
 
-void hx_reduce_chain(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int v = hx_tree_number(b), last = b->p - 1;
     struct hx_ref own = hx_at(b->in, 0, 1), sum = v > 0 ? hx_row(1, 0, 1) : hx_at(b->out, 0, 1);
@@ -27,3 +27,8 @@ void hx_reduce_chain(struct hx_builder *b)
     if (v > 0)
         hx_send(b, last - v, b->me - 1, v < last ? sum : own);
 }
+
+const struct hx_algorithm hx_reduce_chain = {
+    .name = "chain", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_chain_counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING,
+    .about = "each member adds its part to a slice and passes it on: large vectors, few members", .source = "Open MPI"};

@@ -8,7 +8,6 @@
  * be commutative. For large vectors.
  * Source: J. L. Traeff, arXiv 2407.18004.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant_schedule.h"
 #include "inter/algorithms/tree.h"
 
@@ -22,7 +21,7 @@ static void add(struct hx_builder *b, int block, int m, uint64_t *begun)
     begun[block / 64] |= UINT64_C(1) << block % 64;
 }
 
-void hx_reduce_circulant(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_circulant_schedule s = hx_circulant_schedule_of(b->p, hx_tree_number(b));
     int m = hx_circulant_blocks(b->p), rounds = m - 1 + s.rounds, v = hx_tree_number(b);
@@ -45,3 +44,9 @@ void hx_reduce_circulant(struct hx_builder *b)
             add(b, comes, m, begun);
     }
 }
+
+const struct hx_algorithm hx_reduce_circulant = {
+    .name = "circulant", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_circulant_blocks_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "m blocks in m-1 + ceil(log2 p) rounds for any p, m = 4 ceil(log2 p): large vectors",
+    .source = "Traeff, arXiv 2407.18004"};

@@ -7,11 +7,10 @@
  * commutative: numbers are counted from the root. For large vectors and many members.
  * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/double_tree.h"
 #include "inter/algorithms/tree.h"
 
-void hx_reduce_double_tree(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int v = hx_tree_number(b), n = b->p - 1, last = n ? hx_double_tree_rounds(n) - 1 : 0;
     struct hx_double_tree_role role = hx_double_tree_role_of(b->root, v, n);
@@ -29,3 +28,9 @@ void hx_reduce_double_tree(struct hx_builder *b)
         hx_copy(b, hx_at(b->out, 0, 2), hx_at(b->in, 0, 2));
     }
 }
+
+const struct hx_algorithm hx_reduce_double_tree = {
+    .name = "double_tree", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_double_tree_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "up two trees, half of the vector each, in slices: large vectors, many members",
+    .source = "Sanders, Speck, Traeff 2009"};

@@ -7,10 +7,10 @@
  * Cost: alpha + (p-1) S beta on the root's link. Any p, any operation. For few members and small vectors.
  * Source: "The Illustrated Collectives", reduce, flat.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_reduce_flat(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1) {
@@ -28,3 +28,7 @@ void hx_reduce_flat(struct hx_builder *b)
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, b->p, b->in, b->me);
 }
+
+const struct hx_algorithm hx_reduce_flat = {
+    .name = "flat", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_flat_counts,
+    .about = "1 round, everybody sends to the root: few members, small vectors", .source = "The Illustrated Collectives"};

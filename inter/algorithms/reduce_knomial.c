@@ -6,11 +6,14 @@
  * Cost: ceil(log_k p) (alpha + (k-1) S beta). Any p. The operation must be commutative.
  * Source: the k-nomial tree of MPICH and UCX.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_reduce_knomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     hx_tree_reduce(b, HX_KNOMIAL_RADIX);
 }
+
+const struct hx_algorithm hx_reduce_knomial = {
+    .name = "knomial", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_knomial_counts, .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "log4 p rounds of 3 whole vectors at once: small vectors", .source = "MPICH, UCX"};

@@ -10,11 +10,10 @@
  * vectors.
  * Source: Rabenseifner, ICCS 2004, with the reduce-scatter of J. L. Traeff, arXiv 2410.14234.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant.h"
 #include "inter/algorithms/tree.h"
 
-void hx_reduce_scatter_gather(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
     if (b->p == 1)
@@ -22,3 +21,8 @@ void hx_reduce_scatter_gather(struct hx_builder *b)
     hx_circulant_reduce_scatter(b, b->me == b->root ? hx_at(b->out, b->me, 1) : hx_row(0, b->me, 1));
     hx_tree_gather(b, hx_circulant_rounds(b->p), hx_row(0, b->me, 1));
 }
+
+const struct hx_algorithm hx_reduce_rabenseifner = {
+    .name = "scatter_gather", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_circulant_tree_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "twice the least bytes, 2 ceil(log2 p) rounds: medium and large vectors", .source = "Rabenseifner 2004; Traeff"};

@@ -5,12 +5,16 @@
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p. The operation must be commutative.
  * Source: J. L. Traeff, arXiv 2410.14234.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/circulant.h"
 
-void hx_reduce_scatter_circulant(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
 }
+
+const struct hx_algorithm hx_reduce_scatter_circulant = {
+    .name = "circulant", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_circulant_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "least bytes in ceil(log2 p) rounds for any p", .source = "Traeff, arXiv 2410.14234"};

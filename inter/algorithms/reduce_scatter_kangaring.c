@@ -10,13 +10,18 @@
  * after j's on.
  * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/kangaring.h"
 
-void hx_reduce_scatter_kangaring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
     else
         hx_kangaring_reduce_scatter(b);
 }
+
+const struct hx_algorithm hx_reduce_scatter_kangaring = {
+    .name = "kangaring", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_kangaring_counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING,
+    .about = "a ring of pairs that share a cache: ceil(p/2) rounds, half of the bytes stay in the pair",
+    .source = "Neuron KangaRing"};

@@ -5,13 +5,16 @@
  * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p, any operation (rank order is kept).
  * Source: the first half of the mesh all-reduce (allreduce_mesh.c).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_reduce_scatter_mesh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
     else
         hx_mesh_reduce_scatter(b, 0);
 }
+
+const struct hx_algorithm hx_reduce_scatter_mesh = {
+    .name = "mesh", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_mesh_counts,
+    .about = "least bytes in 1 round, p-1 messages at a time", .source = "Neuron mesh"};

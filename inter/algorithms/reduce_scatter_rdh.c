@@ -10,7 +10,6 @@
  * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
  * and serve. The operation must be commutative. Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/halving.h"
 
 static struct hx_ref partial_row(int block, int nblocks)
@@ -25,7 +24,7 @@ static void fold_and_wait(struct hx_builder *b, const struct hx_halving *h)
     hx_recv(b, hx_halving_rounds(h) + 1, h->partner, hx_at(b->out, b->me, 1));
 }
 
-void hx_reduce_scatter_rdh(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_halving h = hx_halving_of(b);
     int round = h.excess ? 1 : 0, serves = h.partner >= 0 && !h.folded, in_scratch = serves;
@@ -61,3 +60,9 @@ void hx_reduce_scatter_rdh(struct hx_builder *b)
         hx_copy(b, hx_at(b->out, b->me, 1), partial_row(b->me, 1));
     }
 }
+
+const struct hx_algorithm hx_reduce_scatter_rdh = {
+    .name = "rdh", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_halving_counts,
+    .needs = HX_NEEDS_COMMUTATIVE,
+    .about = "recursive halving: log2 p rounds, best where p is a power of two",
+    .source = "Thakur, Rabenseifner, Gropp 2005"};

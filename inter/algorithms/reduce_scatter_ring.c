@@ -9,13 +9,17 @@
  * Source: the first half of the ring all-reduce (allreduce_ring.c), one block earlier, so that member r ends with
  * block r.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/ring.h"
 
-void hx_reduce_scatter_ring(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     if (b->p == 1)
         hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
     else
         hx_ring_reduce_scatter(b, b->me - 1);
 }
+
+const struct hx_algorithm hx_reduce_scatter_ring = {
+    .name = "ring", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_ring_counts,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS,
+    .about = "least bytes, neighbours only: p-1 rounds", .source = "baidu-allreduce"};

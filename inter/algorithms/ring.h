@@ -42,4 +42,21 @@ static inline void hx_ring_allgather(struct hx_builder *b, int first_round, int 
         hx_ring_round(b, first_round + i, hx_at(b->out, first - i, 1), hx_at(b->out, first - i - 1, 1));
 }
 
+static inline struct hx_counts hx_ring_counts(struct hx_group g)
+{
+    double blocks = hx_coll_phases(g.coll) * (g.p - 1);
+
+    return (struct hx_counts){.rounds = blocks, .messages = blocks, .vectors = blocks / g.p, .reads = 2.0 * (g.p - 1) / g.p,
+                              .all_reads = 2 * (g.p - 1), .neighbours = 1};
+}
+
+/* A chain, the ring without its last link, passes whole vectors on in slices. In an exclusive scan the last member adds nothing. */
+static inline struct hx_counts hx_chain_counts(struct hx_group g)
+{
+    double others = g.p - 1, sums = others - (g.coll == HX_COLL_EXSCAN);
+
+    return (struct hx_counts){.rounds = others, .messages = 1, .vectors = 1, .all_messages = others, .all_vectors = others,
+                              .reads = sums > 0 ? 2 : 0, .all_reads = 2 * sums, .neighbours = 1, .pipelined = 1};
+}
+
 #endif

@@ -9,9 +9,9 @@
  * Cost for m slices: (p-2+m) (alpha + S/m beta). Any p, any operation. For large vectors and few members.
  * Source: the linear scan of Open MPI, in slices.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/ring.h"
 
-void hx_scan_chain(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref in = hx_at(b->in, 0, 1), out = hx_at(b->out, 0, 1);
 
@@ -25,3 +25,7 @@ void hx_scan_chain(struct hx_builder *b)
     if (b->me < b->p - 1)
         hx_send(b, b->me, b->me + 1, out);
 }
+
+const struct hx_algorithm hx_scan_chain = {
+    .name = "chain", .coll = HX_COLL_SCAN, .build = build, .counts = hx_chain_counts,
+    .about = "each member adds its part to a slice and passes it on: large vectors, few members", .source = "Open MPI"};

@@ -9,10 +9,9 @@
  * Cost: ceil(log2 p) (alpha + S beta). Any p, any operation. For small vectors.
  * Source: Hillis, Steele, "Data parallel algorithms", CACM 29 (1986).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/prefix.h"
 
-void hx_scan_recursive_doubling(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref out = hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
 
@@ -25,3 +24,17 @@ void hx_scan_recursive_doubling(struct hx_builder *b)
     if (b->me == 0)
         hx_copy(b, out, partial);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double rounds = 0, all = 0;
+
+    for (int skip = 1; skip < g.p; skip *= 2, rounds++)
+        all += g.p - skip;
+    return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = rounds, .all_messages = all, .all_vectors = all,
+                              .reads = 2 * rounds, .all_reads = 2 * all, .one_way = g.p <= 3};
+}
+
+const struct hx_algorithm hx_scan_recursive_doubling = {
+    .name = "recursive_doubling", .coll = HX_COLL_SCAN, .build = build, .counts = counts,
+    .about = "ceil(log2 p) rounds of whole vectors: small vectors", .source = "Hillis, Steele 1986"};

@@ -10,10 +10,9 @@
  * Source: the minimum-spanning-tree scatter of Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007); the first half
  * of the broadcast in Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/tree.h"
 
-void hx_scatter_binomial(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2), size = hx_tree_size(v, span, p);
     struct hx_ref out = hx_at(b->out, b->me, 1);
@@ -32,3 +31,8 @@ void hx_scatter_binomial(struct hx_builder *b)
     else if (size > 1)
         hx_copy(b, out, hx_row(0, b->me, 1));
 }
+
+const struct hx_algorithm hx_scatter_binomial = {
+    .name = "binomial", .coll = HX_COLL_SCATTER, .build = build, .counts = hx_binomial_counts,
+    .about = "recursive halving: ceil(log2 p) rounds, runs of blocks: small blocks",
+    .source = "Thakur, Rabenseifner, Gropp 2005"};

@@ -7,9 +7,9 @@
  * Cost: alpha + S (p-1)/p beta on the root's link, p-1 messages there. Any p, any root.
  * Source: "The Illustrated Collectives", scatter.
  */
-#include "inter/algorithms/algorithms.h"
+#include "inter/algorithms/tree.h"
 
-void hx_scatter_flat(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     if (b->me != b->root) {
         hx_recv(b, 0, b->root, hx_at(b->out, b->me, 1));
@@ -19,3 +19,7 @@ void hx_scatter_flat(struct hx_builder *b)
         hx_send(b, 0, b->root + i, hx_at(b->in, b->root + i, 1));
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
 }
+
+const struct hx_algorithm hx_scatter_flat = {
+    .name = "flat", .coll = HX_COLL_SCATTER, .build = build, .counts = hx_flat_counts,
+    .about = "1 round, the root sends to everybody", .source = "The Illustrated Collectives"};

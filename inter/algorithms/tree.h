@@ -142,4 +142,51 @@ static inline void hx_tree_gather(struct hx_builder *b, int first_round, struct 
                 size == 1 ? own : hx_row(0, b->me, size));
 }
 
+/* ---- what p members do along such a tree; k = p is the flat one */
+
+/* Numbers below p have so many digits to the base k that are not 0: each block of a gather or scatter passes as many edges as its number
+ * has of them. */
+static inline double hx_tree_passes(int p, int k)
+{
+    double passes = 0;
+
+    for (int64_t d = 1; d < p; d *= k)
+        passes += (double)(p / (k * d) * (k - 1) * d + (p % (k * d) > d ? p % (k * d) - d : 0));
+    return passes;
+}
+
+/* A broadcast, or a reduction, in which members add up what their children of a level sent and their own at once. Everybody but the root
+ * gets, or gives, the vector once. */
+static inline struct hx_counts hx_tree_counts(int p, int k)
+{
+    double others = p - 1, children = hx_tree_children(p, k), reads = others;
+
+    for (int64_t d = 1; d < p; d *= k)
+        reads += (double)((p - d + k * d - 1) / (k * d));
+    return (struct hx_counts){.rounds = hx_tree_rounds(p, k), .messages = children, .vectors = children, .all_messages = others,
+                              .all_vectors = others, .reads = children + hx_tree_rounds(p, k), .all_reads = reads, .one_way = 1};
+}
+
+/* A gather or scatter: all blocks but the root's own pass its link once. */
+static inline struct hx_counts hx_tree_blocks_counts(int p, int k)
+{
+    return (struct hx_counts){.rounds = hx_tree_rounds(p, k), .messages = hx_tree_children(p, k), .vectors = (double)(p - 1) / p,
+                              .all_messages = p - 1, .all_vectors = hx_tree_passes(p, k) / p, .one_way = 1};
+}
+
+static inline struct hx_counts hx_flat_counts(struct hx_group g)
+{
+    return hx_coll_has_blocks(g.coll) ? hx_tree_blocks_counts(g.p, g.p) : hx_tree_counts(g.p, g.p);
+}
+
+static inline struct hx_counts hx_binomial_counts(struct hx_group g)
+{
+    return hx_coll_has_blocks(g.coll) ? hx_tree_blocks_counts(g.p, 2) : hx_tree_counts(g.p, 2);
+}
+
+static inline struct hx_counts hx_knomial_counts(struct hx_group g)
+{
+    return hx_tree_counts(g.p, HX_KNOMIAL_RADIX);
+}
+
 #endif

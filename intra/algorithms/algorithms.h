@@ -10,40 +10,13 @@
 #define HX_INTRA_ALGORITHMS_ALGORITHMS_H
 #include "runtime/plan/plan.h"
 
-extern const struct hx_algorithm hx_intra_algorithms[]; /* ends with a NULL name */
-
-void hx_allreduce_nary(struct hx_builder *b);
-void hx_allreduce_nary_sliced(struct hx_builder *b);
-void hx_allreduce_last_arriver(struct hx_builder *b);
-void hx_reduce_scatter_nary(struct hx_builder *b);
-void hx_allgather_nary(struct hx_builder *b);
-void hx_bcast_nary(struct hx_builder *b);
-void hx_barrier_nary(struct hx_builder *b);
-void hx_barrier_flag_tree(struct hx_builder *b);
-void hx_reduce_nary(struct hx_builder *b);
-void hx_reduce_nary_sliced(struct hx_builder *b);
-
-void hx_alltoall_nary(struct hx_builder *b);
+/* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
+extern const struct hx_algorithm hx_gather_nary, hx_scatter_nary, hx_alltoall_nary;
 
 /* One stage of several, see hier/compose/levels.c, which sets stage->domain_start and charge_start. */
-void hx_allreduce_levels(struct hx_builder *b);
-void hx_reduce_scatter_levels(struct hx_builder *b);
-void hx_allgather_levels(struct hx_builder *b);
-
-void hx_allreduce_single_copy(struct hx_builder *b);
-void hx_reduce_scatter_single_copy(struct hx_builder *b);
-void hx_allgather_single_copy(struct hx_builder *b);
-void hx_bcast_single_copy(struct hx_builder *b);
-void hx_reduce_single_copy(struct hx_builder *b);
-void hx_gather_single_copy(struct hx_builder *b);
-void hx_alltoall_single_copy(struct hx_builder *b);
-
-/* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
-void hx_gather_nary(struct hx_builder *b);
-void hx_scatter_nary(struct hx_builder *b);
-
-void hx_scan_nary(struct hx_builder *b);
-void hx_exscan_nary(struct hx_builder *b);
+extern const struct hx_algorithm hx_allreduce_levels;
+void hx_reduce_scatter_levels_build(struct hx_builder *b);
+void hx_allgather_levels_build(struct hx_builder *b);
 
 /* Fixed parts of a composition, not chosen by name. */
 void hx_prefix_keep(struct hx_builder *b);

@@ -15,7 +15,7 @@
 
 enum { FILLED, READ };
 
-void hx_allgather_levels(struct hx_builder *b)
+void hx_allgather_levels_build(struct hx_builder *b)
 {
     int d = hx_domains(b), mine = hx_domain_mine(b), reads = 0;
 
@@ -41,3 +41,8 @@ void hx_allgather_levels(struct hx_builder *b)
     if (reads)
         hx_publish_read(b, READ);
 }
+
+const struct hx_algorithm hx_allgather_levels = {
+    .name = "nary_levels", .coll = HX_COLL_ALLGATHER, .build = hx_allgather_levels_build,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
+    .about = "1 hop per level, outwards in", .source = "hierarchical n-ary all-gather"};

@@ -9,12 +9,11 @@
  * Cost: alpha + (2 + 1/p) S beta of memory traffic per member. Any p. Block j belongs to member j and may be empty: then
  * nobody waits for j.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/owners.h"
 
 enum { FILLED, READ };
 
-void hx_allgather_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref mine = hx_at(b->in, b->me, 1);
 
@@ -35,3 +34,13 @@ void hx_allgather_nary(struct hx_builder *b)
     if (b->p > 1)
         hx_publish_read(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.owners, .work = {{g.owners, 1.0 / g.owners, 0}, {g.p, 1, 0}},
+                              .read_by_all = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_allgather_nary = {
+    .name = "nary", .coll = HX_COLL_ALLGATHER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody copies from all owners' slots", .source = "n-ary all-gather"};

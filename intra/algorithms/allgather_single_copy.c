@@ -10,12 +10,11 @@
  * member j and may be empty: then nobody waits for j.
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/single_copy.h"
 
 enum { READY, READ };
 
-void hx_allgather_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me, owns = hx_owns(b, me);
 
@@ -36,3 +35,17 @@ void hx_allgather_single_copy(struct hx_builder *b)
             hx_await_all(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    int all_own = g.owners == g.p; /* who owns nothing fetches all */
+
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = all_own ? g.p - 1 : g.owners, .fetched = all_own ? (double)(g.p - 1) / g.p : 1,
+                              .work = {{g.p, all_own ? 1.0 / g.p : 0, 0}}, .read_by_all = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_allgather_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_ALLGATHER, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, everybody reads all owners' blocks where they stand: large vectors",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

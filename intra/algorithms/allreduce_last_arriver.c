@@ -12,11 +12,11 @@
  * take turns once more. Any p, any operation; folded in rank order, whoever does it.
  * Source: the centralized barrier, whose last arriver releases the others (Mellor-Crummey and Scott, ACM TOCS 9, 1991), with the sum in it.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { FILLED, SUMMED, READ };
 
-void hx_allreduce_last_arriver(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1) {
@@ -34,3 +34,14 @@ void hx_allreduce_last_arriver(struct hx_builder *b)
     hx_copy_from_slot(b, hx_at(b->out, 0, 1), 0);
     hx_publish_read(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .elects = 1, .work = {{g.p, 2, 0}, {1, 0, g.p}}, .read_by_one = 1,
+                              .read_from_one = 1};
+}
+
+const struct hx_algorithm hx_allreduce_last_arriver = {
+    .name = "last_arriver", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "2 hops, the last to come adds up all slots: more ranks than cores",
+    .source = "Mellor-Crummey, Scott 1991 (centralized barrier)"};

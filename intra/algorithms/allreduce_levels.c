@@ -16,12 +16,11 @@
  * SUMMED after it read its share here, and r has awaited that. A deputy of r publishes FILLED for the later slice after it
  * has copied r's sum of this one, and r awaits that before it writes the next sum.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/domains.h"
 
 enum { FILLED, SUMMED };
 
-void hx_allreduce_levels(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int d = hx_domains(b), mine = hx_domain_mine(b);
 
@@ -45,3 +44,8 @@ void hx_allreduce_levels(struct hx_builder *b)
         }
     }
 }
+
+const struct hx_algorithm hx_allreduce_levels = {
+    .name = "nary_levels", .coll = HX_COLL_ALLREDUCE, .build = build, .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
+    .about = "2 hops per level, n-ary in each cache, NUMA node and socket, then across these: large vectors, many members",
+    .source = "hierarchical n-ary reduce-scatter and all-gather"};

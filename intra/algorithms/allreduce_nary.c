@@ -11,11 +11,11 @@
  * Source: the flag exchange of small-message shared-memory collectives (Open MPI xhc, MPICH release_gather), without
  * a tree.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { FILLED, READ };
 
-void hx_allreduce_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref in, out;
 
@@ -33,3 +33,12 @@ void hx_allreduce_nary(struct hx_builder *b)
     hx_reduce_slots(b, out, b->in);
     hx_publish_read(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, g.p}}, .read_by_all = 1};
+}
+
+const struct hx_algorithm hx_allreduce_nary = {
+    .name = "nary", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody adds up all slots: small vectors", .source = "shared-memory flag exchange"};

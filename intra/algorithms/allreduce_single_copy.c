@@ -13,12 +13,11 @@
  * operation (rank order).
  * Source: kernel-assisted single copy (KNEM, LiMIC2, CMA): Ma, Bosilca, Bouteiller, Goglin, Squyres, Dongarra 2011; MPICH, Open MPI.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/single_copy.h"
 
 enum { READY, SUMMED, READ };
 
-void hx_allreduce_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me;
 
@@ -39,3 +38,17 @@ void hx_allreduce_single_copy(struct hx_builder *b)
     hx_publish(b, READ);
     hx_await_all(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double others = (double)(g.p - 1) / g.p;
+
+    return (struct hx_counts){.hops = 3, .flags = g.p - 1, .calls = 2 * (g.p - 1), .fetched = 2 * others, .work = {{g.p, 0, 1}},
+                              .read_in_parts = 1.0 / g.p, .read_by_all = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_allreduce_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "3 hops, each member adds up one block of all inputs where they stand: large vectors",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

@@ -10,7 +10,6 @@
  * nobody.
  * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather).
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/owners.h"
 
 enum { FILLED, READ };
@@ -22,7 +21,7 @@ static void row_fill(struct hx_builder *b, int first, int n)
         hx_copy(b, hx_pair(b, HX_SLOT, b->me, first, n), hx_pair(b, b->in, b->me, first, n));
 }
 
-void hx_alltoall_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me, takes = hx_owns(b, me);
 
@@ -41,3 +40,12 @@ void hx_alltoall_nary(struct hx_builder *b)
     if (b->p > 1 && takes)
         hx_publish_read(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, (double)g.p / g.owners, 0}}};
+}
+
+const struct hx_algorithm hx_alltoall_nary = {
+    .name = "nary", .coll = HX_COLL_ALLTOALL, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody copies its block from each slot", .source = "shared-memory flag exchange"};

@@ -10,12 +10,11 @@
  * member may have nothing to get: then it waits for nobody, and nobody for it.
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/single_copy.h"
 
 enum { READY, READ };
 
-void hx_alltoall_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me, takes = hx_owns(b, me);
 
@@ -32,3 +31,15 @@ void hx_alltoall_single_copy(struct hx_builder *b)
     if (b->p > 1)
         hx_owners_await(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = (double)(g.p - 1) / g.owners,
+                              .work = {{g.p, 1.0 / g.owners, 0}}};
+}
+
+const struct hx_algorithm hx_alltoall_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_ALLTOALL, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, everybody reads its block of each input where it stands: large blocks",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

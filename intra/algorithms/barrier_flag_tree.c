@@ -9,12 +9,12 @@
  * Cost: 2 log8 p alpha. Any p. For many members.
  * Source: the tree barrier of Mellor-Crummey and Scott, ACM TOCS 9 (1991).
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { HERE, GO };
 #define CHILDREN 8
 
-void hx_barrier_flag_tree(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int first = CHILDREN * b->me + 1;
 
@@ -29,3 +29,16 @@ void hx_barrier_flag_tree(struct hx_builder *b)
     }
     hx_publish(b, GO);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    int levels = 0;
+
+    for (int64_t reach = 1; reach < g.p; reach *= CHILDREN)
+        levels++;
+    return (struct hx_counts){.hops = 2 * levels, .flags = g.p - 1 < CHILDREN ? g.p - 1 : CHILDREN};
+}
+
+const struct hx_algorithm hx_barrier_flag_tree = {
+    .name = "flag_tree", .coll = HX_COLL_BARRIER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "2 log8 p hops, nobody looks at more than 9 flags: many members", .source = "Mellor-Crummey, Scott 1991"};

@@ -12,7 +12,7 @@
 
 enum { HERE };
 
-void hx_barrier_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1)
@@ -38,3 +38,12 @@ void hx_barrier_release(struct hx_builder *b)
     else
         hx_await(b, HERE, b->root);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1};
+}
+
+const struct hx_algorithm hx_barrier_nary = {
+    .name = "nary", .coll = HX_COLL_BARRIER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody looks at all flags: few members", .source = "shared-memory flag exchange"};

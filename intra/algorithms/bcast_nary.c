@@ -9,11 +9,11 @@
  * out the root copies slice k+1 in. Any p.
  * Source: the flag exchange of shared-memory broadcasts (Open MPI xhc, MPICH release_gather), without a tree.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { FILLED, READ };
 
-void hx_bcast_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1)
@@ -28,3 +28,12 @@ void hx_bcast_nary(struct hx_builder *b)
         hx_publish_read(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = 1, .work = {{1, 1, 0}, {g.p, 1, 0}}, .read_from_one = 1};
+}
+
+const struct hx_algorithm hx_bcast_nary = {
+    .name = "nary", .coll = HX_COLL_BCAST, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody copies from the root's slot", .source = "shared-memory flag exchange"};

@@ -9,11 +9,11 @@
  * each other's way in the kernel. Any p.
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { READY, READ };
 
-void hx_bcast_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1)
@@ -27,3 +27,15 @@ void hx_bcast_single_copy(struct hx_builder *b)
         hx_publish(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    /* many that read one process get in each other's way: as if each made all calls */
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = 1, .read_from_one = 1};
+}
+
+const struct hx_algorithm hx_bcast_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_BCAST, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, everybody reads the root's vector where it stands: large vectors, few members",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

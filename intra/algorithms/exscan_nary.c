@@ -8,10 +8,9 @@
  * Cost: alpha + (r + 3) S beta of memory traffic for member r. Any p, any operation (rank order).
  * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather), without a tree.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/scan_slots.h"
 
-void hx_exscan_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     struct hx_ref out = hx_at(b->out, 0, 1);
 
@@ -26,3 +25,7 @@ void hx_exscan_nary(struct hx_builder *b)
         hx_reduce_first_slots(b, out, b->me, HX_NOWHERE, 0);
     hx_publish_read(b, HX_LOWER_READ);
 }
+
+const struct hx_algorithm hx_exscan_nary = {
+    .name = "nary", .coll = HX_COLL_EXSCAN, .build = build, .counts = hx_scan_slots_counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody adds up the slots of the lower ones", .source = "shared-memory flag exchange"};

@@ -8,11 +8,11 @@
  * Cost: 2 alpha + (p-1) system calls; the root copies S, and nobody else anything. For large blocks. Any p.
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { READY, READ };
 
-void hx_gather_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me;
 
@@ -30,3 +30,15 @@ void hx_gather_single_copy(struct hx_builder *b)
     if (b->p > 1)
         hx_publish(b, READ);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = (double)(g.p - 1) / g.p,
+                              .work = {{g.p, 1.0 / g.p, 0}}};
+}
+
+const struct hx_algorithm hx_gather_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_GATHER, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, the root reads everybody's block where it stands: large blocks",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

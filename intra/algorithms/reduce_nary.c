@@ -9,11 +9,11 @@
  * Cost: alpha + (p + 1) S beta of memory traffic at the root. Any p, any operation (rank order).
  * Source: the flag exchange of shared-memory reductions (Open MPI xhc, MPICH release_gather), without a tree.
  */
-#include "intra/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
 enum { FILLED, READ };
 
-void hx_reduce_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->p == 1) {
@@ -28,3 +28,12 @@ void hx_reduce_nary(struct hx_builder *b)
         hx_publish_read(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p - 1, 1, 0}, {1, 0, g.p}}, .runs_ahead = 1, .read_by_one = 1};
+}
+
+const struct hx_algorithm hx_reduce_nary = {
+    .name = "nary", .coll = HX_COLL_REDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, the root adds up all slots: small vectors", .source = "shared-memory flag exchange"};

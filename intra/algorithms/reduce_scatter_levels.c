@@ -18,7 +18,7 @@
 
 enum { FILLED, READ };
 
-void hx_reduce_scatter_levels(struct hx_builder *b)
+void hx_reduce_scatter_levels_build(struct hx_builder *b)
 {
     int d = hx_domains(b), mine = hx_domain_mine(b), filled = 0;
 
@@ -39,3 +39,8 @@ void hx_reduce_scatter_levels(struct hx_builder *b)
     hx_domains_reduce(b, mine, FILLED);
     hx_publish_read(b, READ);
 }
+
+const struct hx_algorithm hx_reduce_scatter_levels = {
+    .name = "nary_levels", .coll = HX_COLL_REDUCE_SCATTER, .build = hx_reduce_scatter_levels_build,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
+    .about = "1 hop per level, inwards out", .source = "hierarchical n-ary reduce-scatter"};

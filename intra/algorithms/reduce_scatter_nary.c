@@ -9,12 +9,11 @@
  * Cost: alpha + (3 - 1/p) S beta of memory traffic per member. Any p, any operation; fold in rank order. Block j
  * belongs to member j and may be empty: then j waits for nobody, and nobody for j.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/owners.h"
 
 enum { FILLED, READ };
 
-void hx_reduce_scatter_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me;
 
@@ -31,3 +30,13 @@ void hx_reduce_scatter_nary(struct hx_builder *b)
         hx_publish_read(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, 0, (double)g.p / g.owners}},
+                              .read_in_parts = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_reduce_scatter_nary = {
+    .name = "nary", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, each owner adds up its block of all slots", .source = "n-ary reduce-scatter"};

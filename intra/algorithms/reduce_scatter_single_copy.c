@@ -13,12 +13,11 @@
  * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then nobody waits for j.
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/single_copy.h"
 
 enum { READY, READ };
 
-void hx_reduce_scatter_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me;
 
@@ -35,3 +34,15 @@ void hx_reduce_scatter_single_copy(struct hx_builder *b)
     if (hx_owns(b, me))
         hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = (double)(g.p - 1) / g.owners,
+                              .work = {{g.p, 0, (double)g.p / g.owners}}, .read_in_parts = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_reduce_scatter_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, each owner adds up its block of all inputs where they stand: large vectors",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

@@ -13,12 +13,11 @@
  * For large vectors. Any p, any operation (rank order).
  * Source: see allreduce_single_copy.c.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/single_copy.h"
 
 enum { READY, SUMMED, TAKEN };
 
-void hx_reduce_single_copy(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me;
 
@@ -42,3 +41,17 @@ void hx_reduce_single_copy(struct hx_builder *b)
     }
     hx_publish_read(b, TAKEN);
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    double others = (double)(g.p - 1) / g.p;
+
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = others, .work = {{g.p, others, 1}},
+                              .read_in_parts = 1.0 / g.p, .read_by_one = 1.0 / g.p};
+}
+
+const struct hx_algorithm hx_reduce_single_copy = {
+    .name = "single_copy", .coll = HX_COLL_REDUCE, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .about = "2 hops, each member adds up one block of all inputs where they stand: large vectors",
+    .source = "Ma et al. 2011 (KNEM, CMA)"};

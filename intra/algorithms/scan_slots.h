@@ -19,4 +19,10 @@ static inline void hx_lower_publish(struct hx_builder *b)
     hx_publish(b, HX_LOWER_FILLED);
 }
 
+/* Of the last member. */
+static inline struct hx_counts hx_scan_slots_counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, g.p}}};
+}
+
 #endif

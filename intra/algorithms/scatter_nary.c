@@ -9,12 +9,11 @@
  * Cost: alpha + 2 S/n beta of memory traffic for each block, at its holder and at its member. Any n. A block may
  * be empty: then its member takes no part.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/owners.h"
 
 enum { FILLED, READ };
 
-void hx_scatter_nary(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int me = b->me, hands_out = 0;
 
@@ -35,3 +34,12 @@ void hx_scatter_nary(struct hx_builder *b)
         hx_publish_read(b, READ);
     }
 }
+
+static struct hx_counts counts(struct hx_group g)
+{
+    return (struct hx_counts){.hops = 1, .flags = 1, .work = {{1, 1, 0}, {g.p - 1, 1.0 / g.p, 0}}};
+}
+
+const struct hx_algorithm hx_scatter_nary = {
+    .name = "nary", .coll = HX_COLL_SCATTER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .about = "1 hop, everybody copies its block from the root's slot", .source = "shared-memory flag exchange"};

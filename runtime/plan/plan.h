@@ -55,6 +55,12 @@ static inline int hx_coll_reduces(enum hx_coll coll)
     return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE || hx_coll_is_scan(coll);
 }
 
+/* An all-reduce is a reduce-scatter and an all-gather. */
+static inline int hx_coll_phases(enum hx_coll coll)
+{
+    return coll == HX_COLL_ALLREDUCE ? 2 : 1;
+}
+
 /* How many ranks of p, from the lowest on, contribute to each element of rank's result. */
 static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
 {
@@ -337,12 +343,12 @@ void hx_learn(struct hx_builder *b); /* out has the lengths of all blocks in WOR
 
 enum hx_needs {
     HX_NEEDS_SHARED_MEMORY = 1, /* slots and flags: members on one node */
-    HX_NEEDS_POWER_OF_TWO = 2,
-    HX_NEEDS_COMMUTATIVE = 4,
-    HX_NEEDS_EXACT = 8, /* ranks fold in different orders, and must get the same bits */
-    HX_PASSES_RING = 16, /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
-    HX_NEEDS_SINGLE_COPY = 32, /* members read each other's memory: FETCH */
-    HX_NEEDS_LEVELS = 64 /* inside the nodes: it is a stage for each, see hier/compose/levels.c */
+    HX_NEEDS_COMMUTATIVE = 2,
+    HX_NEEDS_EXACT = 4,         /* ranks fold in different orders, and must get the same bits */
+    HX_NEEDS_SINGLE_COPY = 8,   /* members read each other's memory: FETCH */
+    HX_NEEDS_LEVELS = 16,       /* inside the nodes: it is a stage for each, see hier/compose/levels.c */
+    HX_PASSES_RING = 32,        /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
+    HX_TAKES_CHANNELS = 64      /* several may run side by side, each on its part of the vector, see hier/compose/flat.c */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */
@@ -368,15 +374,52 @@ struct hx_traits {
     int shared_alloc; /* buffers are taken to be memory of hx_alloc that others of the node can read */
 };
 
-/* A row of an algorithm table. */
+struct hx_group {
+    enum hx_coll coll;
+    int p;      /* members */
+    int owners; /* in shared memory: members that share the blocks; the others own none */
+};
+
+/* What a group does by an algorithm, for the cost model: bytes are in multiples of the collective's vector. tests/inter/test_rounds.c finds the
+ * same messages in plans. */
+struct hx_counts {
+    /* by messages: of the busiest member, and of all together; all_messages 0: all are as busy */
+    double rounds;                    /* messages one after the other */
+    double messages, vectors;         /* it sends or receives, whatever is more */
+    double all_messages, all_vectors; /* all send */
+    double reads, all_reads;          /* vectors that reductions read */
+    int one_way;                      /* the busiest member only sends, or only receives, or nearly so */
+    int neighbours;                   /* members send to the next one only */
+    int pipelined;                    /* members pass slices on: the more there are, the sooner the last member begins */
+    /* in shared memory */
+    double hops, flags;               /* hand-overs one after the other, in each of which a member awaits the flags of so many others */
+    double calls, fetched;            /* by single copy: system calls of each member, and what it reads by them */
+    struct {
+        double members, copied, reduced; /* so many members copy, and read in a reduction, so much each */
+    } work[2];
+    int runs_ahead;                   /* the first of these work on the next slice while the second work on this one */
+    int elects;                       /* whoever comes last works for all: others may wake before it has */
+    /* what members read from each other's memory, from each of the others: */
+    double read_by_all, read_by_one;  /* every member the same, or one member */
+    double read_in_parts;             /* every member another part */
+    double read_from_one;             /* every member the same from one member */
+};
+
+/* An algorithm: its file ends with it, and stands in the list of algorithms.mk. */
 struct hx_algorithm {
     const char *name;
     enum hx_coll coll;
     void (*build)(struct hx_builder *);
-    unsigned scopes; /* where it may serve: bits of enum hx_scope */
-    unsigned needs;  /* bits of enum hx_needs */
+    struct hx_counts (*counts)(struct hx_group); /* NULL: by levels, see hier/cost/levels.c */
+    unsigned needs; /* bits of enum hx_needs */
     const char *about, *source;
 };
+
+/* Where it may serve: bits of enum hx_scope. What sends messages serves inside a node too, over its rings. */
+static inline unsigned hx_algorithm_scopes(const struct hx_algorithm *algorithm)
+{
+    return algorithm->needs & HX_NEEDS_SHARED_MEMORY ? HX_SCOPE_INTRA : HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT;
+}
 
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 

@@ -20,11 +20,11 @@ does() { # COLLECTIVE ALGORITHM p rounds messages sent received
 }
 
 # ---- algorithms
-for table in intra inter; do # the tables' own text against the listing
-    sed -n 's/^    {"\([a-z_]*\)", HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir/$table/algorithms/algorithms.c"
-done | tr '[:upper:]' '[:lower:]' | sed 's/^reduce_scatter /reduce_scatter_block /' | sort >"$tmp/registered"
+# the rows' own text against the listing
+sed -n 's/^    \.name = "\([a-z_]*\)", \.coll = HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir"/intra/algorithms/*.c \
+    "$top_srcdir"/inter/algorithms/*.c | tr '[:upper:]' '[:lower:]' | sed 's/^reduce_scatter /reduce_scatter_block /' | sort >"$tmp/registered"
 "$info" --algorithms | sed -n 's/^  \([a-z_]*\)  *\([a-z_]*\)  *in.*/\1 \2/p' | sort >"$tmp/listed"
-[ "$(wc -l <"$tmp/registered")" -ge 50 ] || fault "only $(wc -l <"$tmp/registered") algorithms are found in the tables"
+[ "$(wc -l <"$tmp/registered")" -ge 50 ] || fault "only $(wc -l <"$tmp/registered") algorithms are found in the folders"
 diff "$tmp/registered" "$tmp/listed" || fault "what is listed is not what is registered"
 
 does allreduce ring 8 14 14 1.75 1.75

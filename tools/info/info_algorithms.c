@@ -115,8 +115,7 @@ static void names_add(struct json_object *row, const char *key, unsigned bits, c
 static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 {
     static const char *const scopes[] = {"intra", "inter", "flat", NULL};
-    /* as in enum hx_needs; "": that an algorithm passes a ring is no need */
-    static const char *const needs[] = {"shared memory", "power of two", "commutative", "exact", "", "single copy", "levels", NULL};
+    static const char *const needs[] = {"shared memory", "commutative", "exact", "single copy", "levels", NULL}; /* as in enum hx_needs */
     double vector = (double)SHARE_BYTES * p;
     struct most most;
 
@@ -125,7 +124,7 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
     struct json_object *row = json_object_new_object();
     info_text(row, "collective", hx_coll_name(a->coll));
     info_text(row, "algorithm", a->name);
-    names_add(row, "where", a->scopes, scopes);
+    names_add(row, "where", hx_algorithm_scopes(a), scopes);
     names_add(row, "needs", a->needs, needs);
     info_int(row, "rounds", most.rounds);
     info_int(row, "messages", (int64_t)most.messages);

@@ -133,7 +133,7 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
     const struct hx_shape *shape = job->shape;
     enum hx_coll coll = job->coll;
     int two = shape->nnodes > 1 && shape->max_local > 1,
-        members = two && a->scopes & HX_SCOPE_INTER ? shape->nnodes : shape->nranks;
+        members = two && hx_algorithm_scopes(a) & HX_SCOPE_INTER ? shape->nnodes : shape->nranks;
     unsigned here = shape->nnodes == 1 ? HX_SCOPE_INTRA
         : shape->max_local == 1        ? HX_SCOPE_INTER
                                        : HX_SCOPE_INTER | HX_SCOPE_FLAT;
@@ -145,15 +145,13 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
                  "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
     else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
         snprintf(why, capacity, "needs a commutative operation (--ordered says it is not)");
-    else if (!(a->scopes & here))
-        snprintf(why, capacity, "serves %s only%s", where(a->scopes),
+    else if (!(hx_algorithm_scopes(a) & here))
+        snprintf(why, capacity, "serves %s only%s", where(hx_algorithm_scopes(a)),
                  two                      ? ", and is no part of a composition"
                      : shape->nnodes == 1 ? "; there is one node"
                                           : "; every node has one rank");
     else if (a->needs & HX_NEEDS_LEVELS && !shape->nlevels)
         snprintf(why, capacity, "goes by levels inside a node, and the shape has none (--shape 96/2/6: two domains of six)");
-    else if (a->needs & HX_NEEDS_POWER_OF_TWO && members & (members - 1))
-        snprintf(why, capacity, "needs a power of two of members, not %d", members);
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
         snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
     else if (a->needs & HX_PASSES_RING && shape->nnodes > 1 && members > HX_MATCH_ROUNDS + 1)
@@ -174,7 +172,7 @@ int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
 
     for (int c = 0; c < (colls[0] == colls[1] || job->shape->nnodes == 1 ? 1 : 2); c++)
         for (int idx = 0; n < PLAN_NAMES_MAX && (a = hx_algorithm_next(colls[c], ~0u, &idx));) {
-            if (serves(job, a) || (c == 1 && !(a->scopes & HX_SCOPE_INTER)))
+            if (serves(job, a) || (c == 1 && !(hx_algorithm_scopes(a) & HX_SCOPE_INTER)))
                 continue;
             lacks[n].algorithm = a;
             lack_write(job, a, lacks[n].why, sizeof(lacks[n].why));

@@ -74,91 +74,6 @@ static void the_table_comes_out(void **state)
     }
 }
 
-/* Bytes that the sums of a plan read. */
-static double reads_of(const struct hx_plan *plan, const struct hx_sizes *sizes)
-{
-    double bytes = 0;
-
-    for (int s = 0; s < plan->nstages; s++) {
-        const struct hx_stage *stage = &plan->stages[s];
-        struct hx_layout layout;
-        hx_layout_init(&layout, plan, stage, sizes);
-        for (uint32_t i = 0; i < stage->nsteps; i++)
-            if (stage->steps[i].op == HX_OP_REDUCE)
-                bytes += stage->steps[i].n * (double)hx_layout_bytes(&layout, stage->steps[i].block, stage->steps[i].nblocks, 0);
-    }
-    return bytes;
-}
-
-/* What p members do by their plans, of a vector of bytes. */
-static void plan_measure(const struct hx_algorithm *a, int p, uint64_t bytes, struct hx_book *book)
-{
-    struct hx_shape *shape = single_ranks(p);
-    struct hx_candidate candidate = {.coll = a->coll, .flat = a};
-    struct hx_sizes sizes = {.count = hx_coll_has_blocks(a->coll) ? bytes / (uint64_t)p : bytes, .elem_bytes = 1,
-                             .fine_slices = 1, .coarse_slices = 1};
-
-    *book = (struct hx_book){0};
-    for (int rank = 0; rank < p; rank++) {
-        struct hx_plan *plan = hx_compose(shape, rank, &candidate);
-        struct hx_plan_stats stats;
-        assert_non_null(plan);
-        hx_plan_count(plan, shape, &sizes, &stats);
-        double sent = (double)stats.bytes_sent / (double)bytes, received = (double)stats.bytes_received / (double)bytes;
-        book->rounds = fmax(book->rounds, stats.last_round);
-        book->messages = fmax(book->messages, (double)stats.messages);
-        book->vectors = fmax(book->vectors, sent);
-        if (hx_coll_is_rooted(a->coll)) { /* a reduction's root receives most; others' folding members differ by direction */
-            book->messages = fmax(book->messages, (double)stats.receives);
-            book->vectors = fmax(book->vectors, received);
-        }
-        book->ways = fmax(book->ways, sent + received); /* for now */
-        book->all_messages += (double)stats.messages;
-        book->all_vectors += sent;
-        book->reads = fmax(book->reads, reads_of(plan, &sizes) / (double)bytes);
-        book->all_reads += reads_of(plan, &sizes) / (double)bytes;
-        hx_plan_release(plan);
-    }
-    book->ways /= book->vectors;
-    hx_shape_free(shape);
-}
-
-/* The book that the model reads is what the plans do: exactly for powers of two; else no rank does less than is
- * charged by more than the book's own folding rounds, nor all together more or less. */
-static void the_book_is_what_plans_do(void **state)
-{
-    const struct hx_algorithm *a;
-
-    (void)state;
-    for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
-        int idx = 0;
-        while ((a = hx_algorithm_next((enum hx_coll)coll, HX_SCOPE_INTER, &idx))) {
-            for (int p = 2; p <= 20; p++) {
-                struct hx_book book, plan;
-                uint64_t bytes = 232792560; /* divided by 1 .. 20 */
-                int fold = (p & (p - 1)) && (!strcmp(a->name, "rdh") || !strcmp(a->name, "recursive_doubling")) &&
-                           !hx_coll_is_scan(a->coll);
-                assert_int_equal(hx_cost_book(a, p, &book), 0);
-                plan_measure(a, p, bytes, &plan);
-                if (plan.rounds != book.rounds || fabs(plan.messages - book.messages) > (fold ? 2 : 0) ||
-                    fabs(plan.vectors - book.vectors) > (fold ? 1.01 : 1e-6))
-                    fail_msg("%s %s, %d members: book %.0f rounds, %.0f messages, %.4f vectors; plan %.0f, %.0f, %.4f",
-                             hx_coll_name(a->coll), a->name, p, book.rounds, book.messages, book.vectors, plan.rounds, plan.messages,
-                             plan.vectors);
-                if (plan.all_messages != book.all_messages || fabs(plan.all_vectors - book.all_vectors) > 1e-6)
-                    fail_msg("%s %s, %d members together: book %.0f messages, %.4f vectors; plans %.0f, %.4f", hx_coll_name(a->coll),
-                             a->name, p, book.all_messages, book.all_vectors, plan.all_messages, plan.all_vectors);
-                if (fabs(plan.reads - book.reads) > 1e-6 || fabs(plan.all_reads - book.all_reads) > 1e-6)
-                    fail_msg("%s %s, %d members: sums read %.4f vectors, %.4f of all; book %.4f, %.4f", hx_coll_name(a->coll), a->name, p,
-                             plan.reads, plan.all_reads, book.reads, book.all_reads);
-                if (!fold && (plan.ways > 1.34 * book.ways || plan.ways < 0.6 * book.ways))
-                    fail_msg("%s %s, %d members: the busiest moves %.4f times what it sends, book %.0f", hx_coll_name(a->coll), a->name,
-                             p, plan.ways, book.ways);
-            }
-        }
-    }
-}
-
 /* Cores that copy what goes between nodes pay for sums besides, devices do not. Two members: both send a vector in all, but one adds up a
  * whole one. */
 static void copying_cores_pay_for_sums(void **state)
@@ -536,7 +451,6 @@ int main(void)
         cmocka_unit_test(far_is_what_plans_read),
         cmocka_unit_test(flags_are_what_plans_await),
         cmocka_unit_test(the_table_comes_out),
-        cmocka_unit_test(the_book_is_what_plans_do),
         cmocka_unit_test(copying_cores_pay_for_sums),
         cmocka_unit_test(channels_fill_the_link),
         cmocka_unit_test(cores_that_copy_are_shared),

@@ -105,7 +105,7 @@ static void test_every_row(void **state)
         const struct row *row = &rows[i];
         const struct hx_algorithm *a = algorithm_named(row->name, row->coll);
         struct round rounds[ROUNDS_MAX] = {{0, 0}}, sum = {0, 0};
-        if (!a || !(a->scopes & HX_SCOPE_INTRA) || !(a->scopes & HX_SCOPE_INTER))
+        if (!a || a->needs & HX_NEEDS_SHARED_MEMORY)
             fail_msg("%s, %s: no algorithm %s that serves inside a node and between nodes", row->system, row->what,
                      row->name);
         for (int r = 0; r < P; r++) {

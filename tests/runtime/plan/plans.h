@@ -3,8 +3,7 @@
 #ifndef HX_TEST_PLANS_H
 #define HX_TEST_PLANS_H
 #include "hier/compose/compose.h"
-#include "inter/algorithms/algorithms.h"
-#include "intra/algorithms/algorithms.h"
+#include "hier/compose/algorithm_list.h"
 #include "runtime/plan/plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,13 +126,7 @@ static inline struct hx_shape *shape_of(enum hx_scope scope, int p)
 
 static inline const struct hx_algorithm *algorithm_named(const char *name, enum hx_coll coll)
 {
-    const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
-
-    for (int t = 0; t < 2; t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            if (a->coll == coll && !__builtin_strcmp(a->name, name))
-                return a;
-    return NULL;
+    return hx_algorithm_find(coll, HX_SCOPE_INTRA, name); /* where all serve */
 }
 
 #endif

@@ -22,8 +22,6 @@
 #endif
 #define AT_MOST(p) (MAX_P < (p) ? MAX_P : (p))
 
-static const struct hx_algorithm *const tables[] = {hx_inter_algorithms, hx_intra_algorithms};
-
 static struct hx_check_call call_of(const struct hx_algorithm *a, struct hx_plan **plans, int p, int window, int sparse)
 {
     struct hx_check_call call = {
@@ -59,71 +57,77 @@ static int takes_place(enum hx_coll coll)
 
 static void test_all_algorithms(void **state)
 {
-    (void)state;
-    for (int t = 0; t < 2; t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (int p = 1; p <= (a->needs & HX_NEEDS_LEVELS ? AT_MOST(17) : MAX_P); p += p < 36 ? 1 : 7) /* all of them: coll_plan verify */
-                for (int root = 0; root < p; root = root_next(a, p, root)) {
-                    struct hx_plan **plans = plans_of(a, p, root);
-                    struct hx_shape *shape = shape_of(scope_of(a), p);
-                    struct hx_check_call calls[2] = {call_of(a, plans, p, 2, 0), call_of(a, plans, p, 2, p % 2)};
-                    calls[p % 3 == 0].in_place |= takes_place(a->coll);
-                    assert_passes(shape, calls, 2, a->name);
-                    plans_release(plans, p);
-                    hx_shape_free(shape);
-                }
-}
+    const struct hx_algorithm *a;
 
-/* Windows of one slice, and fewer elements than blocks. */
-static void test_corners(void **state)
-{
     (void)state;
-    for (int t = 0; t < 2; t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (int p = 1; p <= AT_MOST(17); p++) {
-                struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p / 2 : 0);
+    for (int i = 0; (a = hx_algorithms[i]); i++)
+        for (int p = 1; p <= (a->needs & HX_NEEDS_LEVELS ? AT_MOST(17) : MAX_P); p += p < 36 ? 1 : 7) /* all of them: coll_plan verify */
+            for (int root = 0; root < p; root = root_next(a, p, root)) {
+                struct hx_plan **plans = plans_of(a, p, root);
                 struct hx_shape *shape = shape_of(scope_of(a), p);
-                for (int variant = 0; variant < 8; variant++) {
-                    struct hx_check_call call = call_of(a, plans, p, 1 + variant % 2, variant / 2 % 2);
-                    call.in_place |= variant / 4 && takes_place(a->coll);
-                    call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER && !hx_coll_is_rooted(a->coll) &&
-                                   !hx_coll_is_scan(a->coll);
-                    assert_passes(shape, &call, 1, a->name);
-                    call.sizes.count = 0;
-                    call.barrier = 0;
-                    assert_passes(shape, &call, 1, a->name);
-                }
+                struct hx_check_call calls[2] = {call_of(a, plans, p, 2, 0), call_of(a, plans, p, 2, p % 2)};
+                calls[p % 3 == 0].in_place |= takes_place(a->coll);
+                assert_passes(shape, calls, 2, a->name);
                 plans_release(plans, p);
                 hx_shape_free(shape);
             }
 }
 
+/* Windows of one slice, and fewer elements than blocks. */
+static void test_corners(void **state)
+{
+    const struct hx_algorithm *a;
+
+    (void)state;
+    for (int i = 0; (a = hx_algorithms[i]); i++)
+        for (int p = 1; p <= AT_MOST(17); p++) {
+            struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p / 2 : 0);
+            struct hx_shape *shape = shape_of(scope_of(a), p);
+            for (int variant = 0; variant < 8; variant++) {
+                struct hx_check_call call = call_of(a, plans, p, 1 + variant % 2, variant / 2 % 2);
+                call.in_place |= variant / 4 && takes_place(a->coll);
+                call.barrier = variant / 2 % 2 == 0 && a->coll != HX_COLL_REDUCE_SCATTER && !hx_coll_is_rooted(a->coll) &&
+                               !hx_coll_is_scan(a->coll);
+                assert_passes(shape, &call, 1, a->name);
+                call.sizes.count = 0;
+                call.barrier = 0;
+                assert_passes(shape, &call, 1, a->name);
+            }
+            plans_release(plans, p);
+            hx_shape_free(shape);
+        }
+}
+
 /* Any two, one after the other and again: slots are used again by the third call. */
 static void test_pairs(void **state)
 {
+    const struct hx_algorithm *a, *b;
+
     (void)state;
-    for (int t = 0; t < 2; t++)
-        for (const struct hx_algorithm *a = tables[t]; a->name; a++)
-            for (const struct hx_algorithm *b = tables[t]; b->name; b++)
-                for (int p = 2; p <= 5; p++) {
-                    struct hx_plan **first = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p - 1 : 0);
-                    struct hx_plan **second = plans_of(b, p, hx_coll_is_rooted(b->coll) ? 1 : 0);
-                    struct hx_shape *shape = shape_of(scope_of(a), p);
-                    struct hx_check_call calls[4] = {call_of(a, first, p, 2, 0), call_of(b, second, p, 2, 0),
-                                                     call_of(b, second, p, 2, 1), call_of(a, first, p, 2, 0)};
-                    assert_passes(shape, calls, 4, a->name);
-                    plans_release(first, p);
-                    plans_release(second, p);
-                    hx_shape_free(shape);
-                }
+    for (int i = 0; (a = hx_algorithms[i]); i++)
+        for (int j = 0; (b = hx_algorithms[j]); j++)
+            for (int p = 2; p <= 5 && scope_of(a) == scope_of(b); p++) {
+                struct hx_plan **first = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p - 1 : 0);
+                struct hx_plan **second = plans_of(b, p, hx_coll_is_rooted(b->coll) ? 1 : 0);
+                struct hx_shape *shape = shape_of(scope_of(a), p);
+                struct hx_check_call calls[4] = {call_of(a, first, p, 2, 0), call_of(b, second, p, 2, 0),
+                                                 call_of(b, second, p, 2, 1), call_of(a, first, p, 2, 0)};
+                assert_passes(shape, calls, 4, a->name);
+                plans_release(first, p);
+                plans_release(second, p);
+                hx_shape_free(shape);
+            }
 }
 
 /* Each rank sends and receives what it likes, some nothing. */
 static void test_pair_counts(void **state)
 {
+    const struct hx_algorithm *a;
+    int idx = 0;
+
     (void)state;
-    for (const struct hx_algorithm *a = hx_inter_algorithms; a->name; a++)
-        for (int p = 1; hx_coll_has_pair_counts(a->coll) && p <= AT_MOST(40); p++)
+    while ((a = hx_algorithm_next(HX_COLL_ALLTOALLV, HX_SCOPE_INTER, &idx)))
+        for (int p = 1; p <= AT_MOST(40); p++)
             for (int intra = 0; intra < 2; intra++) {
                 enum hx_scope scope = intra ? HX_SCOPE_INTRA : HX_SCOPE_INTER;
                 struct hx_plan **plans = plans_of_build(a->coll, a->name, scope, p, 0, a->build);
@@ -209,10 +213,11 @@ static void test_composed(void **state)
     static const char *const shapes[] = {"1",     "2",         "2,2", "4,4",          "3,1,2",
                                          "4,4,3", "1,1,1,1,1", "8,7", "4,4,3:cyclic", "6,1,1"};
     char error[HX_TOPO_ERROR_BYTES];
+    const struct hx_algorithm *a;
 
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        for (const struct hx_algorithm *a = hx_inter_algorithms; a->coll == HX_COLL_ALLREDUCE; a++)
+        for (int idx = 0; (a = hx_algorithm_next(HX_COLL_ALLREDUCE, HX_SCOPE_INTER, &idx));)
             for (int lanes = 1; lanes <= 5; lanes += 1 + (lanes == 3)) {
                 struct hx_shape *shape = hx_shape_parse(shapes[i], error);
                 struct hx_plan **plans = calloc((size_t)shape->nranks, sizeof(*plans));
