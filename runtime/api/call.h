@@ -22,8 +22,8 @@ struct hx_call {
     int says_count;        /* its own count, as well as that of all ranks: they must agree */
     size_t said_count;
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
-     * that later slices still read; the smaller side is put inplace_copy, of an all-to-all with counts the blocks, for what lies
-     * between them is not ours. (An all-reduce needs none: the checker proves its plans with one buffer.) */
+     * that later slices still read. So the smaller side is copied; of an all-to-all with counts only the blocks, for what lies between
+     * them is not ours. (An all-reduce needs no copy: the checker proves its plans with one buffer.) */
     enum hx_inplace_copy { HX_INPLACE_COPY_NOTHING, HX_INPLACE_COPY_IN, HX_INPLACE_COPY_BLOCKS, HX_INPLACE_COPY_OUT } inplace_copy;
     size_t inplace_copy_bytes;
     const void *inplace_copy_from; /* HX_INPLACE_COPY_IN: what is put there before */
@@ -58,9 +58,9 @@ struct hx_request {
 enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
 
 /* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
-hx_status_t hx_call_do(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 /* The same, for a thread that comes from outside. */
-hx_status_t hx_call_make(const struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+hx_status_t hx_call_make(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 
 static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose purpose, struct hx_comm *comm)
 {
@@ -89,21 +89,16 @@ static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_cal
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
 
-/* Is a barrier due before the next call that does not await all? The same on all ranks. */
-static inline int hx_engine_is_far_ahead(const struct hx_engine *engine)
+/* Is a barrier due before such a call, which does not await all? The same on all ranks. */
+static inline int hx_call_is_ahead(const struct hx_engine *engine, const struct hx_call_key *key)
 {
-    return engine->process->net && engine->ahead >= HX_CALLS_AHEAD;
+    return !hx_call_key_awaits_all(key) && engine->process->net && engine->ahead >= HX_CALLS_AHEAD;
 }
 
 /* Return when no blocking call of another thread is under way: then this thread's is the next one. Errors: the
  * communicator has failed. */
 hx_status_t hx_engine_await(struct hx_engine *engine);
 void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no other thread is in hx_engine_await any more */
-
-/* HX_CHECK: do all ranks make this call? HX_ERR_MISMATCH, told to the communicator, which can be used on. */
-hx_status_t hx_call_agree(const struct hx_call *call);
-/* Run one that is right, as part of another, whose engine is free. */
-hx_status_t hx_call_run(const struct hx_call *call);
 
 /* Let calls move. Returns nonzero when something did, negative when the network has failed. */
 int hx_progress_all(struct hx_process *process);
@@ -131,9 +126,10 @@ hx_status_t hx_root_counts_compare(const struct hx_root_counts *root_counts, con
 /* The elements that this rank says the call is about, for the trace. */
 uint64_t hx_call_amount(const struct hx_call *call);
 /* The only rank's result is its input; in place nothing is copied. */
-void hx_call_alone(const struct hx_call *call);
+hx_status_t hx_call_alone(struct hx_call *call, struct hx_root_counts *root_counts);
 /* The in-place copy: before the call, memory as inplace_copy_bytes says; and afterwards. */
 void *hx_inplace_copy_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
+hx_status_t hx_inplace_copy_reserve(const struct hx_call *call); /* that of the communicator's blocking calls */
 void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out);
 void hx_inplace_copy_end(const struct hx_call *call, const void *memory);
 /* HX_INPLACE_COPY_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
@@ -143,6 +139,20 @@ static inline size_t hx_inplace_copy_head_bytes(int ranks)
 }
 /* The pair counts of a call that has them, when hx_inplace_copy_begin has been called. */
 struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory);
+
+/* What an engine runs next of a call. */
+struct hx_prepared {
+    struct hx_bound *bound;
+    const void *in;
+    void *out;
+};
+/* Prepare the next part of a call that is right: a barrier or the counts, when they are due, and then itself. engine->part tells which.
+ * memory: for the copy of a call in place. next->bound: as hx_call_known has found it, else NULL. */
+hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, const struct hx_root_counts *root_counts, void *memory,
+                            struct hx_prepared *next);
+/* The part has run: was it the last one? Then *status is what the call has ended with. */
+int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, struct hx_root_counts *root_counts, const void *memory,
+                      hx_status_t *status);
 
 /* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
 struct hx_engine *hx_engine_next(struct hx_comm *comm);

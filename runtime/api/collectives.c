@@ -305,7 +305,7 @@ SEEN_THROUGH struct hx_bound *ready(const struct hx_call *call)
 
     if (!bound || call->inplace_copy != HX_INPLACE_COPY_NOTHING)
         return NULL;
-    return hx_call_key_awaits_all(&call->key) || !hx_engine_is_far_ahead(&call->comm->engine) ? bound : NULL;
+    return hx_call_is_ahead(&call->comm->engine, &call->key) ? NULL : bound;
 }
 
 /* hx_i<name> and hx_<name>_init, with the parameters of <name>_call and a request. */

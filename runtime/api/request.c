@@ -26,24 +26,16 @@ static hx_status_t request_start(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
     struct hx_engine *engine;
-    hx_status_t status;
 
     request->since = HX_TRACING ? hx_now_ns() : 0;
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
-    if (comm->members.size == 1 && request->call.root_knows && !request->root_counts.done &&
-        (status = hx_root_counts_apply(&request->root_counts, &request->call)) != HX_SUCCESS)
-        return status;
     request->state = HX_REQUEST_DONE;
     request->status = request->root_counts.done ? hx_root_counts_compare(&request->root_counts, &request->call) : HX_SUCCESS;
-    if (request->call.key.count == 0) {
-        if (HX_TRACING)
-            hx_trace_background(request, &comm->engine, request->status);
-        return HX_SUCCESS;
-    }
-    if (comm->world->process.env->stats)
+    if (request->call.key.count && comm->world->process.env->stats)
         hx_stats_start(&request->call);
-    if (comm->members.size == 1) {
-        hx_call_alone(&request->call);
+    if (comm->members.size == 1)
+        request->status = hx_call_alone(&request->call, &request->root_counts);
+    if (comm->members.size == 1 || request->call.key.count == 0) {
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
         return HX_SUCCESS;
@@ -134,16 +126,6 @@ static hx_status_t request_finish(hx_request_t *request)
     if (!request->persistent)
         request_release(request);
     return status;
-}
-
-int hx_progress_all(struct hx_process *process)
-{
-    int events = process->net ? hx_registry.net->progress(process->net) : 0;
-
-    if (events > 0)
-        hx_notify(&process->waiter);
-    hx_requests_progress(process);
-    return events;
 }
 
 /* The network has failed under comm's calls, if they need it. */

@@ -30,35 +30,12 @@ struct hx_engine *hx_engine_next(struct hx_comm *comm)
 static hx_status_t engine_begin(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
-    struct hx_call_key key = first->call.key;
-    const void *in = first->call.in;
-    void *out = first->call.out;
-    struct hx_bound *bound;
-    hx_status_t status;
+    struct hx_prepared next = {.bound = NULL};
+    hx_status_t status = hx_call_prepare(engine, &first->call, &first->root_counts, first->inplace_copy, &next);
 
-    engine->part = HX_PART_CALL;
-    if (!hx_call_key_awaits_all(&key) && hx_engine_is_far_ahead(engine)) {
-        engine->part = HX_PART_BARRIER;
-        key = hx_call_key_barrier(HX_FOR_ORDER);
-    } else if (first->call.root_knows && !first->root_counts.done) {
-        struct hx_call counts = hx_root_counts_call(&first->root_counts, &first->call);
-        engine->part = HX_PART_COUNTS;
-        key = counts.key;
-        in = counts.in;
-        out = counts.out;
-    }
-    if ((status = hx_bind(engine, key, &bound)) != HX_SUCCESS)
-        return hx_comm_break(hx_comm_of(engine), status);
-    if (key.coll == HX_COLL_BARRIER)
-        in = out = &engine->token;
-    else if (engine->part == HX_PART_CALL)
-        hx_inplace_copy_begin(&first->call, first->inplace_copy, &in, &out);
-    if (hx_coll_has_pair_counts(key.coll)) {
-        struct hx_pair_counts pair_counts = hx_call_pair_counts(&first->call, first->inplace_copy);
-        hx_bound_set_pair_counts(engine, bound, &pair_counts);
-    }
-    hx_run_begin(engine, bound, first->call.name, in, out);
-    return HX_SUCCESS;
+    if (status == HX_SUCCESS)
+        hx_run_begin(engine, next.bound, first->call.name, next.in, next.out);
+    return status;
 }
 
 /* engine: where it has run. */
@@ -74,19 +51,12 @@ static void request_end(struct hx_request *request, const struct hx_engine *engi
 static void first_end(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
-    hx_status_t status = HX_SUCCESS;
+    hx_status_t status;
 
-    if (engine->part == HX_PART_BARRIER)
+    if (!hx_call_has_ended(engine, &first->call, &first->root_counts, first->inplace_copy, &status) || engine->members->failed)
         return;
-    if (engine->part == HX_PART_COUNTS) {
-        status = hx_root_counts_apply(&first->root_counts, &first->call);
-        if (engine->members->failed || (status == HX_SUCCESS && first->call.key.count))
-            return;
-    } else {
-        hx_inplace_copy_end(&first->call, first->inplace_copy);
-    }
     engine->first = first->next;
-    request_end(first, engine, status == HX_SUCCESS ? hx_root_counts_compare(&first->root_counts, &first->call) : status);
+    request_end(first, engine, status);
 }
 
 /* Until it must wait, has nothing left to do, or has failed. */
@@ -115,6 +85,46 @@ void hx_requests_progress(struct hx_process *process)
         else
             *link = engine->next_active;
     }
+}
+
+int hx_progress_all(struct hx_process *process)
+{
+    int events = process->net ? hx_registry.net->progress(process->net) : 0;
+
+    if (events > 0)
+        hx_notify(&process->waiter);
+    hx_requests_progress(process);
+    return events;
+}
+
+static int idle_look(void *ctx)
+{
+    const struct hx_engine *engine = ctx;
+
+    hx_progress_all(engine->process);
+    return engine->running == HX_IDLE;
+}
+
+hx_status_t hx_engine_await(struct hx_engine *engine)
+{
+    if (engine->running != HX_IDLE) { /* that call has a time limit of its own */
+        engine->awaiting++;
+        hx_wait_until(&engine->process->waiter, &(struct hx_wait){.look = idle_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
+        engine->awaiting--;
+        hx_notify(&engine->process->waiter);
+    }
+    return engine->members->failed;
+}
+
+static int left_look(void *ctx)
+{
+    return ((const struct hx_engine *)ctx)->awaiting == 0;
+}
+
+void hx_engine_leave(struct hx_engine *engine)
+{
+    if (engine->awaiting)
+        hx_wait_until(&engine->process->waiter, &(struct hx_wait){.look = left_look, .ctx = engine, .wait_clock = &(struct hx_wait_clock){0}});
 }
 
 void hx_requests_fail(struct hx_comm *comm)

@@ -11,7 +11,7 @@
  * does not await all (it has a root, or is a scan, or some blocks may be empty) whoever writes a slot first waits until
  * all ranks of its node have left c-2. Between nodes a rank that only sends could still run ahead of the others for
  * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
- * (hx_engine_is_far_ahead).
+ * (hx_call_is_ahead).
  */
 #ifndef HX_ENGINE_ENGINE_H
 #define HX_ENGINE_ENGINE_H

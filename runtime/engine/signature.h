@@ -7,7 +7,7 @@
  *                   among the other rank's last ones.
  *   between nodes   The proof of each message covers these bits (transport.h). A question to a late rank carries the whole signature
  *                   (failure.h).
- *   HX_CHECK=1      compares signatures before each call (call_agree.c).
+ *   HX_CHECK=1      compares signatures before each call (call.c).
  */
 #ifndef HX_ENGINE_SIGNATURE_H
 #define HX_ENGINE_SIGNATURE_H

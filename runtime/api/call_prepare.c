@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From the arguments of a public function to a plan that an engine runs: blocking and non-blocking calls, persistent ones, and those that
+ * are part of others, all come this way. */
+#include "runtime/api/blocks.h"
+#include "runtime/api/call.h"
+#include "runtime/base/user_table.h"
+#include "runtime/engine/signature.h"
+#include <stdint.h>
+
+/* ---- arguments ----------------------------------------------------------------------------------------------- */
+
+static int dtype_is_open(hx_dtype_t dtype)
+{
+    return hx_dtype_name(dtype) || (hx_user_is_open((unsigned)dtype) && hx_user_dtype_bytes(dtype));
+}
+
+static int op_is_open(hx_op_t op)
+{
+    return hx_op_name(op) || (hx_user_is_open((unsigned)op) && hx_user_op(op).fn);
+}
+
+/* Element type and operation, each alone and together. */
+static hx_status_t types_check(const char *name, struct hx_call_key key)
+{
+    int reduces = hx_coll_reduces(key.coll);
+    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(key.dtype) ? key.op : key.dtype)) ? "has been freed" : "does not exist";
+
+    if (!dtype_is_open(key.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)key.dtype,
+                       freed, hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name((hx_dtype_t)(HX_DTYPE_COUNT - 1)), HX_DTYPE_COUNT - 1);
+    if (!reduces || (op_is_open(key.op) && (hx_user_op(key.op).fn || hx_reduce_kernel(key.dtype, key.op))))
+        return HX_SUCCESS;
+    if (!op_is_open(key.op))
+        return hx_fail(HX_ERR_ARG, "%s: operation %d %s; choose %s (%d) to %s (%d), or one of hx_op_create", name, (int)key.op, freed,
+                       hx_op_name(HX_SUM), HX_SUM, hx_op_name((hx_op_t)(HX_OP_COUNT - 1)), HX_OP_COUNT - 1);
+    if (hx_dtype_name(key.dtype))
+        return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(key.op), hx_dtype_name(key.dtype));
+    return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for datatype %d of %zu bytes, which is the program's own: so must be its "
+                   "operations (hx_op_create)", name, hx_op_name(key.op), (int)key.dtype, hx_dtype_bytes(key.dtype));
+}
+
+hx_status_t hx_call_check_kind(const struct hx_call *call)
+{
+    struct hx_comm *comm = call->comm;
+    const char *name = call->name;
+    struct hx_call_key key = call->key;
+    size_t elem_bytes = hx_dtype_bytes(key.dtype), blocks = hx_coll_has_blocks(key.coll) ? (size_t)comm->members.size : 1;
+    size_t bytes;
+
+    if (key.root < 0 || key.root >= comm->members.size)
+        hx_fail(HX_ERR_ARG, "%s: root %d is out of range: this communicator has ranks 0 to %d", name, key.root, comm->members.size - 1);
+    else if (__builtin_mul_overflow(key.count, elem_bytes * blocks, &bytes) || bytes > SIZE_MAX >> 16)
+        hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements%s is more than an address space holds", name,
+                (size_t)key.count, elem_bytes, blocks > 1 ? " per rank" : "");
+    else
+        return HX_SUCCESS;
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+/* What the arrays of a call with blocks of different length say. */
+static hx_status_t blocks_check(const struct hx_call *call)
+{
+    const struct hx_blocks *blocks = &call->key.blocks;
+    struct hx_comm *comm = call->comm;
+    hx_status_t status = HX_SUCCESS;
+
+    if (call->says_count && call->said_count != blocks->counts[comm->members.rank])
+        status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->members.rank,
+                         blocks->counts[comm->members.rank]);
+    else if (blocks->displs)
+        status = hx_blocks_check(call->name, "", blocks, comm->members.size, hx_dtype_bytes(call->key.dtype), 1);
+    return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
+}
+
+hx_status_t hx_call_check(const struct hx_call *call)
+{
+    struct hx_comm *comm = call->comm;
+    const char *name = call->name;
+    struct hx_call_key key = call->key;
+    const void *in = call->needed[0], *out = call->needed[1];
+    hx_status_t status = hx_comm_check(comm, name);
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (call->lacks) {
+        hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
+        return hx_comm_fail(comm, HX_ERR_ARG);
+    }
+    if ((status = types_check(name, key)) != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
+    if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
+        (key.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || key.count == 0)
+        return status;
+    if (!in || !out)
+        hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
+                key.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)key.count);
+    else if (out == HX_IN_PLACE && hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->members.rank != key.root)
+        hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
+                key.coll == HX_COLL_SCATTER ? "out" : "in", comm->members.rank, key.root);
+    else if (out == HX_IN_PLACE)
+        hx_fail(HX_ERR_ARG, "%s: %s", name,
+                key.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
+                : key.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
+                                               : "out is HX_IN_PLACE; only in may be");
+    else
+        return HX_SUCCESS;
+    return hx_comm_fail(comm, HX_ERR_ARG);
+}
+
+static hx_status_t side_check(const struct hx_call *call, const char *prefix, const size_t *counts,
+                              const size_t *displs)
+{
+    struct hx_blocks blocks = {.counts = counts, .displs = displs};
+
+    return hx_blocks_check(call->name, prefix, &blocks, call->comm->members.size, hx_dtype_bytes(call->key.dtype),
+                           prefix[0] == 'r');
+}
+
+/* HX_ERR_ARG, told to the thread, or HX_SUCCESS. */
+static hx_status_t pair_counts_check(const struct hx_call *call, int rank)
+{
+    const struct hx_pair_counts *pair_counts = &call->pair_counts;
+    const size_t *const arrays[] = {pair_counts->sent, pair_counts->sent_at, pair_counts->received, pair_counts->received_at};
+    static const char *const names[] = {"scounts", "sdispls", "rcounts", "rdispls"};
+    hx_status_t status;
+
+    for (int i = call->needed[0] == HX_IN_PLACE ? 2 : 0; i < 4; i++)
+        if (!arrays[i])
+            return hx_fail(HX_ERR_ARG, "%s: %s is NULL", call->name, names[i]);
+    for (int i = 0; i < 2; i++)
+        if (!call->needed[i])
+            return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but %s are not all 0", call->name, i ? "out" : "in",
+                           names[2 * i]);
+    if (pair_counts->sent[rank] != pair_counts->received[rank])
+        return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
+                       pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
+    status = side_check(call, "s", pair_counts->sent, pair_counts->sent_at);
+    return status == HX_SUCCESS ? side_check(call, "r", pair_counts->received, pair_counts->received_at) : status;
+}
+
+hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
+{
+    hx_status_t status;
+
+    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->members.failed)
+        return HX_SUCCESS; /* hx_call_check tells that */
+    status = pair_counts_check(call, call->comm->members.rank);
+    return status == HX_SUCCESS ? status : hx_comm_fail(call->comm, status);
+}
+
+uint64_t hx_call_amount(const struct hx_call *call)
+{
+    uint64_t sent = 0;
+
+    if (!hx_coll_has_pair_counts(call->key.coll))
+        return call->root_knows ? call->said_count : call->key.count;
+    for (int r = 0; r < call->comm->members.size; r++)
+        sent += call->pair_counts.sent[r];
+    return sent;
+}
+
+/* ---- parts --------------------------------------------------------------------------------------------------- */
+
+hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, const struct hx_root_counts *root_counts, void *memory,
+                            struct hx_prepared *next)
+{
+    struct hx_call_key key = call->key;
+    hx_status_t status;
+
+    next->in = call->in;
+    next->out = call->out;
+    engine->part = HX_PART_CALL;
+    if (hx_call_is_ahead(engine, &key)) {
+        engine->part = HX_PART_BARRIER;
+        key = hx_call_key_barrier(HX_FOR_ORDER);
+    } else if (call->root_knows && !root_counts->done) {
+        struct hx_call counts = hx_root_counts_call(root_counts, call);
+        engine->part = HX_PART_COUNTS;
+        key = counts.key;
+        next->in = counts.in;
+        next->out = counts.out;
+    } else {
+        hx_inplace_copy_begin(call, memory, &next->in, &next->out);
+    }
+    if (key.coll == HX_COLL_BARRIER)
+        next->in = next->out = &engine->token;
+    if (!next->bound && (status = hx_bind(engine, key, &next->bound)) != HX_SUCCESS)
+        return hx_comm_break(call->comm, status);
+    if (hx_coll_has_pair_counts(key.coll)) {
+        struct hx_pair_counts pair_counts = hx_call_pair_counts(call, memory);
+        hx_bound_set_pair_counts(engine, next->bound, &pair_counts);
+    }
+    return HX_SUCCESS;
+}
+
+int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, struct hx_root_counts *root_counts, const void *memory,
+                      hx_status_t *status)
+{
+    *status = HX_SUCCESS;
+    if (engine->part == HX_PART_BARRIER)
+        return 0;
+    if (engine->part == HX_PART_CALL)
+        hx_inplace_copy_end(call, memory);
+    else if ((*status = hx_root_counts_apply(root_counts, call)) == HX_SUCCESS && call->key.count)
+        return 0;
+    if (*status == HX_SUCCESS)
+        *status = hx_root_counts_compare(root_counts, call);
+    return 1;
+}

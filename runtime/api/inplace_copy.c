@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls in place: what is copied from the caller's buffer before, or back afterwards (enum hx_inplace_copy). And the call of an only rank,
+ * which is no more than a copy. */
+#include "runtime/api/call.h"
+#include "runtime/base/memcpy.h"
+#include "runtime/base/reduce.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* One block after the other. */
+static const void *blocks_copy(const struct hx_call *call, void *memory)
+{
+    const struct hx_pair_counts *pair_counts = &call->pair_counts;
+    size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = memory, end = 0;
+    unsigned char *blocks = (unsigned char *)memory + hx_inplace_copy_head_bytes(call->comm->members.size);
+
+    for (int r = 0; r < call->comm->members.size; end += pair_counts->sent[r++]) {
+        at[r] = end;
+        if (pair_counts->sent[r])
+            hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + pair_counts->sent_at[r] * elem_bytes,
+                      pair_counts->sent[r] * elem_bytes);
+    }
+    return blocks;
+}
+
+void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out)
+{
+    if (call->inplace_copy == HX_INPLACE_COPY_IN)
+        *in = memcpy(memory, call->inplace_copy_from, call->inplace_copy_bytes);
+    else if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
+        *in = blocks_copy(call, memory);
+    else if (call->inplace_copy == HX_INPLACE_COPY_OUT)
+        *out = memory;
+}
+
+struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory)
+{
+    struct hx_pair_counts pair_counts = call->pair_counts;
+
+    if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
+        pair_counts.sent_at = memory;
+    return pair_counts;
+}
+
+void hx_inplace_copy_end(const struct hx_call *call, const void *memory)
+{
+    if (call->inplace_copy == HX_INPLACE_COPY_OUT && call->inplace_copy_to)
+        hx_memcpy(call->inplace_copy_to, memory, call->inplace_copy_bytes);
+}
+
+void *hx_inplace_copy_new(size_t bytes)
+{
+    void *memory = NULL;
+
+    return posix_memalign(&memory, 64, bytes) ? NULL : memory;
+}
+
+hx_status_t hx_inplace_copy_reserve(const struct hx_call *call)
+{
+    struct hx_comm *comm = call->comm;
+    size_t bytes = call->inplace_copy == HX_INPLACE_COPY_NOTHING ? 0 : call->inplace_copy_bytes;
+    void *inplace_copy;
+
+    if (bytes <= comm->inplace_copy_bytes)
+        return HX_SUCCESS;
+    if (!(inplace_copy = hx_inplace_copy_new(bytes))) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
+        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
+    }
+    free(comm->inplace_copy);
+    comm->inplace_copy = inplace_copy;
+    comm->inplace_copy_bytes = bytes;
+    return HX_SUCCESS;
+}
+
+/* ---- an only rank --------------------------------------------------------------------------------------------- */
+
+static void pair_counts_alone(const struct hx_pair_counts *pair_counts, size_t elem_bytes, const void *in, void *out)
+{
+    const unsigned char *from = (const unsigned char *)in + pair_counts->sent_at[0] * elem_bytes;
+    unsigned char *to = (unsigned char *)out + pair_counts->received_at[0] * elem_bytes;
+
+    if (pair_counts->sent[0] && from != to)
+        memcpy(to, from, pair_counts->sent[0] * elem_bytes);
+}
+
+static void copy_alone(const struct hx_call *call)
+{
+    const struct hx_call_key *key = &call->key;
+    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_from : call->in; /* no slice reads what another one has written */
+    void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_to : call->out;
+
+    if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out)
+        return;
+    if (hx_coll_has_pair_counts(key->coll)) {
+        pair_counts_alone(&call->pair_counts, hx_dtype_bytes(key->dtype), in, out);
+        return;
+    }
+    size_t at = key->blocks.displs ? key->blocks.displs[0] * hx_dtype_bytes(key->dtype) : 0;
+    if (key->coll == HX_COLL_SCATTER)
+        in = (const unsigned char *)in + at;
+    else
+        out = (unsigned char *)out + at;
+    if (hx_coll_reduces(key->coll) && key->coll != HX_COLL_SCAN && hx_op_name(key->op))
+        hx_reduce_kernel(key->dtype, key->op)(out, &in, 1, key->count);
+    else if (in != out)
+        memcpy(out, in, key->count * hx_dtype_bytes(key->dtype));
+}
+
+hx_status_t hx_call_alone(struct hx_call *call, struct hx_root_counts *root_counts)
+{
+    hx_status_t status = call->root_knows && !root_counts->done ? hx_root_counts_apply(root_counts, call) : HX_SUCCESS;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (call->key.count)
+        copy_alone(call);
+    return hx_root_counts_compare(root_counts, call);
+}
