@@ -29,7 +29,6 @@ hier/cost:          runtime/base runtime/ports hier/compose intra/algorithms
 hier/table:         runtime/base hier/cost topo
 hier:               runtime/base runtime/plan runtime/ports hier/compose hier/cost hier/table intra/algorithms inter/algorithms topo
 tools/common:       runtime/base topo
-tools/report:       tools/common runtime/base
 tools/run:          tools/common runtime/base runtime/bootstrap topo
 tools/trace:        tools/common runtime/base
 tools/bench:        tools/common runtime/base
@@ -43,10 +42,6 @@ EXCEPTIONS = """
 runtime/base/reduce.h: runtime/plan/plan.h
 runtime/plan/check_setup.c: runtime/ports/node.h
 runtime/ports/transport.h: runtime/engine/signature.h
-tools/bench/bench_report.c: tools/report/report_bench.h
-tools/common/bench.h: tools/report/report.h
-tools/plan/plan_compare.c: tools/report/svg_plot.h
-tools/plan/plan_draw.c: tools/report/svg_plot.h
 """
 
 ENVIRONMENT = "runtime/base/env.c"

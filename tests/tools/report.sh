@@ -9,6 +9,8 @@ bench=$top_builddir/tests/tools/coll_bench
 tune=$top_builddir/tools/coll_tune
 report=$top_builddir/tools/coll_report
 cd "$tmp" || exit 1
+echo '{"library": "x", "rows": []}' >empty.json
+"$report" empty.json --html empty.html 2>lacks || { echo "skipped: $(cat lacks)"; exit 77; }
 
 # look PAGE: load it 400 and 1400 pixels wide; what the browser says is in console, what the page is like in seen
 look() {
@@ -88,7 +90,7 @@ for text in 'coll_bench allreduce bcast barrier --max 256K' 'HX_NODES=2' '4 rank
 done
 grep -q 'libfabric .* provider' bench.html || fail "the page does not tell the provider"
 ! grep -q HX_SECRET bench.html bench.json || fail "the job's secret is told"
-! grep -Eiq '<script|<link [^>]*href="[^d]|(src|href)="?(https?:|//|file:)|@import|url\(' bench.html || fail "the page is not self-contained"
+! grep -Eiq '<script|<link [^>]*href="[^d]|(src|href)="?(https?:|//|file:)|@import|url\([^#]' bench.html || fail "the page is not self-contained"
 ! grep -q 'broken off' bench.html || fail "a complete run is called broken off"
 
 # ---- the same from its JSON; gnuplot draws what was written for it
@@ -113,11 +115,12 @@ for name in later.json bench.json; do grep -q "hierax [0-9.]* ($name)" change.ht
 "$run" -n 2 -- "$bench" allreduce allgather --factor 2 --repetitions 2000 --html killed.html --json killed.json >out 2>err </dev/null &
 pid=$!
 for ((i = 0; i < 600; i++)); do
-    [ -s killed.html ] && [ -s killed.json ] && break
+    [ -s killed.json ] && break
     sleep 0.1
 done
 kill -TERM $pid
 wait $pid
+await_file killed.html 1
 good killed.html "$(grep -c '<figure>' killed.html)"
 grep -q 'broken off' killed.html || fail "a killed run is not called broken off"
 "$report" killed.json --html killed2.html || fail "a killed run's JSON: exit $?"
@@ -159,10 +162,29 @@ pid=$!
 await_file err 3
 kill -TERM $pid
 wait $pid
+await_file broken.html 1
 good broken.html "$(grep -c '<figure>' broken.html)"
 grep -q -- '--resume goes on' broken.html || fail "a broken-off run of coll_tune is called complete"
 "$tune" check table.json --html x.html >out 2>err
 [ $? = 2 ] && has err 'option --html is not one of coll_tune check' "check --html"
+
+# ---- without what coll_report needs: what to install is said before anything is measured, and the figures are kept
+mkdir bare none
+printf '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n' >bare/python3 # -S: without packages
+chmod +x bare/python3
+lacks() { # FOLDER PACKAGES
+    local status=0
+    PATH=$1 "$run" -n 2 -- "$top_builddir/tools/coll_bench" allreduce --max 16 --html "$1.html" --svg "$1" >out 2>err || status=$?
+    [ $status = 1 ] && [ ! -e "$1.html" ] || fail "without packages: exit $status"
+    has err "coll_bench: --html=$1.html will not be there: coll_report cannot run here: install $2 (Debian's names). The figures will be in $1.html.json" "$1"
+    has err "coll_bench: --html=$1.html is not there; $1.html.json is, for coll_report" "$1, at the end"
+    "$report" "$1.html.json" "--html=$1.html" && [ -s "$1.html" ] || fail "the figures that are kept make no report"
+    PATH=$1 "$top_builddir/tools/coll_plan" draw allreduce --shape 2,2 -o "$1.svg" >out 2>err
+    [ $? = 2 ] && [ ! -e "$1.svg" ] || fail "coll_plan draw without packages"
+    has err "coll_plan: a picture needs coll_report: install $2 (Debian's names); or take --json instead" "coll_plan, $1"
+}
+if [ -x /usr/bin/python3 ]; then lacks bare 'python3-matplotlib and python3-jinja2'; fi
+lacks none 'python3, python3-matplotlib and python3-jinja2'
 
 # ---- bad documents
 refuses() { # TEXT arguments...
@@ -184,7 +206,7 @@ refuses 'not JSON: it ends too early' /dev/null --html x.html
 refuses '.: Is a directory' . --html x.html
 refuses 'no JSON document of coll_bench' /dev/stdin --html x.html <<<'[]'
 refuses 'No such file' nowhere.json --html x.html
-refuses 'did you mean html?' bench.json --hmtl x.html
+refuses 'did you mean --html?' bench.json --hmtl x.html
 refuses 'nothing to write' bench.json
 refuses 'no document given' --html x.html
 refuses '--html=/no/such/folder/x: cannot write' bench.json --html /no/such/folder/x

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One benchmark, two programs: everything but the backend is compiled once and linked into both.
-report_sources = tools/report/svg_plot.c tools/report/svg_plot.h tools/common/utf8.h tools/common/json_text.h tools/common/whole_file.c tools/common/whole_file.h tools/report/report.c tools/report/report.h \
-    tools/report/report_gnuplot.c tools/report/report_gnuplot.h tools/report/report_bench.c tools/report/report_bench.h tools/common/json_file.c tools/common/json_file.h
+json_sources = tools/common/options.c tools/common/options.h tools/common/whole_file.c tools/common/whole_file.h tools/common/json.c tools/common/json.h
+report_sources = $(json_sources) tools/common/report.c tools/common/report.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/bench/coll_bench.c tools/common/bench.h tools/common/bench_backend.h tools/bench/bench_options.c \
-    tools/common/median.h tools/common/options.c tools/common/options.h topo/cpu_model.c topo/cgroup.c tools/common/bench_here.c $(report_sources) \
+    tools/common/median.h topo/cpu_model.c topo/cgroup.c tools/common/bench_here.c $(report_sources) \
     tools/common/bench_data.c tools/common/bench_sync.c tools/common/bench_clock.c tools/bench/bench_wire.c tools/bench/bench_wire.h tools/bench/bench_wire_join.c tools/common/bench_loop.c tools/common/bench_loop.h tools/bench/bench_run.c tools/common/bench_memory.c tools/common/bench_bound.c tools/bench/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
-
-check_programs_list += tests/tools/test_svg_plot
-tests_tools_test_svg_plot_SOURCES = tests/tools/test_svg_plot.c tools/report/svg_plot.c
-tests_tools_test_svg_plot_CFLAGS = $(AM_CFLAGS)
 
 bin_PROGRAMS += tools/coll_bench
 tools_coll_bench_SOURCES = tools/common/bench_backend_hierax.c topo/shape.c topo/levels.c
@@ -31,14 +27,9 @@ tools_coll_bench_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tools_coll_bench_mpi_LDADD = tools/libbench.la $(MPI_LIBS)
 endif
 
-bin_PROGRAMS += tools/coll_report
-tools_coll_report_SOURCES = tools/report/coll_report.c tools/common/options.c $(report_sources)
-tools_coll_report_CFLAGS = $(AM_CFLAGS)
-tools_coll_report_LDADD = $(JSON_C_LIBS) -lm
-
 dist_bin_SCRIPTS += tools/coll_compare
-dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/tools/report.sh tests/readme.sh
-EXTRA_DIST += README.md tools/report/report.png tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
+dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/readme.sh
+EXTRA_DIST += README.md tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c
 
 noinst_PROGRAMS += tests/runtime/base/print_env

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "tools/common/bench_backend.h"
-#include "tools/common/json_text.h"
-#include "tools/report/report_bench.h"
+#include "tools/common/json.h"
+#include "tools/common/report.h"
+#include "tools/common/whole_file.h"
 #include <errno.h>
-#include <json.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,17 +19,18 @@ static char *csv_kept;
 static size_t csv_bytes;
 static struct json_object *document;
 static int table = 1;
+static struct report report = {.to = -1};
 static double written_ns;
 static int unwritten; /* there are rows that the files lack */
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
 {
-    char data[PATH_MAX], script[PATH_MAX];
+    char plots[2][PATH_MAX] = {"", ""};
     const char *const names[] = {"json", "csv", "html", "gnuplot", "gnuplot"};
-    const char *const paths[] = {o->json, o->csv, o->report.html,
-                                 o->report.gnuplot ? report_path(data, o->report.gnuplot, ".dat") : NULL,
-                                 o->report.gnuplot ? report_path(script, o->report.gnuplot, ".gp") : NULL};
+    const char *const paths[] = {o->json, o->csv, o->report.html, o->report.gnuplot ? plots[0] : NULL, o->report.gnuplot ? plots[1] : NULL};
 
+    for (int i = 0; i < 2 && o->report.gnuplot; i++)
+        snprintf(plots[i], PATH_MAX, "%s%s", o->report.gnuplot, i ? ".gp" : ".dat");
     for (int i = 0; i < 3; i++)
         table &= !paths[i] || strcmp(paths[i], "-");
     for (int i = 0; i < 5; i++)
@@ -39,7 +40,7 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
                 return -1;
             }
     return (o->json && whole_file_check("json", o->json, text)) || (o->csv && whole_file_check("csv", o->csv, text)) ||
-                   report_check(&o->report, text) ? -1 : 0;
+                   report_open(&report, &o->report, bench_backend_tool, text) ? -1 : 0;
 }
 
 static void print_unknown_bandwidth(const struct bench_options *o, const struct bench_job *job)
@@ -142,76 +143,64 @@ static void csv_row(const struct bench_options *o, const struct bench_job *job, 
         whole_file_flush(&csv_file);
 }
 
-static void add_int(struct json_object *object, const char *key, int64_t value)
-{
-    json_object_object_add(object, key, json_object_new_int64(value));
-}
-
-/* Four digits are more than the clock holds; json-c would print seventeen. */
+/* Four digits are more than the clock holds. */
 static void add_real(struct json_object *object, const char *key, double value)
 {
-    char text[64];
-    snprintf(text, sizeof(text), "%.4f", value);
-    json_object_object_add(object, key, json_object_new_double_s(strtod(text, NULL), text));
-}
-
-static void add_text(struct json_object *object, const char *key, const char *value)
-{
-    json_object_object_add(object, key, json_text_new(value));
+    json_add_real(object, key, "%.4f", value);
 }
 
 static struct json_object *json_row(const struct bench_row *row, double percent)
 {
     struct json_object *j = json_object_new_object();
-    add_text(j, "collective", bench_collective_names[row->collective]);
-    add_int(j, "bytes", (int64_t)row->bytes);
-    add_int(j, "count", (int64_t)row->count);
-    add_int(j, "pairs", (int64_t)row->pairs);
-    add_int(j, "iterations", (int64_t)row->iterations);
-    add_int(j, "repetitions", (int64_t)row->repetitions);
+    json_add_text(j, "collective", bench_collective_names[row->collective]);
+    json_add_int(j, "bytes", row->bytes);
+    json_add_int(j, "count", row->count);
+    json_add_int(j, "pairs", row->pairs);
+    json_add_int(j, "iterations", row->iterations);
+    json_add_int(j, "repetitions", row->repetitions);
     add_real(j, "min_us", row->min_us);
     add_real(j, "median_us", row->median_us);
     add_real(j, "p99_us", row->p99_us);
     add_real(j, "bus_gbps", row->bus_gbps);
     add_real(j, "bound_us", row->bound_us);
     add_real(j, "bound_percent", percent);
-    add_text(j, "bound_term", row->bound_term);
+    json_add_text(j, "bound_term", row->bound_term);
     if (bench_backend_tells_plans) {
-        add_text(j, "plan", row->plan);
-        add_int(j, "rounds", (int64_t)row->rounds);
-        add_int(j, "sent_bytes", (int64_t)row->sent_bytes);
+        json_add_text(j, "plan", row->plan);
+        json_add_int(j, "rounds", row->rounds);
+        json_add_int(j, "sent_bytes", row->sent_bytes);
     }
     return j;
 }
 
-static struct json_object *document_new(const struct bench_options *o, const struct bench_job *job)
+struct json_object *bench_facts_json(const struct bench_options *o, const struct bench_job *job)
 {
     struct json_object *j = json_object_new_object(), *settings = json_object_new_array();
     char host[256] = "", text[BENCH_TEXT_BYTES];
     int at = 0;
 
     gethostname(host, sizeof(host) - 1);
-    add_text(j, "library", bench_backend_name());
+    json_add_text(j, "library", bench_backend_name());
     if (bench_backend_tells_plans)
-        add_text(j, "network", job->network);
-    add_text(j, "command", o->command);
+        json_add_text(j, "network", job->network);
+    json_add_text(j, "command", o->command);
     for (const char *setting; (setting = bench_setting(&at));)
         json_object_array_add(settings, json_text_new(setting));
     json_object_object_add(j, "settings", settings);
-    add_text(j, "begun", bench_date(text));
-    add_text(j, "machine", bench_machine(text));
-    add_text(j, "host", host);
-    add_int(j, "ranks", job->size);
-    add_int(j, "nodes", job->nodes);
-    add_int(j, "machines", job->machines);
-    add_int(j, "max_ranks_per_node", job->max_local);
-    add_int(j, "cpus", job->cpus);
-    add_text(j, "dtype", bench_dtype_names[o->dtype]);
-    add_text(j, "op", bench_op_names[o->op]);
-    json_object_object_add(j, "in_place", json_object_new_boolean(o->in_place));
-    json_object_object_add(j, "alloc", json_object_new_boolean(o->alloc));
-    json_object_object_add(j, "check", json_object_new_boolean(o->check));
-    add_int(j, "warmup", (int64_t)o->warmup);
+    json_add_text(j, "begun", bench_date(text));
+    json_add_text(j, "machine", bench_machine(text));
+    json_add_text(j, "host", host);
+    json_add_int(j, "ranks", job->size);
+    json_add_int(j, "nodes", job->nodes);
+    json_add_int(j, "machines", job->machines);
+    json_add_int(j, "max_ranks_per_node", job->max_local);
+    json_add_int(j, "cpus", job->cpus);
+    json_add_text(j, "dtype", bench_dtype_names[o->dtype]);
+    json_add_text(j, "op", bench_op_names[o->op]);
+    json_add_flag(j, "in_place", o->in_place);
+    json_add_flag(j, "alloc", o->alloc);
+    json_add_flag(j, "check", o->check);
+    json_add_int(j, "warmup", o->warmup);
     add_real(j, "clock_ns", job->clock_ns);
     add_real(j, "hop_ns", job->hop_ns);
     add_real(j, "dirty_gbps", job->dirty_gbps);
@@ -220,23 +209,11 @@ static struct json_object *document_new(const struct bench_options *o, const str
     add_real(j, "wire_us", job->wire_us);
     add_real(j, "wire_gbps", job->wire_gbps);
     add_real(j, "wire_one_way_gbps", job->wire_one_way_gbps);
-    json_object_object_add(j, "complete", json_object_new_boolean(0));
-    json_object_object_add(j, "rows", json_object_new_array());
+    json_add_flag(j, "complete", 0);
     return j;
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
-
-static int json_write(const char *path, char error[OPTION_TEXT_BYTES])
-{
-    struct whole_file file;
-    FILE *out = whole_file_open(&file, path);
-
-    if (out)
-        fprintf(out, "%s\n",
-                json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
-    return whole_file_end(&file, "json", path, error);
-}
 
 static int csv_write(const char *path, char error[OPTION_TEXT_BYTES])
 {
@@ -258,11 +235,10 @@ static int files_write(const struct bench_options *o, int at_end, char error[OPT
 
     error[0] = '\0';
     if (o->json && (at_end || whole_file_is_regular(o->json)))
-        failed |= json_write(o->json, error) != 0;
+        failed |= json_file_write("json", o->json, document, error) != 0;
     if (o->csv && !csv_direct)
         failed |= csv_write(o->csv, error) != 0;
-    if (report_wanted(&o->report) && (at_end || report_is_repeatable(&o->report)))
-        failed |= report_bench_write(&o->report, &document, 1, error) != 0;
+    report_update(&report, document);
     written_ns = 1e9 * hx_now_s();
     unwritten = 0;
     return failed ? -1 : 0;
@@ -278,7 +254,8 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
                      "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
                      "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,wire_us,wire_gbps,wire_one_way_gbps,host,machine%s\n",
                 bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
-    document = document_new(o, job);
+    document = bench_facts_json(o, job);
+    json_object_object_add(document, "rows", json_object_new_array());
     if (!table)
         return;
     printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s%s\n",
@@ -325,7 +302,7 @@ void bench_report_row(const struct bench_options *o, const struct bench_job *job
 
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])
 {
-    json_object_object_add(document, "complete", json_object_new_boolean(complete));
+    json_add_flag(document, "complete", complete);
     int failed = files_write(o, 1, error);
     json_object_put(document);
     if (csv_direct) {
@@ -335,4 +312,9 @@ int bench_report_close(const struct bench_options *o, int complete, char error[O
         free(csv_kept);
     }
     return failed ? -1 : 0;
+}
+
+int bench_report_end(char error[OPTION_TEXT_BYTES])
+{
+    return report_close(&report, error);
 }

@@ -3,6 +3,7 @@
  * and coll_bench_mpi over MPI. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/bench_loop.h"
+#include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 
 /* The greatest value of any rank, or -1 when the backend failed. */
@@ -14,8 +15,15 @@ static int worst_of_all(int mine)
 
 static int finish(int status)
 {
+    char error[OPTION_TEXT_BYTES];
+
     bench_job_close();
-    return bench_backend_finalize() && status == 0 ? 1 : status;
+    if (bench_backend_finalize() && status == 0)
+        status = 1;
+    if (bench_report_end(error) == 0)
+        return status;
+    fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
+    return status ? status : 1;
 }
 
 /* Nothing is reduced: any operation that the type has will do. */

@@ -3,7 +3,7 @@
 #ifndef HX_TOOLS_COMMON_BENCH_H
 #define HX_TOOLS_COMMON_BENCH_H
 #include "tools/common/options.h"
-#include "tools/report/report.h"
+#include "tools/common/report.h"
 #include "runtime/hierax.h"
 #include "runtime/base/clock.h"
 #include <stdint.h>
@@ -176,13 +176,17 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 /* GB/s of a node that the network's term goes by; 0: not known. */
 double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective);
 
-/* bench_report.c, on rank 0 only. open: 0, or -1 with the reason in text. */
+/* bench_report.c, on rank 0 only: what the run is, as JSON. */
+struct json_object *bench_facts_json(const struct bench_options *o, const struct bench_job *job);
+/* 0, or -1 with the reason in text. */
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
 void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
+/* The same of what coll_report makes of it, for which this waits: when no rank waits for this one. */
+int bench_report_end(char error[OPTION_TEXT_BYTES]);
 
 /* bench_here.c */
 /* The machine's kind: processor, processing units, kernel. */

@@ -12,7 +12,7 @@
  *                                                                                    eth0  1
  */
 #include "tools/info/coll_info.h"
-#include "tools/common/json_text.h"
+#include "tools/common/json.h"
 #include <string.h>
 
 #define COLUMNS_MAX 16

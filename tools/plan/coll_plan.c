@@ -6,6 +6,7 @@
 #include "tools/plan/coll_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/streams.h"
+#include "tools/common/json.h"
 #include "topo/ring_order.h"
 #include <errno.h>
 #include <stdio.h>
@@ -200,23 +201,24 @@ struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
     return plan_compose(job->shape, rank, &job->candidates[job->best]);
 }
 
-FILE *plan_output_open(struct whole_file *file, const char *path)
+int plan_picture(struct json_object *document, const struct report_files *files)
 {
-    FILE *out = whole_file_open(file, path ? path : "-");
+    char error[OPTION_TEXT_BYTES];
+    struct report report;
+    int failed = 0;
 
-    if (!out)
-        plan_refuse("cannot write %s: %s", path, strerror(errno));
-    return out;
-}
-
-int plan_output_close(struct whole_file *file, const char *path)
-{
-    if (file->out == stdout) /* main flushes it */
-        return 0;
-    if (whole_file_close(file) == 0)
-        return 0;
-    fprintf(stderr, "coll_plan: %s is not written: %s\n", path, strerror(errno));
-    return 1;
+    fflush(stdout);
+    if (!files) {
+        json_print(stdout, document);
+    } else {
+        if (report_open(&report, files, "coll_plan", error))
+            plan_refuse("%s", error);
+        report_update(&report, document);
+        if ((failed = report_close(&report, error)))
+            fprintf(stderr, "coll_plan: %s\n", error);
+    }
+    json_object_put(document);
+    return failed ? 1 : 0;
 }
 
 void plan_job_close(struct plan_job *job)

@@ -6,7 +6,7 @@
 #include "tools/common/options.h"
 #include "runtime/plan/explain.h"
 #include "runtime/base/reduce.h"
-#include "tools/common/whole_file.h"
+#include "tools/common/report.h"
 
 #define PLAN_NAMES_MAX 256
 #define PLAN_COMMANDS_MAX 8
@@ -91,10 +91,9 @@ int plan_uses(const struct plan_options *options, const struct hx_candidate *can
  * 0: there is none. */
 int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found);
 
-/* A file to write, which is there as a whole or as it was; or standard output where path is NULL or "-"; or the end. */
-FILE *plan_output_open(struct whole_file *file, const char *path);
-/* Returns the exit status. */
-int plan_output_close(struct whole_file *file, const char *path);
+/* A document, which is released: drawn by coll_report, or, where files is NULL, printed. What is wrong with the files ends the program. Returns the
+ * exit status. */
+int plan_picture(struct json_object *document, const struct report_files *files);
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
 void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);

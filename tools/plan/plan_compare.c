@@ -4,12 +4,12 @@
  * is the fastest of the candidates at each size that fit the name.
  */
 #include "tools/plan/coll_plan.h"
-#include "tools/report/svg_plot.h"
+#include "tools/common/json.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZES_MAX = 512, BISECTIONS = 24, CROSSOVERS_MAX = 16 };
+enum { REPORT_VERSION = 1, SIZES_MAX = 512, BISECTIONS = 24, CROSSOVERS_MAX = 16 };
 
 struct point {
     double bytes, us[2];
@@ -166,7 +166,6 @@ static void comparison_print(const struct comparison *c)
 {
     const char *const *sides = c->options->sides;
     int width[2], named = 0;
-    char bytes[SVG_TEXT_BYTES];
 
     for (int side = 0; side < 2; side++)
         width[side] = strlen(sides[side]) < 11 ? 11 : (int)strlen(sides[side]);
@@ -186,40 +185,51 @@ static void comparison_print(const struct comparison *c)
     }
     printf("\n");
     for (int i = 0; i < c->ncrossovers; i++)
-        printf("crossover: %s is faster from %.0f bytes (%s) on\n", sides[c->leader[i]], c->crossovers[i],
-               svg_value(SVG_BYTES, c->crossovers[i], bytes));
+        printf("crossover: %s is faster from %.0f bytes on\n", sides[c->leader[i]], c->crossovers[i]);
     if (!c->ncrossovers)
         printf("no crossover between these sizes\n");
 }
 
-static void comparison_draw(const struct comparison *c, FILE *out)
+static struct json_object *pair(struct json_object *a, struct json_object *b)
 {
-    static double x[SIZES_MAX], y[2][SIZES_MAX];
-    struct svg_series series[2];
-    struct svg_marker markers[CROSSOVERS_MAX];
-    char title[256];
+    struct json_object *both = json_object_new_array();
 
+    json_object_array_add(both, a);
+    json_object_array_add(both, b);
+    return both;
+}
+
+static struct json_object *document_new(const struct comparison *c)
+{
+    struct json_object *j = json_object_new_object(), *points = json_object_new_array(), *crossovers = json_object_new_array();
+
+    json_add_int(j, "hierax_compare", REPORT_VERSION);
+    json_add_text(j, "collective", hx_coll_name(c->options->colls[0]));
+    json_add_text(j, "shape", c->options->shapes[0]);
+    json_object_object_add(j, "sides", pair(json_text_new(c->options->sides[0]), json_text_new(c->options->sides[1])));
     for (int i = 0; i < c->npoints; i++) {
-        x[i] = c->points[i].bytes;
-        y[0][i] = c->points[i].us[0];
-        y[1][i] = c->points[i].us[1];
+        const struct point *p = &c->points[i];
+        struct json_object *point = json_object_new_object();
+        json_add_int(point, "bytes", (int64_t)p->bytes);
+        json_object_object_add(point, "us", pair(json_real_new("%.6g", p->us[0]), json_real_new("%.6g", p->us[1])));
+        json_object_object_add(point, "plans", pair(json_text_new(p->plan[0]), json_text_new(p->plan[1])));
+        json_object_array_add(points, point);
     }
-    for (int side = 0; side < 2; side++)
-        series[side] = (struct svg_series){.name = c->options->sides[side], .x = x, .y = y[side], .n = c->npoints};
-    for (int i = 0; i < c->ncrossovers; i++)
-        markers[i] = (struct svg_marker){.x = c->crossovers[i], .label = c->options->sides[c->leader[i]]};
-    snprintf(title, sizeof(title), "%s on %s, predicted", hx_coll_name(c->options->colls[0]), c->options->shapes[0]);
-    svg_plot_write(out, &(struct svg_plot){.title = title, .series = series, .nseries = 2, .markers = markers,
-                                           .nmarkers = c->ncrossovers, .standalone = 1,
-                                           .x = {.title = "vector", .unit = SVG_BYTES, .log = 1},
-                                           .y = {.title = "time", .unit = SVG_US, .log = 1}});
+    for (int i = 0; i < c->ncrossovers; i++) {
+        struct json_object *crossover = json_object_new_object();
+        json_add_int(crossover, "bytes", (int64_t)c->crossovers[i]);
+        json_add_text(crossover, "faster", c->options->sides[c->leader[i]]);
+        json_object_array_add(crossovers, crossover);
+    }
+    json_object_object_add(j, "points", points);
+    json_object_object_add(j, "crossovers", crossovers);
+    return j;
 }
 
 int plan_compare(const struct plan_options *options)
 {
     struct comparison *c = plan_memory(calloc(1, sizeof(*c)));
-    struct whole_file file;
-    FILE *svg;
+    struct report_files files = {.picture = options->svg};
     int status = 0;
 
     if (options->nsizes > SIZES_MAX)
@@ -228,13 +238,10 @@ int plan_compare(const struct plan_options *options)
     c->job = plan_memory(malloc(sizeof(*c->job)));
     points_fill(c);
     crossovers_find(c);
-    svg = options->svg ? plan_output_open(&file, options->svg) : NULL; /* what is refused above leaves the file as it was */
-    if (svg != stdout)
+    if (!options->json && (!options->svg || strcmp(options->svg, "-")))
         comparison_print(c);
-    if (svg) {
-        comparison_draw(c, svg);
-        status = plan_output_close(&file, options->svg);
-    }
+    if (options->json || options->svg)
+        status = plan_picture(document_new(c), options->json ? NULL : &files);
     free(c->job);
     free(c);
     return status;

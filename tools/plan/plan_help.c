@@ -54,7 +54,13 @@ const struct plan_command plan_commands[] = {
      "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
      "Rows are grouped by nodes, columns by levels. The picture shows what each rank sends, reads or waits for. A browser shows "
      "an arrow's numbers "
-     "under the mouse. Pictures have up to 64 ranks."},
+     "under the mouse. Pictures have up to 64 ranks. coll_report draws them, also from --json:\n\n"
+     "  version      hierax_rounds, 1\n"
+     "  the call     collective, shape, plan, bytes, ranks, nodes, us (predicted)\n"
+     "  its slices   fine_slices, coarse_slices\n"
+     "  rows         members: the ranks of each node\n"
+     "  columns      levels: {where, name}, rounds: {level}\n"
+     "  arrows       {kind, round, from, to, order, bytes, messages}"},
     {"compare", "COLLECTIVE A B --shape SHAPE [SIZE...]", "two plans over sizes: times, ratio, crossover, plot",
      "  coll_plan compare allreduce ring circulant --shape 32x1 --svg curves.svg\n"
      "  coll_plan compare alltoall hier flat --shape 4x96\n"
@@ -62,7 +68,11 @@ const struct plan_command plan_commands[] = {
      "Times are predicted. A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best. These "
      "four mean the fastest "
      "candidate of that kind at each size. The ratio is A's time to B's. The crossover is the size from which the other one is "
-     "faster."},
+     "faster. coll_report draws the plot, also from --json:\n\n"
+     "  version      hierax_compare, 1\n"
+     "  the call     collective, shape, sides: [A, B]\n"
+     "  points       {bytes, us: [of A, of B], plans: [of A, of B]}\n"
+     "  crossovers   {bytes, faster: A or B}"},
     {"verify", "[COLLECTIVE...]", "prove every algorithm, and every composition on 1, 2 and most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
      "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"

@@ -25,7 +25,7 @@ enum {
 /* The commands that take each; after these the options that none needs to take. */
 static const unsigned option_takers[KEY_END - KEY_SHAPE + 2] = {
     EVERY, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES, CHOOSES & ~BIG, CHOOSES & ~BIG, EVERY, CHOOSES & ~BIG, CHOOSES, CHOOSES, EXPLAIN | DRAW,
-    EXPLAIN, EXPLAIN | COST, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
+    EXPLAIN, EXPLAIN | COST | DRAW | COMPARE, COST, COST, DRAW, COMPARE, EXPLAIN | COST | DRAW | VERIFY, VERIFY, VERIFY, EVERY, EVERY,
 };
 
 static const struct argp_option option_table[] = {
@@ -51,8 +51,8 @@ static const struct argp_option option_table[] = {
     {"json", KEY_JSON, NULL, 0, "write JSON; coll_plan COMMAND --help explains the keys", 3},
     {"table", KEY_TABLE, NULL, 0, "write a line for each shape and size and a column for each plan; * marks the fastest", 3},
     {"time", KEY_TIME, NULL, 0, "show how long the planner takes for the first such call", 3},
-    {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output)", 3},
-    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, instead of the table)", 3},
+    {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output), by coll_report", 3},
+    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, instead of the table), by coll_report", 3},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm, or the plan of this name. May be repeated", 4},
     {"max-ranks", KEY_MAX_RANKS, "N", 0, "verify one node of 1 to N ranks, with and without domains, and 1 to N nodes of one "
                                          "rank (default 16)", 4},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_trace: its command line, and how it reads a trace. */
 #include "tools/trace/coll_trace.h"
-#include "tools/common/json_file.h"
+#include "tools/common/json.h"
 #include "runtime/base/streams.h"
 #include "tools/common/whole_file.h"
 #include <errno.h>

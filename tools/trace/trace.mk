@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_trace
 tools_coll_trace_SOURCES = tools/trace/coll_trace.c tools/trace/coll_trace.h tools/trace/trace_merge.c tools/trace/trace_summary.c \
-    tools/common/options.c tools/common/options.h tools/common/whole_file.c tools/common/whole_file.h tools/common/json_file.c tools/common/json_file.h
+    $(json_sources)
 tools_coll_trace_CFLAGS = $(AM_CFLAGS)
 tools_coll_trace_LDADD = $(JSON_C_LIBS)
 

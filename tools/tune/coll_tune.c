@@ -2,6 +2,7 @@
 /* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
 #include "tools/tune/coll_tune.h"
 #include "tools/common/bench_backend.h"
+#include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 #include <fcntl.h>
 #include <json.h>
@@ -74,22 +75,17 @@ static int table_open(struct tune_run *run)
     return status;
 }
 
-/* The report of what there is so far, or of all. 0, or -1 after printing. */
-static int html_write(struct tune_run *run, int at_end)
+/* What there is so far, or all, for the report. */
+static void report_tell(struct tune_run *run, int at_end)
 {
-    const struct report_files *files = &run->o->bench.report;
-    char error[OPTION_TEXT_BYTES] = "";
-    struct tune_book book = {.o = run->o, .job = &run->job, .output = run->output, .begun = run->begun, .points = run->points,
-                             .stories = run->stories, .n = run->npoints, .elapsed_s = (1e9 * hx_now_s() - run->begin_ns) / 1e9,
-                             .complete = at_end && tune_points_left(run, 0) == 0};
+    struct json_object *document;
 
-    if (!report_wanted(files) || (!at_end && (!report_is_repeatable(files) || 1e9 * hx_now_s() - run->told_ns < 1e9)))
-        return 0;
+    if (!report_wanted(&run->o->bench.report) || (!at_end && 1e9 * hx_now_s() - run->told_ns < 1e9))
+        return;
     run->told_ns = 1e9 * hx_now_s();
-    if (tune_html_write(&book, error) == 0)
-        return 0;
-    fprintf(stderr, "coll_tune: %s\n", error);
-    return -1;
+    document = tune_json(run, at_end && tune_points_left(run, 0) == 0);
+    report_update(&run->report, document);
+    json_object_put(document);
 }
 
 /* What the file has now: another run may have added entries. On rank 0. */
@@ -117,7 +113,7 @@ static void point_tell(struct tune_run *run, int at)
         bench_backend_abort(1); /* they have told why */
     table_unlock(lock);
     tune_told(run->points, run->npoints, at);
-    html_write(run, 0);
+    report_tell(run, 0);
 }
 
 /* ---- the run --------------------------------------------------------------------------------------------------------- */
@@ -272,7 +268,7 @@ static void part_tell(const struct tune_run *run, int stopped)
         fprintf(stderr, "coll_tune: %s: this holds %d of %d points\n", end_reason(stopped), run->npoints - left, run->npoints);
 }
 
-/* On rank 0. 0, or -1: the report is not there. */
+/* On rank 0. 0, or -1: the table is not as it should be. */
 static int end_tell(struct tune_run *run, int stopped)
 {
     int left = tune_points_left(run, 0), kept = 0;
@@ -287,7 +283,8 @@ static int end_tell(struct tune_run *run, int stopped)
     else if (left)
         fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->output,
                 run->npoints - left, run->npoints);
-    return model_end(run) || html_write(run, 1) ? -1 : 0;
+    report_tell(run, 1);
+    return model_end(run);
 }
 
 /* Plans that a setting forces would be told as what the cost model chooses, and jobs without it would go by them. */
@@ -382,6 +379,8 @@ static int run_all(struct tune_run *run)
 
 static int finish(struct tune_run *run, int status)
 {
+    char error[OPTION_TEXT_BYTES];
+
     if (run->tuner)
         tuner_close(run->tuner);
     hx_table_free(run->table);
@@ -397,12 +396,17 @@ static int finish(struct tune_run *run, int status)
         perror("coll_tune: standard output");
         status = status ? status : 1;
     }
-    return bench_backend_finalize() && status == 0 ? 1 : status;
+    if (bench_backend_finalize() && status == 0)
+        status = 1;
+    if (report_close(&run->report, error) == 0)
+        return status;
+    fprintf(stderr, "coll_tune: %s\n", error);
+    return status ? status : 1;
 }
 
 static int run_job(struct tune_options *o)
 {
-    struct tune_run run = {.o = o};
+    struct tune_run run = {.o = o, .report = {.to = -1}};
     int32_t bad, any = 0;
     int status = bench_backend_init(NULL, NULL, &run.job.rank, &run.job.size);
 
@@ -411,10 +415,10 @@ static int run_job(struct tune_options *o)
     if (!o->error[0] && !bench_backend_supports(o->bench.dtype, o->bench.op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->bench.op], bench_dtype_names[o->bench.dtype]);
-    if (!o->error[0] && run.job.rank == 0)
-        report_check(&o->bench.report, o->error);
     if (!o->error[0] && run.job.rank == 0 && o->bench.report.html && whole_file_is_same(o->bench.report.html, o->output ? o->output : TUNE_OUTPUT))
         snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%.1000s\"", o->bench.report.html);
+    if (!o->error[0] && run.job.rank == 0)
+        report_open(&run.report, &o->bench.report, "coll_tune", o->error);
     bad = o->error[0] != 0;
     if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
         bench_backend_abort(1);

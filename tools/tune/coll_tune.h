@@ -198,6 +198,7 @@ struct tune_run {
     struct tune_survey *survey; /* of the point under way */
     struct tune_fitting fitting; /* on rank 0 */
     struct json_object *judgement; /* judge: on rank 0 */
+    struct report report;          /* on rank 0 */
     int npoints;
     double begin_ns, told_ns;
     char begun[BENCH_TEXT_BYTES];
@@ -236,18 +237,7 @@ int tune_is_default(const struct hx_table_entry *entry);
 struct hx_table *tune_table_read(const char *path);
 int tune_table_write(const struct hx_table *table, const char *path); /* as a whole: see whole_file.h */
 
-/* tune_html.c, on rank 0 only */
-struct tune_book {
-    const struct tune_options *o;
-    const struct bench_job *job;
-    const char *output, *begun; /* the table; when the run began */
-    const struct tune_point *points;
-    const struct tune_story *stories;
-    int n;
-    double elapsed_s;
-    int complete; /* the run is over, and no point is missing */
-};
-/* 0, or -1 with "--option=path: reason" in error: not written in full. */
-int tune_html_write(const struct tune_book *book, char error[OPTION_TEXT_BYTES]);
+/* tune_json.c, on rank 0 only: the report, for coll_report. complete: the run is over, and no point is missing. */
+struct json_object *tune_json(const struct tune_run *run, int complete);
 
 #endif

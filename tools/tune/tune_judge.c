@@ -6,7 +6,7 @@
  */
 #include "tools/tune/coll_tune.h"
 #include "tools/common/bench_backend.h"
-#include "tools/common/json_file.h"
+#include "tools/common/json.h"
 #include "runtime/base/error.h"
 #include "tools/common/whole_file.h"
 #include <json.h>
@@ -26,19 +26,6 @@ struct tune_figure {
     struct verdict *verdicts;
     int n, unmeasured;
 };
-
-static void add_real(struct json_object *o, const char *name, double value)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%.6g", value);
-    json_object_object_add(o, name, json_object_new_double_s(value, text));
-}
-
-static void add_text(struct json_object *o, const char *name, const char *text)
-{
-    json_object_object_add(o, name, json_object_new_string(text));
-}
 
 /* Nothing is lost: no table, nor what took minutes to measure. */
 static int output_check(const char *path)
@@ -94,26 +81,26 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     }
     doc = json_object_new_object(), profile = json_object_new_object(), machine = json_object_new_object();
     hx_world_profile(hx_world, &net);
-    json_object_object_add(doc, "hierax_judgement", json_object_new_int(1));
-    add_text(doc, "hierax", here->machine.hierax);
-    add_text(machine, "cpu", here->machine.cpu);
-    json_object_object_add(machine, "cpus", json_object_new_int(here->machine.cpus));
+    json_add_int(doc, "hierax_judgement", 1);
+    json_add_text(doc, "hierax", here->machine.hierax);
+    json_add_text(machine, "cpu", here->machine.cpu);
+    json_add_int(machine, "cpus", here->machine.cpus);
     json_object_object_add(doc, "machine", machine);
     hx_table_free(here);
-    add_text(doc, "shape", shape);
+    json_add_text(doc, "shape", shape);
     json_object_object_add(doc, "domains", domains_list(comm->members.shape));
-    json_object_object_add(doc, "single_copy", json_object_new_boolean(hx_world->process.job.single_copy));
-    json_object_object_add(doc, "llc_bytes", json_object_new_int64((int64_t)hx_world->process.job.llc_bytes));
-    add_real(doc, "cpus_per_node", hx_world->process.job.cpus_per_node);
-    add_text(doc, "provider", net.provider ? net.provider : "");
-    add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
-    json_object_object_add(doc, "alloc", json_object_new_boolean(traits.shared_alloc));
-    add_real(doc, "ranks_per_cpu", comm->members.planner->cost.oversubscription);
-    add_real(profile, "alpha_us", net.alpha_us);
-    add_real(profile, "gb_s", net.gb_s);
-    add_real(profile, "stream_gb_s", net.stream_gb_s);
-    add_real(profile, "core_gb_s", net.core_gb_s);
-    add_real(profile, "message_us", net.message_us);
+    json_add_flag(doc, "single_copy", hx_world->process.job.single_copy);
+    json_add_int(doc, "llc_bytes", hx_world->process.job.llc_bytes);
+    json_add_real(doc, "cpus_per_node", "%.6g", hx_world->process.job.cpus_per_node);
+    json_add_text(doc, "provider", net.provider ? net.provider : "");
+    json_add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
+    json_add_flag(doc, "alloc", traits.shared_alloc);
+    json_add_real(doc, "ranks_per_cpu", "%.6g", comm->members.planner->cost.oversubscription);
+    json_add_real(profile, "alpha_us", "%.6g", net.alpha_us);
+    json_add_real(profile, "gb_s", "%.6g", net.gb_s);
+    json_add_real(profile, "stream_gb_s", "%.6g", net.stream_gb_s);
+    json_add_real(profile, "core_gb_s", "%.6g", net.core_gb_s);
+    json_add_real(profile, "message_us", "%.6g", net.message_us);
     json_object_object_add(doc, "network", profile);
     json_object_object_add(doc, "points", json_object_new_array());
     return doc;
@@ -132,14 +119,14 @@ void tune_judge_point(struct json_object *doc, const struct tune_point *point, c
 
     for (int i = 0; i < survey->n; i++) {
         struct json_object *plan = json_object_new_object();
-        add_text(plan, "plan", survey->plans[i].name);
-        add_real(plan, "us", survey->plans[i].us);
-        add_real(plan, "predicted_us", survey->plans[i].predicted_us);
+        json_add_text(plan, "plan", survey->plans[i].name);
+        json_add_real(plan, "us", "%.6g", survey->plans[i].us);
+        json_add_real(plan, "predicted_us", "%.6g", survey->plans[i].predicted_us);
         json_object_array_add(plans, plan);
         best = survey->plans[i].us < survey->plans[best].us ? i : best;
     }
-    add_text(p, "collective", hx_coll_name(point->coll));
-    json_object_object_add(p, "bytes", json_object_new_int64((int64_t)point->bytes));
+    json_add_text(p, "collective", hx_coll_name(point->coll));
+    json_add_int(p, "bytes", point->bytes);
     json_object_object_add(p, "plans", plans);
     json_object_array_add(json_object_object_get(doc, "points"), p);
     fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
@@ -150,12 +137,8 @@ void tune_judge_point(struct json_object *doc, const struct tune_point *point, c
 static int judgement_write(struct json_object *doc, const char *path)
 {
     char error[OPTION_TEXT_BYTES] = "";
-    struct whole_file file;
-    FILE *out = whole_file_open(&file, path);
 
-    if (out)
-        fprintf(out, "%s\n", json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PRETTY));
-    if (whole_file_end(&file, "output", path, error) == 0)
+    if (json_file_write("output", path, doc, error) == 0)
         return 0;
     fprintf(stderr, "coll_tune: %s\n", error);
     return -1;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON documents from files: see json_file.h. */
-#include "tools/common/json_file.h"
+/* JSON documents from files, and into them: see json.h. */
+#include "tools/common/json.h"
+#include "tools/common/whole_file.h"
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,4 +79,78 @@ struct json_object *json_file_read(const char *path, char error[OPTION_TEXT_BYTE
     free(text);
     json_tokener_free(tokener);
     return document;
+}
+
+/* Bytes of the character at text when it is valid UTF-8, else 0. */
+static int utf8_bytes(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const int n = text[0] < 0x80 ? 1 : text[0] < 0xc0 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : text[0] < 0xf8 ? 4 : 0;
+    uint32_t code = text[0] & (0xffu >> (n + 1));
+
+    for (int i = 1; i < n; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    return n > 1 && (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) ? 0 : n;
+}
+
+struct json_object *json_text_new(const char *text)
+{
+    char *own = text ? strdup(text) : NULL;
+    struct json_object *made;
+
+    for (char *at = own; at && *at;) {
+        const int n = utf8_bytes((unsigned char *)at);
+        if (!n)
+            *at = '?';
+        at += n ? n : 1;
+    }
+    made = own ? json_object_new_string(own) : NULL;
+    free(own);
+    return made;
+}
+
+void json_add_text(struct json_object *object, const char *key, const char *value)
+{
+    json_object_object_add(object, key, json_text_new(value));
+}
+
+void json_add_int(struct json_object *object, const char *key, int64_t value)
+{
+    json_object_object_add(object, key, json_object_new_int64(value));
+}
+
+void json_add_flag(struct json_object *object, const char *key, int value)
+{
+    json_object_object_add(object, key, json_object_new_boolean(value));
+}
+
+struct json_object *json_real_new(const char *format, double value)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), format, value);
+    return isfinite(value) ? json_object_new_double_s(value, text) : NULL;
+}
+
+void json_add_real(struct json_object *object, const char *key, const char *format, double value)
+{
+    json_object_object_add(object, key, json_real_new(format, value));
+}
+
+void json_print(FILE *out, struct json_object *document)
+{
+    fprintf(out, "%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+}
+
+int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES])
+{
+    struct whole_file file;
+    FILE *out = whole_file_open(&file, path);
+
+    if (out)
+        json_print(out, document);
+    return whole_file_end(&file, option, path, error);
 }

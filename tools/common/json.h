@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* JSON documents: the one reader of those that a person names, and the one way to write them. */
+#ifndef HX_TOOLS_COMMON_JSON_H
+#define HX_TOOLS_COMMON_JSON_H
+#include "tools/common/options.h"
+#include <json.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The document in a file, which may be a pipe; json_object_put frees it. NULL: "path: reason", or of what is no JSON
+ * "path:line:column: not JSON: reason", in error. */
+struct json_object *json_file_read(const char *path, char error[OPTION_TEXT_BYTES]);
+
+/* A text may hold any bytes: those that are no UTF-8 become "?"; NULL becomes null. */
+struct json_object *json_text_new(const char *text);
+/* json-c alone would print seventeen digits: give as many as are known. A number that is not finite becomes null. */
+struct json_object *json_real_new(const char *format, double value) __attribute__((format(printf, 1, 0)));
+
+/* Add a member. */
+void json_add_text(struct json_object *object, const char *key, const char *value);
+void json_add_int(struct json_object *object, const char *key, int64_t value);
+void json_add_flag(struct json_object *object, const char *key, int value);
+void json_add_real(struct json_object *object, const char *key, const char *format, double value) __attribute__((format(printf, 3, 0)));
+
+/* For people: indented. */
+void json_print(FILE *out, struct json_object *document);
+
+/* As a whole: see whole_file.h. 0, or -1 with "--option=path: reason" in error, unless something is there already. */
+int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reports are made by coll_report (tools/report) from JSON documents. It is started before the tool measures: so it is known at once whether the
+ * files can be written, and what must be installed. It reads the documents as they come and makes its files from the last one when the tool
+ * ends, however it ends. Until then it sleeps.
+ */
+#ifndef HX_TOOLS_COMMON_REPORT_H
+#define HX_TOOLS_COMMON_REPORT_H
+#include "tools/common/options.h"
+#include <json.h>
+#include <limits.h>
+#include <sys/types.h>
+
+struct report_files { /* as on the command line; NULL: not wanted */
+    const char *html;    /* "-": standard output */
+    const char *gnuplot; /* PREFIX: PREFIX.dat, PREFIX.gp */
+    const char *svg;     /* PREFIX: PREFIX-NAME.svg for each plot */
+    const char *picture; /* of coll_plan's documents, which have one */
+};
+
+/* The options, for tables of argp: keys from first on, as report_option takes them. */
+enum { REPORT_OPTIONS = 3 };
+#define REPORT_OPTION_TABLE(first, group)                                                                              \
+    {"html", (first), "FILE", 0, "write a report as one page of HTML, with plots, by coll_report", (group)},           \
+    {"gnuplot", (first) + 1, "PREFIX", 0, "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", (group)}, \
+    {"svg", (first) + 2, "PREFIX", 0, "write its plots to PREFIX-NAME.svg", (group)}
+
+struct report {
+    int to; /* a socket to coll_report; -1: it does not run */
+    pid_t pid;
+    char kept[PATH_MAX]; /* where the document goes instead; "": nowhere */
+    char what[OPTION_TEXT_BYTES / 2]; /* "--html=FILE" */
+    char error[OPTION_TEXT_BYTES];    /* of the last document */
+};
+
+/* index: that of the option, from 0 on. */
+void report_option(struct report_files *files, int index, const char *arg);
+int report_wanted(const struct report_files *files);
+
+/* Start coll_report. 0, or -1 with why in error: a file cannot be written. If coll_report cannot run here, say on standard error what to install,
+ * and where the document will be instead. Does nothing where nothing is wanted. */
+int report_open(struct report *r, const struct report_files *files, const char *tool, char error[OPTION_TEXT_BYTES]);
+
+/* What there is so far, or, at last, all. */
+void report_update(struct report *r, struct json_object *document);
+
+/* Wait for the report of the last document. That takes seconds: first let go the ranks that wait for this one. 0, or -1 with "--option=path: reason"
+ * in error: not written in full. */
+int report_close(struct report *r, char error[OPTION_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# One program in Python; the modules and templates beside it are found through the link that is installed among the other programs.
+reportdir = $(pkgdatadir)/report
+dist_report_SCRIPTS = tools/report/coll_report
+dist_report_DATA = tools/report/pages.py tools/report/bench.py tools/report/tune.py tools/report/plan.py tools/report/plots.py \
+    tools/report/gnuplot.py tools/report/outputs.py tools/report/page.html tools/report/rounds.svg
+
+# beside the tools that start it
+report_links = tools/coll_report tests/tools/coll_report
+noinst_SCRIPTS += $(report_links)
+CLEANFILES += $(report_links)
+$(report_links): $(dist_report_SCRIPTS)
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && ln -sf $(abs_srcdir)/tools/report/coll_report $@
+
+install-exec-hook:
+	$(MKDIR_P) "$(DESTDIR)$(bindir)" && ln -srf "$(DESTDIR)$(reportdir)/coll_report" "$(DESTDIR)$(bindir)/coll_report"
+uninstall-local:
+	rm -f "$(DESTDIR)$(bindir)/coll_report"
+
+dist_tests_list += tests/tools/report.sh tests/tools/test_report.py
+EXTRA_DIST += tools/report/report.png
