@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of all algorithms. algorithms.inc has a line for each file that the two algorithms.mk list: ROW(hx_<file's name>). */
+/* The list of all algorithms. make writes algorithms.inc: ROW(hx_...) for each row in the files that the two algorithms.mk name. */
 #include "hier/compose/algorithm_list.h"
 #include <string.h>
 

@@ -148,16 +148,6 @@ static void part_stage(struct composer *c, int level, const struct hx_algorithm 
         hx_composer_intra(c, level, part->name, part->build, in, out);
 }
 
-static void first_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
-{
-    part_stage(c, level, c->candidate->first, in, out);
-}
-
-static void last_stage(struct composer *c, int level, enum hx_space in, enum hx_space out)
-{
-    part_stage(c, level, c->candidate->last, in, out);
-}
-
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out)
 {
@@ -282,10 +272,10 @@ static void buffers_lay_out(struct composer *c)
 
 static void compose_allreduce(struct composer *c)
 {
-    first_stage(c, 0, HX_IN, HX_OUT);
+    part_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        last_stage(c, 2, HX_OUT, HX_OUT);
+        part_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 static int by_number(const void *a, const void *b)
@@ -331,7 +321,7 @@ static void compose_reduce_scatter(struct composer *c)
     int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
 
     hx_composer_work(c);
-    first_stage(c, 0, HX_IN, HX_WORK);
+    part_stage(c, 0, c->candidate->first, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, HX_WORK, HX_OUT);
@@ -343,7 +333,7 @@ static void compose_allgather(struct composer *c)
     hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        last_stage(c, 2, HX_OUT, HX_OUT);
+        part_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 /* The vector stands in OUT, of the root only at first. */
@@ -353,7 +343,7 @@ static void compose_bcast(struct composer *c)
         hx_composer_fixed(c, 0, "scatter", hx_scatter_nary.build, HX_OUT, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        last_stage(c, 2, HX_OUT, HX_OUT);
+        part_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
 /* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
@@ -363,7 +353,7 @@ static void compose_reduce(struct composer *c)
 
     if (mine == HX_WORK)
         hx_composer_work(c);
-    first_stage(c, 0, HX_IN, mine);
+    part_stage(c, 0, c->candidate->first, HX_IN, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         hx_composer_fixed(c, 2, "gather", hx_gather_nary.build, mine, mine);

@@ -3,7 +3,8 @@ hx_sources += hier/compose/algorithm_list.c hier/compose/algorithm_list.h hier/c
     hier/compose/composer.h hier/compose/flat.c hier/compose/gather.c hier/compose/levels.c hier/compose/lists.h \
     hier/compose/scan.c
 
-hier/compose/algorithms.inc: $(top_srcdir)/intra/algorithms/algorithms.mk $(top_srcdir)/inter/algorithms/algorithms.mk
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && printf '%s\n' $(intra_algorithms) $(inter_algorithms) | sed 's,.*/\(.*\)\.c,ROW(hx_\1),' >$@
+algorithm_files = $(intra_algorithms:%=$(top_srcdir)/%) $(inter_algorithms:%=$(top_srcdir)/%)
+hier/compose/algorithms.inc: $(algorithm_files) $(top_srcdir)/intra/algorithms/algorithms.mk $(top_srcdir)/inter/algorithms/algorithms.mk
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -n 's/^const struct hx_algorithm \(.*\) = {/ROW(\1)/p' $(algorithm_files) >$@
 hier/compose/algorithm_list.lo: hier/compose/algorithms.inc
 CLEANFILES += hier/compose/algorithms.inc

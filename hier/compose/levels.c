@@ -196,7 +196,7 @@ static void reduce_scatter_inwards_out(struct composer *c, const struct level_ma
     enum hx_space between = space_between(c, out);
 
     for (int k = map->levels; k >= last; k--) {
-        level_stage(c, map, at, k, hx_reduce_scatter_levels_build, k == map->levels ? in : between, k ? between : out);
+        level_stage(c, map, at, k, hx_reduce_scatter_levels.build, k == map->levels ? in : between, k ? between : out);
         c->shift += k > last;
     }
 }
@@ -204,7 +204,7 @@ static void reduce_scatter_inwards_out(struct composer *c, const struct level_ma
 static void allgather_outwards_in(struct composer *c, const struct level_map *map, int at, int first, enum hx_space in, enum hx_space out)
 {
     for (int k = first; k <= map->levels; k++) {
-        level_stage(c, map, at, k, hx_allgather_levels_build, k == first ? in : out, out);
+        level_stage(c, map, at, k, hx_allgather_levels.build, k == first ? in : out, out);
         c->shift += k < map->levels;
     }
 }

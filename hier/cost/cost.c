@@ -100,23 +100,28 @@ static double vectors_passed(const struct hx_counts *counts, double slices)
 #define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
 #define WINDOW_FETCH_US 0.3                  /* what is mapped needs no system call */
 
+static double work_us(const struct hx_cost_params *p, const struct hx_work *work, double bytes)
+{
+    return (work->copied / p->intra_gb_s + work->reduced / p->reduce_gb_s) * bytes * 1e-3;
+}
+
 /* The stage of an algorithm that uses shared memory, over n members. */
 static double shared_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
     struct hx_counts c = algorithm->counts((struct hx_group){.coll = algorithm->coll, .p = n, .owners = owners});
     double fetch_us = p->shared_alloc ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->shared_alloc ? p->intra_gb_s : p->fetch_gb_s;
     double us = c.hops * hx_cost_hand_over(p, c.flags) + (c.calls * fetch_us + bytes * c.fetched / fetch_gb_s * 1e-3) * p->oversubscription;
-    double all = 0, ahead = hx_cost_ahead_slice(p, bytes);
+    double in_turn = 0, on_all_cores = 0;
 
     if (c.elects) /* somebody gives its core away in vain */
         us += p->intra_alpha_us + switches(p) / p->oversubscription;
-    for (int i = 0; i < 2 && !c.runs_ahead; i++)
-        us += (c.work[i].copied / p->intra_gb_s + c.work[i].reduced / p->reduce_gb_s) * bytes * 1e-3 * crowd(p, c.work[i].members, n);
-    if (!c.runs_ahead)
-        return us;
-    for (int i = 0; i < 2; i++) /* on the cores that there are */
-        all += c.work[i].members * (c.work[i].copied / p->intra_gb_s + c.work[i].reduced / p->reduce_gb_s) * bytes * p->oversubscription / n;
-    return us + larger(c.work[0].copied * ahead / p->intra_gb_s + c.work[1].reduced * bytes / p->reduce_gb_s, all) * 1e-3;
+    for (int i = 0; i < 2; i++) {
+        in_turn += work_us(p, &c.work[i], bytes) * crowd(p, c.work[i].members, n);
+        on_all_cores += work_us(p, &c.work[i], bytes) * c.work[i].members * p->oversubscription / n;
+    }
+    if (c.runs_ahead)
+        in_turn = larger(work_us(p, &c.work[0], hx_cost_ahead_slice(p, bytes)) + work_us(p, &c.work[1], bytes), on_all_cores);
+    return us + in_turn;
 }
 
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. As if the node had no levels:

@@ -6,8 +6,4 @@
 
 extern const struct hx_algorithm hx_allreduce_recursive_doubling, hx_alltoall_mesh;
 
-void hx_alltoall_mesh_build(struct hx_builder *b);
-void hx_alltoall_pairwise_build(struct hx_builder *b);
-struct hx_counts hx_alltoall_pairwise_counts(struct hx_group g);
-
 #endif

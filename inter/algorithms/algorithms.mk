@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The algorithms. Each file's last lines are its row: it is compiled, tested, listed and can be chosen at once. Of two that cost the same
-# the first is chosen.
+# The algorithms. Each file ends with its row, or several: it is compiled, tested, listed and can be chosen at once. Of two that cost the
+# same the first is chosen.
 inter_algorithms = \
     inter/algorithms/allreduce_ring.c inter/algorithms/allreduce_mesh.c inter/algorithms/allreduce_mesh_single.c \
     inter/algorithms/allreduce_recursive_doubling.c inter/algorithms/allreduce_exclusive_dissemination.c \
@@ -23,10 +23,8 @@ inter_algorithms = \
     inter/algorithms/scan_chain.c inter/algorithms/scan_mesh.c inter/algorithms/scan_recursive_doubling.c \
     inter/algorithms/exscan_chain.c inter/algorithms/exscan_mesh.c inter/algorithms/exscan_recursive_doubling.c \
     inter/algorithms/exscan_exclusive_dissemination.c \
-    inter/algorithms/alltoall_mesh.c inter/algorithms/alltoall_pairwise.c inter/algorithms/alltoall_bruck.c \
-    inter/algorithms/alltoall_kbruck.c \
-    inter/algorithms/alltoallv_mesh.c inter/algorithms/alltoallv_pairwise.c
-hx_sources += $(inter_algorithms) inter/algorithms/algorithms.h inter/algorithms/bruck.h \
+    inter/algorithms/alltoall_mesh.c inter/algorithms/alltoall_pairwise.c inter/algorithms/alltoall_bruck.c
+hx_sources += $(inter_algorithms) inter/algorithms/algorithms.h \
     inter/algorithms/circulant.h inter/algorithms/circulant_schedule.h inter/algorithms/double_tree.h \
     inter/algorithms/halving.h inter/algorithms/kangaring.h inter/algorithms/mesh.h inter/algorithms/prefix.h \
     inter/algorithms/ring.h inter/algorithms/tree.h

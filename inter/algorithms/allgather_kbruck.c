@@ -15,7 +15,6 @@
  * Source: Bruck et al., IEEE TPDS 8 (1997); Bienz, Gautam, Kharel, "A locality-aware Bruck allgather", EuroMPI 2022.
  */
 #include "inter/algorithms/tree.h"
-#include "inter/algorithms/bruck.h"
 
 static void build(struct hx_builder *b)
 {

@@ -11,8 +11,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
+        return;
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
     hx_circulant_allgather(b, hx_circulant_rounds(b->p));
 }

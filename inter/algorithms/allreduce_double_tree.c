@@ -14,10 +14,8 @@ static void build(struct hx_builder *b)
     struct hx_double_tree_role role = hx_double_tree_role_of(-1, b->me + 1, b->p);
 
     hx_split(b, 2);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 2), hx_at(b->in, 0, 2));
+    if (hx_alone(b))
         return;
-    }
     hx_double_tree_reduce(b, &role, 0);
     hx_join_all(b); /* in and out may be the same memory: what is sent must be gone before the result comes */
     /* on the way up and down nobody meets the tops from outside */

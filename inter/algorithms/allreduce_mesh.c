@@ -14,10 +14,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     hx_mesh_reduce_scatter(b, 0);
     hx_mesh_allgather(b, 1);
 }

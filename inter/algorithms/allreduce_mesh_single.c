@@ -13,10 +13,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     for (int i = 1; i < b->p; i++) {
         int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
         hx_send(b, 0, to, hx_at(b->in, 0, 1));

@@ -29,8 +29,8 @@ static void build(struct hx_builder *b)
     int round = 0;
 
     hx_split(b, 1);
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
+        return;
     if (h.folded) {
         hx_join(b, hx_send(b, 0, h.partner, hx_at(b->in, 0, 1)));
         hx_recv(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, 1));

@@ -17,10 +17,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     hx_ring_reduce_scatter(b, b->me);
     hx_ring_allgather(b, b->p - 1, b->me + 1);
 }

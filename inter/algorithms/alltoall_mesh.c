@@ -11,10 +11,9 @@
  * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p.
  * Source: Open MPI's and MPICH's "linear" all-to-all; the mesh of Neuron's collectives.
  */
-#include "inter/algorithms/algorithms.h"
 #include "inter/algorithms/mesh.h"
 
-void hx_alltoall_mesh_build(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     hx_limit(b, HX_MESH_WINDOW);
     for (int i = 1; i < b->p; i++) {
@@ -28,5 +27,9 @@ void hx_alltoall_mesh_build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_alltoall_mesh = {
-    .name = "mesh", .coll = HX_COLL_ALLTOALL, .build = hx_alltoall_mesh_build, .counts = hx_mesh_counts,
+    .name = "mesh", .coll = HX_COLL_ALLTOALL, .build = build, .counts = hx_mesh_counts,
+    .about = "1 round, everybody to everybody, 32 exchanges under way", .source = "Open MPI, MPICH"};
+
+const struct hx_algorithm hx_alltoallv_mesh = {
+    .name = "mesh", .coll = HX_COLL_ALLTOALLV, .build = build, .counts = hx_mesh_counts,
     .about = "1 round, everybody to everybody, 32 exchanges under way", .source = "Open MPI, MPICH"};

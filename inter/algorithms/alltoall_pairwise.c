@@ -9,9 +9,9 @@
  * once would congest a receiver.
  * Source: "The Illustrated Collectives", all-to-all; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
-#include "inter/algorithms/algorithms.h"
+#include "runtime/plan/plan.h"
 
-void hx_alltoall_pairwise_build(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int exchanges = (b->p & (b->p - 1)) == 0;
 
@@ -26,12 +26,17 @@ void hx_alltoall_pairwise_build(struct hx_builder *b)
     }
 }
 
-struct hx_counts hx_alltoall_pairwise_counts(struct hx_group g)
+static struct hx_counts counts(struct hx_group g)
 {
     return (struct hx_counts){.rounds = g.p - 1, .messages = g.p - 1, .vectors = (double)(g.p - 1) / g.p};
 }
 
 const struct hx_algorithm hx_alltoall_pairwise = {
-    .name = "pairwise", .coll = HX_COLL_ALLTOALL, .build = hx_alltoall_pairwise_build,
-    .counts = hx_alltoall_pairwise_counts,
+    .name = "pairwise", .coll = HX_COLL_ALLTOALL, .build = build,
+    .counts = counts,
+    .about = "p-1 rounds, one exchange at a time: large blocks", .source = "The Illustrated Collectives"};
+
+const struct hx_algorithm hx_alltoallv_pairwise = {
+    .name = "pairwise", .coll = HX_COLL_ALLTOALLV, .build = build,
+    .counts = counts,
     .about = "p-1 rounds, one exchange at a time: large blocks", .source = "The Illustrated Collectives"};

@@ -28,8 +28,8 @@ static void build(struct hx_builder *b)
     uint64_t begun[4 * HX_CIRCULANT_ROUNDS / 64 + 1] = {0};
 
     hx_split(b, m);
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, m), hx_at(b->in, 0, m));
+    if (hx_alone(b))
+        return;
     for (int i = rounds - 1; b->p > 1 && i >= 0; i--) {
         int skip = hx_circulant_step(&s, m, i), round = rounds - 1 - i;
         int comes = hx_circulant_block(&s, s.sends, m, i), goes = hx_circulant_block(&s, s.receives, m, i);

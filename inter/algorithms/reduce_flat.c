@@ -13,10 +13,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     if (b->me != b->root) {
         hx_send(b, 0, b->root, hx_at(b->in, 0, 1));
         return;

@@ -16,8 +16,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
+        return;
     hx_circulant_reduce_scatter(b, b->me == b->root ? hx_at(b->out, b->me, 1) : hx_row(0, b->me, 1));
     hx_tree_gather(b, hx_circulant_rounds(b->p), hx_row(0, b->me, 1));
 }

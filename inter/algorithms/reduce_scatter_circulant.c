@@ -9,8 +9,8 @@
 
 static void build(struct hx_builder *b)
 {
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
+        return;
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
 }
 

@@ -29,8 +29,8 @@ static void build(struct hx_builder *b)
     struct hx_halving h = hx_halving_of(b);
     int round = h.excess ? 1 : 0, serves = h.partner >= 0 && !h.folded, in_scratch = serves;
 
-    if (b->p == 1)
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
+        return;
     if (h.folded) {
         fold_and_wait(b, &h);
         return;

@@ -15,6 +15,7 @@
 #include "runtime/plan/plan.h"
 
 #define HX_KNOMIAL_RADIX 4
+#define HX_KBRUCK_RADIX 4
 
 static inline int hx_tree_number(const struct hx_builder *b)
 {

@@ -14,9 +14,7 @@
 extern const struct hx_algorithm hx_gather_nary, hx_scatter_nary, hx_alltoall_nary;
 
 /* One stage of several, see hier/compose/levels.c, which sets stage->domain_start and charge_start. */
-extern const struct hx_algorithm hx_allreduce_levels;
-void hx_reduce_scatter_levels_build(struct hx_builder *b);
-void hx_allgather_levels_build(struct hx_builder *b);
+extern const struct hx_algorithm hx_allreduce_levels, hx_reduce_scatter_levels, hx_allgather_levels;
 
 /* Fixed parts of a composition, not chosen by name. */
 void hx_prefix_keep(struct hx_builder *b);

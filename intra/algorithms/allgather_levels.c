@@ -10,12 +10,11 @@
  * Cost: a hand-over per level; across it pass S (d - 1) bytes of d domains of m members each, where n-ary without levels
  * reads m times that. Any sizes of domains. Blocks may be empty.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/domains.h"
 
 enum { FILLED, READ };
 
-void hx_allgather_levels_build(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int d = hx_domains(b), mine = hx_domain_mine(b), reads = 0;
 
@@ -43,6 +42,11 @@ void hx_allgather_levels_build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_allgather_levels = {
-    .name = "nary_levels", .coll = HX_COLL_ALLGATHER, .build = hx_allgather_levels_build,
+    .name = "nary_levels", .coll = HX_COLL_ALLGATHER, .build = build,
     .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
     .about = "1 hop per level, outwards in", .source = "hierarchical n-ary all-gather"};
+
+const struct hx_algorithm hx_bcast_levels = {
+    .name = "nary_levels", .coll = HX_COLL_BCAST, .build = build,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
+    .about = "1 hop, and 1 per level: scatter and all-gather outwards in", .source = "hierarchical n-ary all-gather"};

@@ -19,10 +19,8 @@ enum { FILLED, SUMMED, READ };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     if (b->me == 0)
         hx_await_lag(b, READ, 0, b->p); /* its slot held the sum of one window before: all have read that */
     hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));

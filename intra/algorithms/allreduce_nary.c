@@ -22,10 +22,8 @@ static void build(struct hx_builder *b)
     hx_split(b, 1);
     in = hx_at(b->in, 0, 1);
     out = hx_at(b->out, 0, 1);
-    if (b->p == 1) {
-        hx_copy(b, out, in);
+    if (hx_alone(b))
         return;
-    }
     hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
     hx_copy(b, hx_at(HX_SLOT, 0, 1), in);
     hx_publish(b, FILLED);

@@ -25,10 +25,8 @@ static void build(struct hx_builder *b)
     int me = b->me;
 
     hx_split(b, b->p);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     hx_copy(b, hx_at(HX_SLOT, me + 1, b->p - 1), hx_at(b->in, me + 1, b->p - 1));
     hx_publish(b, FILLED);
     hx_await_all(b, FILLED);

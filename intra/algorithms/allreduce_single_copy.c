@@ -22,10 +22,8 @@ static void build(struct hx_builder *b)
     int me = b->me;
 
     hx_split(b, b->p);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
+    if (hx_alone(b))
         return;
-    }
     hx_offer(b, READY);
     hx_fetch_rows(b, READY);
     hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);

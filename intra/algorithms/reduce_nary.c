@@ -16,9 +16,9 @@ enum { FILLED, READ };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1) {
-        hx_copy(b, hx_at(b->out, 0, 1), hx_at(b->in, 0, 1));
-    } else if (b->me != b->root) {
+    if (hx_alone(b))
+        return;
+    if (b->me != b->root) {
         hx_await_lag(b, READ, b->root, 1); /* the slot held the slice one window before: it has been read */
         hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));
         hx_publish(b, FILLED);

@@ -13,12 +13,11 @@
  * Cost: a hand-over per level; across it pass S (d - 1) bytes of d domains of m members each, where n-ary without levels
  * reads m times that. Any sizes of domains, any operation; fold in the order of domains. Blocks may be empty.
  */
-#include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/domains.h"
 
 enum { FILLED, READ };
 
-void hx_reduce_scatter_levels_build(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
     int d = hx_domains(b), mine = hx_domain_mine(b), filled = 0;
 
@@ -41,6 +40,11 @@ void hx_reduce_scatter_levels_build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_reduce_scatter_levels = {
-    .name = "nary_levels", .coll = HX_COLL_REDUCE_SCATTER, .build = hx_reduce_scatter_levels_build,
+    .name = "nary_levels", .coll = HX_COLL_REDUCE_SCATTER, .build = build,
     .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
     .about = "1 hop per level, inwards out", .source = "hierarchical n-ary reduce-scatter"};
+
+const struct hx_algorithm hx_reduce_levels = {
+    .name = "nary_levels", .coll = HX_COLL_REDUCE, .build = build,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_LEVELS,
+    .about = "1 hop per level, and 1: reduce-scatter inwards out and gather", .source = "hierarchical n-ary reduce-scatter"};

@@ -149,6 +149,16 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
         builder_fault(b, "a copy between different blocks");
 }
 
+int hx_alone(struct hx_builder *b)
+{
+    int blocks = (int)b->stage->nblocks;
+
+    if (b->p > 1)
+        return 0;
+    hx_copy(b, hx_at(b->out, 0, blocks), hx_at(b->in, 0, blocks));
+    return 1;
+}
+
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member)
 {
     struct hx_step *step = step_append(b, HX_OP_COPY);

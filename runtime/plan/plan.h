@@ -305,6 +305,7 @@ void hx_split(struct hx_builder *b, int nblocks);             /* cut the slice i
 int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold nothing, whatever the sizes */
 
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
+int hx_alone(struct hx_builder *b); /* in a group of one: copy in to out, all blocks; returns 1 there */
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
 /* dst = the same range of member's own in or out (src), after a flag by which it was offered. That member waits to hear that it has
  * been read, before it writes there or ends. */
@@ -374,14 +375,18 @@ struct hx_traits {
     int shared_alloc; /* buffers are taken to be memory of hx_alloc that others of the node can read */
 };
 
+struct hx_work { /* in shared memory */
+    double members, copied, reduced; /* so many members copy, and read in a reduction, so much each */
+};
+
 struct hx_group {
     enum hx_coll coll;
     int p;      /* members */
     int owners; /* in shared memory: members that share the blocks; the others own none */
 };
 
-/* What a group does by an algorithm, for the cost model: bytes are in multiples of the collective's vector. tests/inter/test_rounds.c finds the
- * same messages in plans. */
+/* What a group does by an algorithm, for the cost model: bytes are in multiples of the collective's vector. tests/inter/algorithms/test_rounds.c
+ * finds the same messages in plans. */
 struct hx_counts {
     /* by messages: of the busiest member, and of all together; all_messages 0: all are as busy */
     double rounds;                    /* messages one after the other */
@@ -394,10 +399,8 @@ struct hx_counts {
     /* in shared memory */
     double hops, flags;               /* hand-overs one after the other, in each of which a member awaits the flags of so many others */
     double calls, fetched;            /* by single copy: system calls of each member, and what it reads by them */
-    struct {
-        double members, copied, reduced; /* so many members copy, and read in a reduction, so much each */
-    } work[2];
-    int runs_ahead;                   /* the first of these work on the next slice while the second work on this one */
+    struct hx_work work[2];           /* one after the other */
+    int runs_ahead;                   /* but the first of these work on the next slice while the second work on this one */
     int elects;                       /* whoever comes last works for all: others may wake before it has */
     /* what members read from each other's memory, from each of the others: */
     double read_by_all, read_by_one;  /* every member the same, or one member */
