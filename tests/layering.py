@@ -4,7 +4,8 @@
 
 Reads the tables below. A folder may include itself, `runtime` (the public header) and the folders of its row; these stand above it, so that
 no circle can be. A row of EXCEPTIONS is an include that still points the wrong way: it must be there, else the row goes. Includes are written
-from the top. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
+from the top. Inside a folder of the library x.c and x.h include no file that includes them again, but what the folder's README.md names as one
+piece. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
 Usage: layering.py [ROOT]"""
 import os
 import re
@@ -72,6 +73,39 @@ def without_comments(code, strings=True):
     return re.sub(pattern, lambda m: m[0] if m[0][0] in "\"'" and not strings else " ", code, flags=re.S)
 
 
+def includes(root, file):
+    with open(os.path.join(root, file), encoding="utf-8") as opened:
+        code = opened.read()
+    return code, re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*)"', without_comments(code, strings=False), re.M)
+
+
+def circles(root, path, names):
+    """Sets of files of a folder, without what follows the dot, that include each other."""
+    below = {}
+    for name in names:
+        if name.endswith((".c", ".h", ".def")):
+            headers = includes(root, os.path.join(path, name))[1]
+            stems = {os.path.basename(h).split(".")[0] for h in headers if os.path.dirname(h) == path}
+            below.setdefault(name.split(".")[0], set()).update(stems - {name.split(".")[0]})
+    for middle in below:  # transitive closure
+        for stem in below:
+            if middle in below[stem]:
+                below[stem] |= below[middle]
+    return {frozenset(other for other in below[stem] if stem in below.get(other, ())) for stem in below if stem in below[stem]}
+
+
+def of_circles(root, path, names):
+    readme, named = os.path.join(root, path, "README.md"), set()
+    if os.path.exists(readme):
+        with open(readme, encoding="utf-8") as opened:
+            named = {frozenset(re.findall(r"`(\w+)`", line)) for line in re.findall(r"One piece: ([^.]*)", opened.read())}
+    found = circles(root, path, names)
+    for circle in sorted(map(sorted, found - named)):
+        yield f"{path}: {', '.join(circle)} include each other, and README.md does not name them as one piece"
+    for circle in sorted(map(sorted, named - found)):
+        yield f"{path}: README.md names {', '.join(circle)} as one piece, but they are no circle of includes"
+
+
 def complaints(root, arrows, exceptions):
     unused = {(file, header) for file, headers in exceptions for header in headers}
     for folder in FOLDERS:
@@ -80,18 +114,19 @@ def complaints(root, arrows, exceptions):
                 if name.endswith((".c", ".h", ".def")):
                     file = os.path.relpath(os.path.join(path, name), root)
                     yield from of_file(root, file, arrows, unused)
+            if folder != "tools":
+                yield from of_circles(root, os.path.relpath(path, root), names)
     for file, header in sorted(unused):
         yield f'{file}: includes "{header}" no more: take the row out of EXCEPTIONS'
 
 
 def of_file(root, file, arrows, unused):
     folder = os.path.dirname(file)
-    with open(os.path.join(root, file), encoding="utf-8") as opened:
-        code = opened.read()
+    code, headers = includes(root, file)
     if folder not in arrows and file != "runtime/hierax.h":
         yield f"{file}: its folder is not in the table"
         return
-    for header in re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]*)"', without_comments(code, strings=False), re.M):
+    for header in headers:
         if (file, header) in unused:
             unused.discard((file, header))
         elif ".." in header or not (header in GENERATED or os.path.exists(os.path.join(root, header))):
@@ -134,6 +169,15 @@ def check_itself(arrows):
         "hier/bad_i.c": 'void f(void) { setenv("A", "B", 1); }',
         "tools/run/bad_j.c": '#include "runtime/engine/engine.h"\n',
         "runtime/other/bad_k.c": "",
+        "topo/one.c": '#include "topo/two.h"\n',
+        "topo/one.h": "",
+        "topo/two.h": '#include "topo/one.h"\n',
+        "topo/README.md": "One piece: `one`, `two`.",
+        "inter/fabric/three.h": '#include "inter/fabric/four.h"\n',
+        "inter/fabric/four.h": '#include "inter/fabric/five.h"\n',
+        "inter/fabric/five.c": '#include "inter/fabric/three.h"\n',
+        "inter/fabric/five.h": "",
+        "runtime/plan/README.md": "One piece: `plan`, `bad_b`.",
     }
     exceptions = [("runtime/engine/excepted.c", ["runtime/api/comm.h"]), ("topo/bad_gone.c", ["runtime/hierax.h"])]
     with tempfile.TemporaryDirectory() as root:
@@ -142,7 +186,7 @@ def check_itself(arrows):
             with open(os.path.join(root, file), "w", encoding="utf-8") as out:
                 out.write(code)
         found = [line.split(":")[0] for line in complaints(root, arrows, exceptions)]
-    wanted = sorted([file for file in tree if "/bad_" in file] + ["topo/bad_gone.c"])
+    wanted = sorted([file for file in tree if "/bad_" in file] + ["topo/bad_gone.c", "inter/fabric", "runtime/plan"])
     if sorted(found) != wanted:
         raise SystemExit(f"layering.py finds {sorted(found)}, not {wanted}")
 

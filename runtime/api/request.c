@@ -5,6 +5,8 @@
 #include "runtime/api/lock.h"
 #include "runtime/api/trace_write.h"
 #include "runtime/base/user_table.h"
+#include "runtime/engine/awaited.h"
+#include "runtime/engine/stall.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
 
@@ -153,7 +155,7 @@ static int request_awaited(const struct hx_request *request)
 {
     const struct hx_engine *engine = engine_of(request);
 
-    return engine && engine->running == HX_RUNS ? hx_stall_awaited(&engine->run) : -1;
+    return engine && engine->running == HX_RUNS ? hx_awaited_rank(&engine->run) : -1;
 }
 
 static void stall_tell(const struct wait *wait, int blocks)
@@ -203,7 +205,7 @@ static void request_late(struct hx_request *request)
     struct hx_engine *engine = engine_of(request);
 
     if (engine && engine->running != HX_IDLE) {
-        hx_stall_fail(&engine->run);
+        hx_awaited_fail(&engine->run);
         hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
     }
 }

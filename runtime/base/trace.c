@@ -5,6 +5,8 @@
 #include <string.h>
 
 struct hx_trace *hx_trace;
+static _Thread_local int thread_number = -1;
+static _Thread_local int thread_awaits = -1; /* rank of the job */
 
 char *hx_trace_path(const char *setting, int rank)
 {
@@ -39,4 +41,23 @@ void hx_trace_add(struct hx_event event)
 {
     event.end = hx_now_ns(); /* in user space, some 25 ns */
     hx_trace->events[hx_trace->recorded++ % hx_trace->capacity] = event;
+}
+
+uint8_t hx_trace_thread(void)
+{
+    if (thread_number < 0)
+        thread_number = hx_trace->threads < 255 ? hx_trace->threads++ : 255;
+    return (uint8_t)thread_number;
+}
+
+void hx_trace_wait(uint64_t since)
+{
+    hx_trace_add((struct hx_event){.kind = HX_EVENT_WAIT, .begin = since, .peer = thread_awaits, .thread = hx_trace_thread()});
+    thread_awaits = -1;
+}
+
+int hx_trace_in_vain(int awaited)
+{
+    thread_awaits = awaited;
+    return 0;
 }

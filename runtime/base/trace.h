@@ -3,8 +3,8 @@
  * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that drops the oldest. They
  * are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they are recorded.
  *
- *   trace.c                      the ring
- *   runtime/engine/trace_spans.c  spans of calls, waits and stages
+ *   trace.c                      the ring, and spans of waits
+ *   runtime/engine/trace_spans.c  spans of calls and stages
  *   runtime/api/trace_write.c    the file, and spans of non-blocking calls
  *   runtime/start/trace_job.c    begin and end; trace_clock.c: how far the nodes' clocks are from rank 0's
  *
@@ -69,5 +69,11 @@ char *hx_trace_path(const char *setting, int rank);
 const char *hx_trace_keep(const char *plan);
 /* Record a span that ends now. */
 void hx_trace_add(struct hx_event event);
+/* The number of this thread, counted as they come. */
+uint8_t hx_trace_thread(void);
+/* The span of a wait. */
+void hx_trace_wait(uint64_t since);
+/* This thread waits for this rank of the job (-1: none in particular). Returns 0. */
+int hx_trace_in_vain(int awaited);
 
 #endif

@@ -293,27 +293,19 @@ void hx_fetch_withdraw(struct hx_control *mine);
 void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
+/* The transfers of all slices under way, one after the other, from at = {0} on; NULL: no more. */
+struct hx_transfers {
+    int stage;
+    unsigned slice;
+    uint32_t i;
+};
+struct hx_transfer *hx_transfer_next(const struct hx_bound *bound, struct hx_transfers *at);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
-/* What a message has failed with (net.done < 0). */
 /* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
 typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
 int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);
+/* What a message has failed with (net.done < 0). */
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);
-
-/* ctx: a struct hx_run that has waited for long. */
-void hx_stall_tell(void *ctx);
-/* The run's communicator has failed elsewhere, of this. Returns with what status. */
-hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
-/* Call it when a message of the run has failed because a rank is gone. If the node knows which rank has died, the detail names that rank.
- * The message's own text says only how the network failed, and may name a peer that has left the job because of that death. */
-void hx_stall_name(const struct hx_run *run);
-/* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
- * messages. */
-void hx_stall_end(const struct hx_run *run);
-/* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
-int hx_stall_awaited(const struct hx_run *run);
-/* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */
-hx_status_t hx_stall_fail(const struct hx_run *run);
 
 #endif

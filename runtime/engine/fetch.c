@@ -14,6 +14,7 @@
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
 #include "runtime/engine/shared_alloc.h"
+#include "runtime/engine/stall.h"
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>

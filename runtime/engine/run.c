@@ -6,6 +6,8 @@
  */
 #include "runtime/engine/flags.h"
 #include "runtime/engine/trace_spans.h"
+#include "runtime/engine/awaited.h"
+#include "runtime/engine/stall.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
 
@@ -118,7 +120,7 @@ static int inline_look(void *ctx)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
         process->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
-    return HX_PROBE_IN_VAIN(hx_stall_awaited(run));
+    return HX_PROBE_IN_VAIN(hx_awaited_rank(run));
 }
 
 static struct hx_wait wait_of(struct hx_run *run, int (*look)(void *))
@@ -133,7 +135,7 @@ static int wait_ended(struct hx_run *run, hx_status_t status)
     if (run->engine->process->whereabouts)
         hx_stand_clear(run->engine->process);
     if (status == HX_ERR_TIMEOUT && run->status == HX_SUCCESS)
-        run->status = hx_stall_fail(run);
+        run->status = hx_awaited_fail(run);
     return run->status == HX_SUCCESS;
 }
 
@@ -163,31 +165,24 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
     }
 }
 
-/* May this stage begin its next slice: room in its window, and all that it is made of finished by those before it? */
+/* May this stage begin its next slice? */
 static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
 {
-    uint64_t k = bs->started, ours = bs->layout.nslices;
-
-    if (k >= ours || k - bs->finished >= bs->window)
+    if (!hx_slice_has_room(&bs->layout, bs->window, bs->started, bs->finished))
         return 0;
-    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++) {
-        /* slices of `before` within our first k + 1 slices; the finer count is a multiple of the coarser */
-        uint64_t theirs = before->layout.nslices;
-        uint64_t needed = theirs >= ours ? (k + 1) * (theirs / ours) : k / (ours / theirs) + 1;
-        if (before->stage->level == bs->stage->after && before->finished < needed)
+    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++)
+        if (before->stage->level == bs->stage->after && before->finished < hx_slices_needed(&bs->layout, &before->layout, bs->started))
             return 0;
-    }
     return 1;
 }
 
 /* Issue steps of one slice until one must wait, never overtaking the slice before it. Returns steps issued. */
 static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance)
 {
-    uint32_t limit = bs->nsteps, first = instance->pc;
+    const uint32_t before = bs->instances[(instance->slice - 1) % bs->window].pc, first = instance->pc;
+    const uint32_t limit = hx_slice_limit(instance->slice, bs->finished, bs->nsteps, before);
     struct hx_bound_step storage;
 
-    if (instance->slice > bs->finished)
-        limit = bs->instances[(instance->slice - 1) % bs->window].pc;
     for (; instance->pc < limit; instance->pc++) {
         const struct hx_bound_step *step = step_at_pc(run, instance, &storage);
         if (step_issue(run, instance, step))
@@ -241,7 +236,7 @@ static int progress_look(void *ctx)
         hx_wait_clock_renew(&run->engine->wait_clock);
         return 1;
     }
-    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_stall_awaited(run));
+    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_awaited_rank(run));
 }
 
 static int all_finished(const struct hx_bound *bound)

@@ -1,79 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stalls: which ranks a long wait is for. A rank that waits looks for dead ranks, and tells its node for which rank of another node it
- * waits. On a time-out it names the ranks of its node that have not entered the call, and the ranks of other nodes for which the others
- * wait. */
+/* Stalls: what ends a long wait. A rank that waits looks for dead ranks, for failures that others have recorded, and for ranks that make
+ * different calls; and it tells its node for which rank of another node it waits. */
+#include "runtime/engine/stall.h"
+#include "runtime/engine/awaited.h"
 #include "runtime/engine/failure.h"
-#include "runtime/base/log.h"
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdio.h>
-#include <string.h>
 
-#define ABSENT_BYTES 720
-#define ABSENT_TOLD 3     /* of how many missing ranks a text tells where they are */
-#define PATIENCE_NS 5e9   /* ns after which one warning tells that a call waits, */
-#define PATIENCE_PART 4   /* or after this part of HX_TIMEOUT, if that is less: one fourth */
 #define MATE_NS UINT64_C(2000000000) /* after so long a rank also asks another rank of the late rank's node. Such waits are rare */
-
-struct text {
-    char *at, *end;
-    int items;
-};
-
-static void text_rank(struct text *t, int rank)
-{
-    int n = snprintf(t->at, (size_t)(t->end - t->at), "%s%d", t->items++ ? ", " : "", rank);
-    t->at += n < t->end - t->at ? n : t->end - t->at;
-}
-
-/* The rank on another node for which the first unfinished transfer of this rank waits, or -1. */
-static int remote_awaited(const struct hx_run *run)
-{
-    for (int s = 0; s < run->bound->nstages; s++) {
-        const struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++) {
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
-                const struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (t->far && t->net.done == 0 && t->net.direction == HX_NET_RECV)
-                    return t->far - 1;
-            }
-        }
-    }
-    return -1;
-}
-
-/* The rank of the job, on another node, whose message is late; if no message is, the rank to which a message cannot leave; or -1. */
-static int far_awaited(const struct hx_run *run)
-{
-    int waits_for_us = -1;
-
-    for (int s = 0; s < run->bound->nstages; s++) {
-        const struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
-                const struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (!t->far || t->net.done)
-                    continue;
-                if (t->net.direction == HX_NET_RECV)
-                    return t->net.peer;
-                waits_for_us = t->net.peer;
-            }
-    }
-    return waits_for_us;
-}
 
 /* A message that has failed ends the call, whatever else the call waits for. Other messages may never come, because their senders may wait
  * for the failed one. */
 static hx_status_t failure(const struct hx_run *run)
 {
-    for (int s = 0; s < run->bound->nstages; s++) {
-        const struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
-                if (bs->instances[w].transfers[i].net.done < 0)
-                    return hx_transfer_failure(run, &bs->instances[w].transfers[i]);
-    }
+    struct hx_transfers at = {0};
+
+    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
+        if (t->net.done < 0)
+            return hx_transfer_failure(run, t);
     return HX_SUCCESS;
 }
 
@@ -119,39 +65,13 @@ static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
 
 static hx_status_t doubts(const struct hx_run *run)
 {
+    struct hx_transfers at = {0};
     hx_status_t status = HX_SUCCESS;
 
-    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers && status == HX_SUCCESS; i++) {
-                struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (t->far && !t->net.done && t->net.doubt)
-                    status = doubt(run, t);
-            }
+    for (struct hx_transfer *t; status == HX_SUCCESS && (t = hx_transfer_next(run->bound, &at));)
+        if (t->far && !t->net.done && t->net.doubt)
+            status = doubt(run, t);
     return status;
-}
-
-/* The rank of the job for which the step waits, or -1. */
-static int step_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_step *step)
-{
-    if (step->op == HX_OP_JOIN && instance->cursor < step->n)
-        return instance->transfers[step->handle + instance->cursor].net.peer;
-    if (step->op == HX_OP_AWAIT && instance->cursor < step->n)
-        return run->engine->members->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
-    return -1;
-}
-
-int hx_stall_awaited(const struct hx_run *run)
-{
-    if (run->waits)
-        return step_awaited(run, run->waits->instance, run->waits->plan_step);
-    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++) {
-        const struct hx_instance *oldest = &bs->instances[bs->finished % bs->window];
-        if (bs->finished < bs->started && oldest->pc < bs->nsteps)
-            return step_awaited(run, oldest,
-                                bs->steps ? bs->steps[oldest->pc].plan_step : &bs->stage->steps[oldest->pc]);
-    }
-    return -1;
 }
 
 /* Of the ranks that take part in the call, the one that was found dead first, as a rank of the communicator; or -1. In the creation of a
@@ -214,7 +134,7 @@ static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
     const struct hx_process *process = engine->process;
-    int far = process->net ? far_awaited(run) : -1, mate, dead;
+    int far = process->net ? hx_awaited_far(run) : -1, mate, dead;
 
     hx_watch_look(process->shared);
     if (far >= 0) {
@@ -230,13 +150,6 @@ static hx_status_t death(const struct hx_run *run)
     return dead < 0 ? HX_SUCCESS : death_fail(run, dead);
 }
 
-static int has_not_entered(const struct hx_run *run, int i)
-{
-    const struct hx_control *control = hx_node_control(&run->engine->node, i);
-
-    return atomic_load_explicit(&control->entered, memory_order_relaxed) >> HX_SLICE_BITS < run->engine->call;
-}
-
 /* A rank of this node that has called hx_finalize and has not entered this call, as a rank of the communicator; or -1. It never will, so
  * the call cannot end. In the creation of a group entered calls are not counted. There the rank must be the one that this rank waits for in
  * two looks running, because its last message may come between two looks. */
@@ -244,7 +157,7 @@ static int finished_member(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
     const struct hx_node *node = &engine->node;
-    const int before = engine->awaits_finished, awaited = engine->pairs ? hx_stall_awaited(run) : -1;
+    const int before = engine->awaits_finished, awaited = engine->pairs ? hx_awaited_rank(run) : -1;
 
     engine->awaits_finished = 0;
     if (hx_watch_has_finished(node->shared, node->shared->me)) /* this call is a part of hx_finalize: the others will enter it */
@@ -254,97 +167,22 @@ static int finished_member(const struct hx_run *run)
             continue;
         if (engine->pairs && node->ranks[i] == awaited)
             engine->awaits_finished = 1 + awaited;
-        else if (!engine->pairs && has_not_entered(run, i))
+        else if (!engine->pairs && hx_awaited_is_outside(run, i))
             return node->ranks[i];
     }
     return engine->awaits_finished == before ? before - 1 : -1;
-}
-
-/* The rank of the job for which the call waits; -1: not known. *is_sure: this rank cannot go on before that rank has entered the call. It
- * can, if it only waits to send to another node: the message may be accepted there before. */
-static int awaited(const struct hx_run *run, int *is_sure)
-{
-    const struct hx_engine *engine = run->engine;
-    int far;
-
-    *is_sure = 1;
-    for (int i = 0; i < engine->node.n && run->bound->awaits_all && !engine->pairs; i++)
-        if (has_not_entered(run, i))
-            return engine->members->ranks[engine->node.ranks[i]];
-    if ((far = engine->process->net ? far_awaited(run) : -1) < 0)
-        return hx_stall_awaited(run);
-    *is_sure = remote_awaited(run) >= 0;
-    return far;
-}
-
-/* Append to text where this rank of the communicator is. */
-static void where_tell(const struct hx_run *run, int rank, char *text, size_t capacity)
-{
-    char where[HX_STAND_BYTES];
-    size_t used = strlen(text);
-
-    hx_stand_tell(run->engine, rank, where, sizeof(where));
-    if (where[0])
-        snprintf(text + used, capacity - used, "; rank %d %s", rank, where);
-}
-
-/* The ranks of this node that have not entered the call, and those elsewhere for whose messages it waits. */
-static void absent_tell(const struct hx_run *run, char *text, size_t bytes)
-{
-    const struct hx_node *node = &run->engine->node;
-    char missing[256] = "", far[128] = "";
-    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
-    int told[ABSENT_TOLD], ntold = 0, far_told = -1;
-
-    for (int i = 0; i < node->n; i++) {
-        struct hx_control *control = hx_node_control(node, i);
-        int remote = i == node->me ? remote_awaited(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
-        if (has_not_entered(run, i)) {
-            text_rank(&t, node->ranks[i]);
-            if (ntold < ABSENT_TOLD)
-                told[ntold++] = node->ranks[i];
-        } else if (remote >= 0) {
-            text_rank(&u, remote);
-            far_told = remote;
-        }
-    }
-    snprintf(text, bytes, "%s%s%s%s", t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived", missing,
-             u.items ? "; no message came from rank on another node: " : "", far);
-    for (int i = 0; i < ntold; i++)
-        where_tell(run, told[i], text, bytes);
-    if (far_told >= 0)
-        where_tell(run, far_told, text, bytes);
-}
-
-/* The first waiting rank of a node warns, once for each call, that the call waits long. */
-static void patience_tell(const struct hx_run *run)
-{
-    struct hx_engine *engine = run->engine;
-    double limit = engine->process->env->timeout * 1e9 / PATIENCE_PART;
-    char absent[ABSENT_BYTES];
-
-    if (engine->told == engine->call || engine->pairs ||
-        (double)engine->wait_clock.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
-        return;
-    engine->told = engine->call;
-    for (int i = 0; i < engine->node.me; i++)
-        if (!has_not_entered(run, i))
-            return;
-    absent_tell(run, absent, sizeof(absent));
-    hx_warn("%s, call %llu, waits for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
-            (double)engine->wait_clock.waited / 1e9, absent);
 }
 
 /* Fail because the communicator has failed on another rank. After a time-out the other rank's text names only the ranks that its own node
  * waits for; the missing rank may be on this node, so name those too. */
 hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure)
 {
-    char here[ABSENT_BYTES] = "";
+    char here[HX_ABSENT_BYTES] = "";
 
     if (failure->rank == run->engine->members->rank) /* this rank has found the failure itself when another rank asked */
         return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
     if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
-        absent_tell(run, here, sizeof(here));
+        hx_awaited_describe(run, here, sizeof(here));
     return hx_fail((hx_status_t)failure->status, "%s, call %llu: %s%srank %d has failed in this communicator: %s", run->name,
                    (unsigned long long)(run->engine->call - run->engine->first_call), here, here[0] ? "; " : "", failure->rank,
                    failure->text);
@@ -399,7 +237,7 @@ static int is_freed_by(const struct hx_run *run, int i)
     uint64_t closed =
         atomic_load_explicit(hx_shared_closed(engine->process->shared, engine->node.rows[i], id->number), memory_order_acquire);
 
-    return !engine->pairs && closed > id->first_call && has_not_entered(run, i) &&
+    return !engine->pairs && closed > id->first_call && hx_awaited_is_outside(run, i) &&
            !hx_watch_has_finished(engine->node.shared, engine->node.rows[i]);
 }
 
@@ -452,11 +290,11 @@ static void pass_on(const struct hx_run *run)
 
 static int message_met_death(const struct hx_run *run)
 {
-    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
-                if (bs->instances[w].transfers[i].far && bs->instances[w].transfers[i].net.done == -HX_ERR_PEER_DEAD)
-                    return 1;
+    struct hx_transfers at = {0};
+
+    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
+        if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
+            return 1;
     return 0;
 }
 
@@ -471,16 +309,11 @@ void hx_stall_name(const struct hx_run *run)
 void hx_stall_end(const struct hx_run *run)
 {
     int known = dead_member(run) >= 0; /* if so, a peer whose connection breaks may only have left the job because of that death */
+    struct hx_transfers at = {0};
 
-    for (int s = 0; s < run->bound->nstages && !known; s++) {
-        const struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
-                const struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
-                    hx_watch_tell(run->engine->process->shared, t->net.peer);
-            }
-    }
+    for (const struct hx_transfer *t; !known && (t = hx_transfer_next(run->bound, &at));)
+        if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
+            hx_watch_tell(run->engine->process->shared, t->net.peer);
     if (run->engine->process->net)
         pass_on(run);
 }
@@ -488,12 +321,11 @@ void hx_stall_end(const struct hx_run *run)
 /* Bytes moved in messages of the call. They show progress within long messages. */
 static uint64_t bytes_moved(const struct hx_run *run)
 {
+    struct hx_transfers at = {0};
     uint64_t bytes = 0;
 
-    for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
-        for (unsigned w = 0; w < bs->window; w++)
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++)
-                bytes += bs->instances[w].transfers[i].net.completed_bytes;
+    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
+        bytes += t->net.completed_bytes;
     return bytes;
 }
 
@@ -516,7 +348,7 @@ void hx_stall_tell(void *ctx)
     if (run->status == HX_SUCCESS) /* before the search for deaths: a rank may have ended because of this error */
         compare(run);
     if (run->status == HX_SUCCESS) {
-        int is_sure, rank = awaited(run, &is_sure);
+        int is_sure, rank = hx_awaited_by(run, &is_sure);
         hx_stand_write(run, rank, is_sure);
         run->status = reason(run);
         if (run->status == HX_SUCCESS)
@@ -526,21 +358,8 @@ void hx_stall_tell(void *ctx)
         if (run->status != HX_SUCCESS)
             hx_detail_keep(run->engine->members->why); /* another thread may end the call */
         else
-            patience_tell(run);
+            hx_awaited_warn(run);
     }
-    atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + remote_awaited(run), memory_order_relaxed);
+    atomic_store_explicit(&hx_node_control(node, node->me)->waits_for, 1 + hx_awaited_remote(run), memory_order_relaxed);
 }
 
-hx_status_t hx_stall_fail(const struct hx_run *run)
-{
-    const struct hx_engine *engine = run->engine;
-    const char *stage = run->waits ? run->waits->instance->stage->stage->algorithm : run->bound->plan->name;
-    char absent[ABSENT_BYTES];
-
-    if (engine->pairs) /* the creation of a group: calls are not counted there, so only the rank that this one waits for can be named */
-        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->process->env->timeout,
-                       hx_stall_awaited(run));
-    absent_tell(run, absent, sizeof(absent));
-    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s", run->name,
-                   (unsigned long long)(engine->call - engine->first_call), stage, engine->process->env->timeout, absent);
-}

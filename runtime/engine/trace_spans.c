@@ -3,15 +3,6 @@
 #include "runtime/engine/trace_spans.h"
 
 static _Thread_local struct hx_trace_open *thread_call; /* of this thread */
-static _Thread_local int thread_number = -1;
-static _Thread_local int thread_awaits = -1; /* rank of the job */
-
-static uint8_t this_thread(void)
-{
-    if (thread_number < 0)
-        thread_number = hx_trace->threads < 255 ? hx_trace->threads++ : 255;
-    return (uint8_t)thread_number;
-}
 
 struct hx_event hx_event_of_call(const char *name, const struct hx_engine *engine, const struct hx_call_key *key, uint64_t count)
 {
@@ -44,7 +35,7 @@ void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const str
     if (thread_call)
         return;
     open->event = hx_event_of_call(name, engine, key, count);
-    open->event.thread = this_thread();
+    open->event.thread = hx_trace_thread();
     open->event.begin = hx_now_ns();
     open->engine = engine;
     open->next = hx_trace->open;
@@ -72,16 +63,4 @@ void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance
                                    .amount = instance->slice, .size = (int32_t)(instance->stage - run->bound->stages),
                                    .call = run->engine->call, .context = (int16_t)run->engine->context,
                                    .group = run->engine->members->ranks[0]});
-}
-
-void hx_trace_wait(uint64_t since)
-{
-    hx_trace_add((struct hx_event){.kind = HX_EVENT_WAIT, .begin = since, .peer = thread_awaits, .thread = this_thread()});
-    thread_awaits = -1;
-}
-
-int hx_trace_in_vain(int awaited)
-{
-    thread_awaits = awaited;
-    return 0;
 }

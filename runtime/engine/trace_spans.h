@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HX_TRACE: the spans of calls, waits and stages. Only while hx_trace is not NULL. */
+/* HX_TRACE: the spans of calls and stages. Only while hx_trace is not NULL. */
 #ifndef HX_ENGINE_TRACE_SPANS_H
 #define HX_ENGINE_TRACE_SPANS_H
 #include "runtime/base/probe.h"
@@ -16,8 +16,4 @@ void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const str
 void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
 
 void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance);
-void hx_trace_wait(uint64_t since);
-/* This thread waits for this rank of the job (-1: none in particular). Returns 0. */
-int hx_trace_in_vain(int awaited);
-
 #endif

@@ -262,22 +262,28 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
     return (hx_status_t)-t->net.done;
 }
 
+struct hx_transfer *hx_transfer_next(const struct hx_bound *bound, struct hx_transfers *at)
+{
+    for (; at->stage < bound->nstages; at->stage++, at->slice = 0) {
+        const struct hx_bound_stage *bs = &bound->stages[at->stage];
+        for (; at->slice < bs->window; at->slice++, at->i = 0)
+            if (at->i < bs->stage->ntransfers)
+                return &bs->instances[at->slice].transfers[at->i++];
+    }
+    return NULL;
+}
+
 void hx_transfer_cancel_all(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
+    struct hx_transfers at = {0};
 
-    for (int s = 0; s < run->bound->nstages; s++) {
-        struct hx_bound_stage *bs = &run->bound->stages[s];
-        for (unsigned w = 0; w < bs->window; w++) {
-            for (uint32_t i = 0; i < bs->stage->ntransfers; i++) {
-                struct hx_transfer *t = &bs->instances[w].transfers[i];
-                if (HX_TRACING && t->net.since && !t->net.done)
-                    HX_TRACE_MESSAGE(&t->net, 1);
-                if (t->far && !t->net.done)
-                    hx_registry.net->cancel(engine->process->net, &t->net);
-                t->net.done = 1;
-            }
-        }
+    for (struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));) {
+        if (HX_TRACING && t->net.since && !t->net.done)
+            HX_TRACE_MESSAGE(&t->net, 1);
+        if (t->far && !t->net.done)
+            hx_registry.net->cancel(engine->process->net, &t->net);
+        t->net.done = 1;
     }
     for (int i = 0; i < engine->nactive; i++) {
         struct hx_ring_queue *q = &engine->queues[engine->active[i]];

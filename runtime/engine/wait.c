@@ -3,7 +3,6 @@
 #include "runtime/engine/wait.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/probe.h"
-#include "runtime/engine/trace_spans.h"
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>

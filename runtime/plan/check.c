@@ -8,30 +8,14 @@
 
 #define ALL_LAST 8 /* each of so many members is the last in every call and slice of some run; of more, in some call and slice */
 
-/* How many slices of stage other slice number k of stage needs finished: those that it is made of, or that it is
- * part of. */
-static uint64_t slices_needed(const struct hx_check_stage *stage, const struct hx_check_stage *other, uint64_t k)
-{
-    uint64_t mine = stage->layout.nslices, theirs = other->layout.nslices;
-
-    return theirs >= mine ? (k + 1) * (theirs / mine) : k / (mine / theirs) + 1;
-}
-
-static uint64_t first_needed(const struct hx_check_stage *stage, const struct hx_check_stage *other, uint64_t k)
-{
-    uint64_t mine = stage->layout.nslices, theirs = other->layout.nslices;
-
-    return theirs >= mine ? k * (theirs / mine) : k / (mine / theirs);
-}
-
 static int may_start(const struct hx_check_rank *r, const struct hx_check_stage *stage)
 {
-    if (stage->started == stage->layout.nslices || stage->started - stage->finished >= stage->window)
+    if (!hx_slice_has_room(&stage->layout, stage->window, stage->started, stage->finished))
         return 0;
     for (int i = 0; i < r->plan->nstages; i++) {
         const struct hx_check_stage *other = &r->stages[i];
         if (other->stage->level == stage->stage->after &&
-            other->finished < slices_needed(stage, other, stage->started))
+            other->finished < hx_slices_needed(&stage->layout, &other->layout, stage->started))
             return 0;
     }
     return 1;
@@ -53,7 +37,8 @@ static void slice_start(struct hx_check_run *run, struct hx_check_rank *r, struc
         const struct hx_check_stage *other = &r->stages[i];
         if (other->stage->level != stage->stage->after)
             continue;
-        for (uint64_t k = first_needed(stage, other, slice); k < slices_needed(stage, other, slice); k++)
+        uint64_t end = hx_slices_needed(&stage->layout, &other->layout, slice), each = other->layout.nslices / stage->layout.nslices;
+        for (uint64_t k = end - (each ? each : 1); k < end; k++)
             hx_check_acquire(&run->store, stage->first_thread + place, other->ends[k]);
     }
 }
@@ -90,9 +75,7 @@ static int stage_advance(struct hx_check_run *run, int call, int rank, int idx)
     }
     for (uint64_t slice = stage->finished; slice < stage->started && !run->faulty; slice++) {
         struct hx_check_instance *instance = &stage->instances[slice % stage->window];
-        uint32_t limit = stage->stage->nsteps;
-        if (slice > stage->finished && stage->instances[(slice - 1) % stage->window].pc < limit)
-            limit = stage->instances[(slice - 1) % stage->window].pc;
+        uint32_t limit = hx_slice_limit(slice, stage->finished, stage->stage->nsteps, stage->instances[(slice - 1) % stage->window].pc);
         while (instance->pc < limit && hx_check_step_run(run, call, rank, idx, instance)) {
             instance->pc++;
             moved = 1;

@@ -109,4 +109,27 @@ int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x);
 /* The most spans any range of the stage can have. */
 int hx_layout_max_spans(const struct hx_stage *stage);
 
+/* ---- the order of slices: the engine and the checker go by the same */
+
+/* May a stage start its next slice: is there one, and room in its window? */
+static inline int hx_slice_has_room(const struct hx_layout *layout, unsigned window, uint64_t started, uint64_t finished)
+{
+    return started < layout->nslices && started - finished < window;
+}
+
+/* How many slices of an earlier stage must have finished before slice k starts: those that it is made of, or is part of, and all before
+ * them. The finer count is a multiple of the coarser. */
+static inline uint64_t hx_slices_needed(const struct hx_layout *layout, const struct hx_layout *earlier, uint64_t k)
+{
+    uint64_t ours = layout->nslices, theirs = earlier->nslices;
+
+    return theirs >= ours ? (k + 1) * (theirs / ours) : k / (ours / theirs) + 1;
+}
+
+/* How many steps a slice may have done: none overtakes the one before it, whose next step is `before`, unless that has finished. */
+static inline uint32_t hx_slice_limit(uint64_t slice, uint64_t finished, uint32_t nsteps, uint32_t before)
+{
+    return slice > finished && before < nsteps ? before : nsteps;
+}
+
 #endif
