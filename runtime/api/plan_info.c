@@ -42,34 +42,22 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_pl
     return HX_SUCCESS;
 }
 
-/* Functions with counts have the plans of those without. */
-static const struct {
-    const char *name;
-    enum hx_coll coll;
-} with_counts[] = {{"reduce_scatter", HX_COLL_REDUCE_SCATTER},
-                   {"allgatherv", HX_COLL_ALLGATHER},
-                   {"gatherv", HX_COLL_GATHER},
-                   {"scatterv", HX_COLL_SCATTER}};
-#define WITH_COUNTS (sizeof(with_counts) / sizeof(with_counts[0]))
-
 static int coll_find(const char *name, enum hx_coll *coll)
 {
-    for (size_t i = 0; i < WITH_COUNTS; i++)
-        if (!strcmp(name, with_counts[i].name)) {
-            *coll = with_counts[i].coll;
+    for (int f = 0; f < HX_FUNCTION_COUNT; f++)
+        if (!strcmp(name, hx_function_name((enum hx_function)f))) {
+            *coll = hx_function_coll((enum hx_function)f);
             return 0;
         }
-    return hx_coll_parse(name, coll);
+    return -1;
 }
 
 static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
 {
     char choices[256] = "";
 
-    for (int i = 0; i < HX_COLL_COUNT; i++)
-        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_coll_name((enum hx_coll)i));
-    for (size_t i = 0; i < WITH_COUNTS; i++)
-        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", with_counts[i].name);
+    for (int f = 0; f < HX_FUNCTION_COUNT; f++)
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_function_name((enum hx_function)f));
     hx_fail(HX_ERR_ARG, "hx_plan_info: unknown collective \"%.64s\"; choose one of%s", collective, choices);
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
@@ -95,7 +83,7 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
         key.op = HX_SUM;
     if (!hx_coll_is_rooted(key.coll))
         key.root = 0;
-    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .key = key, .needed = {info, info}});
+    status = hx_call_check(&(struct hx_call){.name = "hx_plan_info", .comm = comm, .key = key});
     if (status != HX_SUCCESS || key.count == 0 || comm->members.size == 1)
         return status;
     hx_user_hold((unsigned)key.dtype); /* as a blocking call */

@@ -6,26 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const coll_names[HX_COLL_COUNT] = {"allreduce", "reduce_scatter_block", "allgather", "bcast",
-                                                       "reduce", "barrier", "gather", "scatter", "scan", "exscan", "alltoall",
-                                                       "alltoallv"};
-
-const char *hx_coll_name(enum hx_coll coll)
-{
-    return (unsigned)coll < HX_COLL_COUNT ? coll_names[coll] : NULL;
-}
-
-int hx_coll_parse(const char *text, enum hx_coll *coll)
-{
-    for (int i = 0; i < HX_COLL_COUNT; i++) {
-        if (!strcmp(text, coll_names[i])) {
-            *coll = (enum hx_coll)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
 struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages)
 {
     struct hx_plan *plan = calloc(1, sizeof(*plan));

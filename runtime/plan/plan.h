@@ -22,76 +22,10 @@
  */
 #ifndef HX_PLAN_PLAN_H
 #define HX_PLAN_PLAN_H
+#include "runtime/base/coll.h"
 #include "runtime/hierax.h"
 #include "topo/shape.h"
 #include <stdint.h>
-
-enum hx_coll {
-    HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER, HX_COLL_BCAST, HX_COLL_REDUCE, HX_COLL_BARRIER,
-    HX_COLL_GATHER, HX_COLL_SCATTER, HX_COLL_SCAN, HX_COLL_EXSCAN, HX_COLL_ALLTOALL, HX_COLL_ALLTOALLV,
-    HX_COLL_COUNT
-};
-
-/* One rank gives or gets all: nobody else has to wait for everybody. */
-static inline int hx_coll_is_rooted(enum hx_coll coll)
-{
-    return coll == HX_COLL_BCAST || coll == HX_COLL_REDUCE || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER;
-}
-
-/* A rank's result holds what the ranks up to it gave, in their order: nobody waits for a higher one. */
-static inline int hx_coll_is_scan(enum hx_coll coll)
-{
-    return coll == HX_COLL_SCAN || coll == HX_COLL_EXSCAN;
-}
-
-/* When it ends on one rank, every rank has entered it. */
-static inline int hx_coll_awaits_all(enum hx_coll coll)
-{
-    return !hx_coll_is_rooted(coll) && !hx_coll_is_scan(coll) && coll != HX_COLL_ALLTOALLV;
-}
-
-static inline int hx_coll_reduces(enum hx_coll coll)
-{
-    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_REDUCE || hx_coll_is_scan(coll);
-}
-
-/* An all-reduce is a reduce-scatter and an all-gather. */
-static inline int hx_coll_phases(enum hx_coll coll)
-{
-    return coll == HX_COLL_ALLREDUCE ? 2 : 1;
-}
-
-/* How many ranks of p, from the lowest on, contribute to each element of rank's result. */
-static inline int hx_coll_contributors(enum hx_coll coll, int p, int rank)
-{
-    return coll == HX_COLL_SCAN ? rank + 1 : coll == HX_COLL_EXSCAN ? rank : hx_coll_reduces(coll) ? p : 1;
-}
-
-/* It has a block for each pair of ranks. */
-static inline int hx_coll_has_pairs(enum hx_coll coll)
-{
-    return coll == HX_COLL_ALLTOALL || coll == HX_COLL_ALLTOALLV;
-}
-
-/* Each rank knows only what it sends and receives itself, which is another thing in each call. */
-static inline int hx_coll_has_pair_counts(enum hx_coll coll)
-{
-    return coll == HX_COLL_ALLTOALLV;
-}
-
-/* The first block in rank's IN, where IN does not begin with the first of all. */
-static inline uint64_t hx_coll_in_block(enum hx_coll coll, int p, int rank)
-{
-    return hx_coll_has_pairs(coll) ? (uint64_t)rank * (uint64_t)p
-                                   : coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER ? (uint64_t)rank : 0;
-}
-
-/* A rank's vector has a block for each rank, of the call's count elements; else count is the length of the vector. */
-static inline int hx_coll_has_blocks(enum hx_coll coll)
-{
-    return coll == HX_COLL_REDUCE_SCATTER || coll == HX_COLL_ALLGATHER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER ||
-           hx_coll_has_pairs(coll);
-}
 
 enum hx_opcode {
 #define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
@@ -436,8 +370,5 @@ hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels;
 void hx_plan_retain(struct hx_plan *plan);
 void hx_plan_release(struct hx_plan *plan);
 size_t hx_plan_bytes(const struct hx_plan *plan);
-
-const char *hx_coll_name(enum hx_coll coll); /* "allreduce" ... */
-int hx_coll_parse(const char *text, enum hx_coll *coll);
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The collectives' names. */
+#include "runtime/base/coll.h"
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *said, *setting;
+} names[] = {
+#define HX_COLL(ID, name, said, gives, gets, traits) {#name, said, #ID},
+#include "runtime/base/coll.def"
+};
+
+static const struct {
+    const char *name;
+    enum hx_coll coll;
+} functions[] = {
+#define HX_COLL(ID, name, said, gives, gets, traits) {#name, HX_COLL_##ID},
+#define HX_COLL_WITH_COUNTS(ID, name, of) {#name, HX_COLL_##of},
+#include "runtime/base/coll.def"
+};
+
+const char *hx_coll_name(enum hx_coll coll)
+{
+    return (unsigned)coll < HX_COLL_COUNT ? names[coll].name : NULL;
+}
+
+const char *hx_coll_said(enum hx_coll coll)
+{
+    return names[coll].said;
+}
+
+const char *hx_coll_setting(enum hx_coll coll)
+{
+    return names[coll].setting;
+}
+
+int hx_coll_parse(const char *text, enum hx_coll *coll)
+{
+    for (int i = 0; i < HX_COLL_COUNT; i++) {
+        if (!strcmp(text, names[i].name)) {
+            *coll = (enum hx_coll)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+const char *hx_function_name(enum hx_function function)
+{
+    return functions[function].name;
+}
+
+enum hx_coll hx_function_coll(enum hx_function function)
+{
+    return functions[function].coll;
+}
