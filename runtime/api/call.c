@@ -102,7 +102,7 @@ static hx_status_t call_await(struct hx_call *call)
 
 static hx_status_t call_block(struct hx_call *call)
 {
-    struct hx_bound *bound = call->root_knows ? NULL : hx_call_known(call->comm, call->key, call->needed[0], call->needed[1]);
+    struct hx_bound *bound = call->root_knows || call->fault ? NULL : hx_call_known(call->comm, call->key);
     const unsigned dtype = (unsigned)call->key.dtype, op = (unsigned)call->key.op;
     hx_status_t status;
 

@@ -10,6 +10,16 @@
 #define HX_API_CALL_H
 #include "runtime/api/comm.h"
 
+/* What is wrong with a call's arguments. hx_call_check says so. */
+enum hx_call_fault {
+    HX_FAULT_NONE,
+    HX_FAULT_COUNTS_NULL,
+    HX_FAULT_COUNT,    /* said_count is not this rank's entry of counts */
+    HX_FAULT_IN_NULL,  /* and this rank gives something, if the count is not 0 */
+    HX_FAULT_OUT_NULL, /* and it gets something, if the count is not 0 */
+    HX_FAULT_IN_PLACE  /* HX_IN_PLACE where it must not be, if the count is not 0 */
+};
+
 /* One call of one rank. */
 struct hx_call {
     const char *name; /* of the public function */
@@ -17,10 +27,8 @@ struct hx_call {
     struct hx_call_key key;
     const void *in;        /* as the engine gets them, but where inplace_copy says otherwise */
     void *out;
-    const void *needed[2]; /* what the caller gave, of which this rank must have both: maybe one buffer twice */
-    const char *lacks;     /* an argument that is NULL and never may be, or NULL */
-    int says_count;        /* its own count, as well as that of all ranks: they must agree */
-    size_t said_count;
+    enum hx_call_fault fault;
+    size_t said_count; /* this rank's own, where the call names it beside those of all ranks */
     /* In place, a reduce-scatter's result and the arriving blocks of an all-gather or all-to-all would lie over input
      * that later slices still read. So the smaller side is copied; of an all-to-all with counts only the blocks, for what lies between
      * them is not ours. (An all-reduce needs no copy: the checker proves its plans with one buffer.) */
@@ -70,8 +78,7 @@ static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose p
                             .comm = comm,
                             .key = hx_call_key_barrier(purpose),
                             .in = token,
-                            .out = token,
-                            .needed = {name, name}};
+                            .out = token};
 }
 
 /* The kind of a call that is made now. */
@@ -82,9 +89,9 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 }
 
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
-static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key, const void *in, const void *out)
+static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || !in || !out || out == HX_IN_PLACE)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }

@@ -64,7 +64,7 @@ static hx_status_t blocks_check(const struct hx_call *call)
     struct hx_comm *comm = call->comm;
     hx_status_t status = HX_SUCCESS;
 
-    if (call->says_count && call->said_count != blocks->counts[comm->members.rank])
+    if (call->fault == HX_FAULT_COUNT)
         status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->members.rank,
                          blocks->counts[comm->members.rank]);
     else if (blocks->displs)
@@ -77,13 +77,12 @@ hx_status_t hx_call_check(const struct hx_call *call)
     struct hx_comm *comm = call->comm;
     const char *name = call->name;
     struct hx_call_key key = call->key;
-    const void *in = call->needed[0], *out = call->needed[1];
     hx_status_t status = hx_comm_check(comm, name);
 
     if (status != HX_SUCCESS)
         return status;
-    if (call->lacks) {
-        hx_fail(HX_ERR_ARG, "%s: %s is NULL", name, call->lacks);
+    if (call->fault == HX_FAULT_COUNTS_NULL) {
+        hx_fail(HX_ERR_ARG, "%s: counts is NULL", name);
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
     if ((status = types_check(name, key)) != HX_SUCCESS)
@@ -91,19 +90,19 @@ hx_status_t hx_call_check(const struct hx_call *call)
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
         (key.blocks.counts && (status = blocks_check(call)) != HX_SUCCESS) || key.count == 0)
         return status;
-    if (!in || !out)
+    if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
-                key.coll == HX_COLL_BCAST ? "buf" : in ? "out" : "in", (size_t)key.count);
-    else if (out == HX_IN_PLACE && hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->members.rank != key.root)
+                key.coll == HX_COLL_BCAST ? "buf" : call->fault == HX_FAULT_IN_NULL ? "in" : "out", (size_t)key.count);
+    else if (!call->fault)
+        return HX_SUCCESS;
+    else if (hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->members.rank != key.root)
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
                 key.coll == HX_COLL_SCATTER ? "out" : "in", comm->members.rank, key.root);
-    else if (out == HX_IN_PLACE)
+    else
         hx_fail(HX_ERR_ARG, "%s: %s", name,
                 key.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
                 : key.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
                                                : "out is HX_IN_PLACE; only in may be");
-    else
-        return HX_SUCCESS;
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
@@ -122,15 +121,15 @@ static hx_status_t pair_counts_check(const struct hx_call *call, int rank)
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
     const size_t *const arrays[] = {pair_counts->sent, pair_counts->sent_at, pair_counts->received, pair_counts->received_at};
     static const char *const names[] = {"scounts", "sdispls", "rcounts", "rdispls"};
+    int in_place = call->in == call->out; /* then the sending side's arrays are the receiving side's */
     hx_status_t status;
 
-    for (int i = call->needed[0] == HX_IN_PLACE ? 2 : 0; i < 4; i++)
+    for (int i = 0; i < 4; i++)
         if (!arrays[i])
-            return hx_fail(HX_ERR_ARG, "%s: %s is NULL", call->name, names[i]);
-    for (int i = 0; i < 2; i++)
-        if (!call->needed[i])
-            return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but %s are not all 0", call->name, i ? "out" : "in",
-                           names[2 * i]);
+            return hx_fail(HX_ERR_ARG, "%s: %s is NULL", call->name, names[in_place ? i | 2 : i]);
+    if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL)
+        return hx_fail(HX_ERR_ARG, "%s: %s are not all 0", call->name,
+                       call->fault == HX_FAULT_IN_NULL ? "in is NULL, but scounts" : "out is NULL, but rcounts");
     if (pair_counts->sent[rank] != pair_counts->received[rank])
         return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
                        pair_counts->sent[rank], rank, pair_counts->received[rank], rank);

@@ -124,8 +124,7 @@ static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_
                            .comm = parent->comm,
                            .key = hx_call_key_for(parent->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
                            .in = words,
-                           .out = words,
-                           .needed = {words, words}};
+                           .out = words};
     hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
 
     if (status != HX_SUCCESS && parent->comm->members.failed) /* maybe another thread's call has failed: its text tells why */
@@ -177,8 +176,7 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
                            .comm = parent,
                            .key = hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
                            .in = &mine,
-                           .out = places,
-                           .needed = {&mine, places}};
+                           .out = places};
     hx_status_t status;
 
     if (!places || !members || !ranks) {

@@ -30,10 +30,10 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
     hx_status_t status = HX_SUCCESS;
     int gathers = call->key.coll == HX_COLL_GATHER;
 
-    if (!comm || !hx_comm_is_open(comm) || comm->members.failed || call->lacks)
+    if (!comm || !hx_comm_is_open(comm) || comm->members.failed || call->fault == HX_FAULT_COUNTS_NULL)
         return HX_SUCCESS; /* hx_call_check tells that */
-    if (!call->needed[0] || !call->needed[1]) {
-        const char *lacking = call->needed[0] ? "out" : gathers || is_root(call) ? "in" : "out";
+    if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL) {
+        const char *lacking = call->fault == HX_FAULT_IN_NULL ? "in" : "out";
         if (is_root(call) && (lacking[0] == 'o') == gathers)
             status = hx_fail(HX_ERR_ARG, "%s: %s is NULL, but counts are not all 0", call->name, lacking);
         else
