@@ -3,8 +3,7 @@
 """Who may include whom, and what library code never does.
 
 Reads the tables below. A folder may include itself, `runtime` (the public header) and the folders of its row; these stand above it, so that
-no circle can be. A row of EXCEPTIONS is an include that still points the wrong way: it must be there, else the row goes. Includes are written
-from the top. Inside a folder of the library x.c and x.h include no file that includes them again, but what the folder's README.md names as one
+no circle can be. Includes are written from the top. Inside a folder of the library x.c and x.h include no file that includes them again, but what the folder's README.md names as one
 piece. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
 Usage: layering.py [ROOT]"""
 import os
@@ -36,13 +35,6 @@ tools/bench:        tools/common runtime/base
 tools/plan:         tools/common runtime/base runtime/plan hier topo
 tools/info:         tools/common runtime/base runtime/bootstrap runtime/plan runtime/api runtime/start inter/fabric hier topo
 tools/tune:         tools/common runtime/base runtime/api hier hier/cost
-"""
-
-# file: headers
-EXCEPTIONS = """
-runtime/base/reduce.h: runtime/plan/plan.h
-runtime/plan/check_setup.c: runtime/ports/node.h
-runtime/ports/transport.h: runtime/engine/signature.h
 """
 
 ENVIRONMENT = "runtime/base/env.c"
@@ -106,30 +98,25 @@ def of_circles(root, path, names):
         yield f"{path}: README.md names {', '.join(circle)} as one piece, but they are no circle of includes"
 
 
-def complaints(root, arrows, exceptions):
-    unused = {(file, header) for file, headers in exceptions for header in headers}
+def complaints(root, arrows):
     for folder in FOLDERS:
         for path, _, names in sorted(os.walk(os.path.join(root, folder))):
             for name in sorted(names):
                 if name.endswith((".c", ".h", ".def")):
                     file = os.path.relpath(os.path.join(path, name), root)
-                    yield from of_file(root, file, arrows, unused)
+                    yield from of_file(root, file, arrows)
             if folder != "tools":
                 yield from of_circles(root, os.path.relpath(path, root), names)
-    for file, header in sorted(unused):
-        yield f'{file}: includes "{header}" no more: take the row out of EXCEPTIONS'
 
 
-def of_file(root, file, arrows, unused):
+def of_file(root, file, arrows):
     folder = os.path.dirname(file)
     code, headers = includes(root, file)
     if folder not in arrows and file != "runtime/hierax.h":
         yield f"{file}: its folder is not in the table"
         return
     for header in headers:
-        if (file, header) in unused:
-            unused.discard((file, header))
-        elif ".." in header or not (header in GENERATED or os.path.exists(os.path.join(root, header))):
+        if ".." in header or not (header in GENERATED or os.path.exists(os.path.join(root, header))):
             yield f'{file}: includes "{header}", which is nowhere: write it from the top'
         elif os.path.dirname(header) not in arrows.get(folder, ()):
             yield f'{file}: includes "{header}", but may include only: {" ".join(sorted(arrows.get(folder, ())))}'
@@ -155,7 +142,6 @@ def check_itself(arrows):
         "runtime/engine/good.c": '#include "runtime/base/error.h" /* calls abort() */\n'
         'static const char *s = "exit(1) getenv(\\"A\\")"; _Static_assert(1, ""); // assert(0)\n'
         "void f(struct b *b) { hx_boot_abort(b); b->abort(b); b->ops.exit(0); }",
-        "runtime/engine/excepted.c": '#include "runtime/api/comm.h"\n',
         "runtime/api/comm.h": "",
         "inter/fabric/good.c": 'void f(void) { setenv("FI_X", "1", 0); }',
         "runtime/base/bad_a.c": '#include "runtime/plan/plan.h"\n',
@@ -179,14 +165,13 @@ def check_itself(arrows):
         "inter/fabric/five.h": "",
         "runtime/plan/README.md": "One piece: `plan`, `bad_b`.",
     }
-    exceptions = [("runtime/engine/excepted.c", ["runtime/api/comm.h"]), ("topo/bad_gone.c", ["runtime/hierax.h"])]
     with tempfile.TemporaryDirectory() as root:
         for file, code in tree.items():
             os.makedirs(os.path.join(root, os.path.dirname(file)), exist_ok=True)
             with open(os.path.join(root, file), "w", encoding="utf-8") as out:
                 out.write(code)
-        found = [line.split(":")[0] for line in complaints(root, arrows, exceptions)]
-    wanted = sorted([file for file in tree if "/bad_" in file] + ["topo/bad_gone.c", "inter/fabric", "runtime/plan"])
+        found = [line.split(":")[0] for line in complaints(root, arrows)]
+    wanted = sorted([file for file in tree if "/bad_" in file] + ["inter/fabric", "runtime/plan"])
     if sorted(found) != wanted:
         raise SystemExit(f"layering.py finds {sorted(found)}, not {wanted}")
 
@@ -195,7 +180,7 @@ def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.environ.get("top_srcdir", os.path.join(os.path.dirname(__file__), ".."))
     arrows = arrows_of(ARROWS)
     check_itself(arrows)
-    found = list(complaints(root, arrows, list(rows(EXCEPTIONS))))
+    found = list(complaints(root, arrows))
     for line in found:
         print(line)
     sys.exit(1 if found else 0)

@@ -158,7 +158,7 @@ static hx_status_t challenge_send(struct guest *guest)
     return HX_SUCCESS;
 }
 
-/* Accept every guest that has knocked before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
+/* Accept every guest that has sent a hello before the fence; refuse strangers. guests[0] is the host itself, *count their number. After a
  * failure others may wait in the queue still. */
 static hx_status_t guests_accept(struct hx_porter *porter, int listener, const unsigned char *secret, int size, struct guest *guests, int *count)
 {

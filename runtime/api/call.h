@@ -164,6 +164,9 @@ int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, stru
 /* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
 struct hx_engine *hx_engine_next(struct hx_comm *comm);
 
+/* Let go of a handle of user_table.h where a call of engine ends. If the handle has been freed meanwhile, the plan serves no new call. */
+void hx_user_leave(struct hx_engine *engine, unsigned handle);
+
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */
 void hx_requests_fail(struct hx_comm *comm);

@@ -13,6 +13,7 @@
 #include "runtime/api/lock.h"
 #include "runtime/api/number.h"
 #include "runtime/engine/pairs.h"
+#include "runtime/engine/signature.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
+#include "runtime/engine/signature.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
  */
 #include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
+#include "runtime/engine/signature.h"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

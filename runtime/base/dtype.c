@@ -83,10 +83,3 @@ int hx_dtype_is_exact(hx_dtype_t dtype)
 {
     return is_dtype(dtype) && (dtype <= HX_UINT64 || dtype >= HX_BYTE);
 }
-
-struct hx_traits hx_traits_of(hx_dtype_t dtype)
-{
-    if (hx_dtype_is_exact(dtype))
-        return (struct hx_traits){HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
-    return (struct hx_traits){HX_FOLDS_ALIKE, dtype == HX_FLOAT16 || dtype == HX_BFLOAT16 ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT, 0};
-}

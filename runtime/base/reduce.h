@@ -3,7 +3,6 @@
 #ifndef HX_BASE_REDUCE_H
 #define HX_BASE_REDUCE_H
 #include "runtime/hierax.h"
-#include "runtime/plan/plan.h"
 #include <stdint.h>
 
 #define HX_DTYPE_COUNT (HX_INT64_INDEX + 1)
@@ -23,7 +22,6 @@ const char *hx_op_name(hx_op_t op);                /* "sum" ... */
 int hx_dtype_parse(const char *text, hx_dtype_t *dtype); /* 0, or -1 */
 int hx_op_parse(const char *text, hx_op_t *op);          /* 0, or -1 */
 int hx_dtype_is_exact(hx_dtype_t dtype); /* associative whatever the order: integers, bytes and pairs */
-struct hx_traits hx_traits_of(hx_dtype_t dtype); /* of a built-in operation on it; not shared_alloc */
 
 /* The kernel for (dtype, op), chosen for this CPU at first use; NULL where the operation is not defined for the type,
  * or either is no value of its enum. */

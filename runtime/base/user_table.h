@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define HX_USER_BASE 0x40000000u /* the least handle */
+#define HX_USER_PLACES 4096      /* handles at the same time */
 
 struct hx_user_op {
     hx_reduce_fn_t *fn; /* NULL: none */
@@ -36,8 +37,10 @@ int hx_user_was_open(unsigned handle);
 /* For what is no handle, nothing. */
 void hx_user_hold(unsigned handle);
 void hx_user_let_go(unsigned handle);
-/* The same, where a call of engine ends: if it has been freed meanwhile, the plan serves no new call. */
-struct hx_engine;
-void hx_user_leave(struct hx_engine *engine, unsigned handle);
+
+/* A new handle, open, and held until it is closed; 0: HX_USER_PLACES are in use. bytes: of a datatype; 0: it is the operation op. */
+uint32_t hx_user_take(size_t bytes, struct hx_user_op op);
+/* handle is open. */
+void hx_user_close(unsigned handle);
 
 #endif

@@ -11,7 +11,7 @@
  */
 #ifndef HX_ENGINE_SIGNATURE_H
 #define HX_ENGINE_SIGNATURE_H
-#include "runtime/hierax.h"
+#include "runtime/ports/transport.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,16 +19,6 @@ struct hx_control;
 struct hx_engine;
 struct hx_call_key;
 struct hx_run;
-
-struct hx_signature {
-    int16_t coll, purpose; /* enum hx_coll, enum hx_purpose */
-    int32_t dtype;         /* hx_dtype_t; less than 0: minus the bytes of a type of the program's own, whose number may differ between
-                            * ranks */
-    int32_t op, root;      /* hx_op_t; -1: none, -2: an operation of the program's own, -3: one that is not commutative */
-    uint64_t count;
-    uint64_t about; /* purpose CALL: a hash of the counts of all ranks, 0 if no such counts are known to all; other purposes: as in
-                     * hx_call_key */
-};
 
 /* The field about of hx_call_key: for the call whose counts are sent to all first, and for the group that is created. */
 uint64_t hx_about_rooted(hx_dtype_t dtype, int root);

@@ -7,6 +7,7 @@
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
+#include "runtime/engine/signature.h"
 #include <stdio.h>
 
 #define MATE_NS UINT64_C(2000000000) /* after so long a rank also asks another rank of the late rank's node. Such waits are rare */

@@ -5,6 +5,7 @@
 #include "runtime/engine/failure.h"
 #include "runtime/base/process.h"
 #include "runtime/engine/liveness.h"
+#include "runtime/engine/signature.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

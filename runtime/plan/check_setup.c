@@ -2,7 +2,6 @@
 /* The checker's ranks: their stages, threads and memory; where each call's data begins, and what it must leave
  * behind. */
 #include "runtime/plan/check_run.h"
-#include "runtime/ports/node.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

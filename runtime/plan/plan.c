@@ -2,6 +2,7 @@
 /* Plans as objects: made, sealed, shared by reference count, released. */
 #include "runtime/plan/plan.h"
 #include "runtime/base/error.h"
+#include "runtime/base/reduce.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,4 +124,11 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
         bytes += stage->npicks * sizeof(struct hx_pick);
     }
     return bytes;
+}
+
+struct hx_traits hx_traits_of(hx_dtype_t dtype)
+{
+    if (hx_dtype_is_exact(dtype))
+        return (struct hx_traits){HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
+    return (struct hx_traits){HX_FOLDS_ALIKE, dtype == HX_FLOAT16 || dtype == HX_BFLOAT16 ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT, 0};
 }

@@ -159,6 +159,13 @@ struct hx_plan {
     int references;
 };
 
+/* ---- limits of a plan ------------------------------------------------------------------------------------------ */
+
+/* Flags of one plan. 16 are enough; but then two ranks' controls are a line more than 4 KiB apart, and the processor takes looking at one's
+ * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
+#define HX_NODE_FLAGS 18
+#define HX_PAIR_RINGS 8 /* stage position x slice: rings whose messages stay in program order */
+
 /* ---- match ids ------------------------------------------------------------------------------------------------- */
 
 /* How many calls of a context, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
@@ -308,6 +315,8 @@ struct hx_traits {
     enum hx_numbers numbers;
     int shared_alloc; /* buffers are taken to be memory of hx_alloc that others of the node can read */
 };
+
+struct hx_traits hx_traits_of(hx_dtype_t dtype); /* of a built-in operation on it; not shared_alloc */
 
 struct hx_work { /* in shared memory */
     double members, copied, reduced; /* so many members copy, and read in a reduction, so much each */

@@ -30,20 +30,16 @@
 #ifndef HX_PORTS_NODE_H
 #define HX_PORTS_NODE_H
 #include "runtime/base/error.h"
-#include "topo/shape.h"
+#include "runtime/plan/plan.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
-/* Flags of one plan. 16 are enough; but then two ranks' controls are a line more than 4 KiB apart, and the processor takes looking at one's
- * first line for looking at the flag that was just written in the other's (4K aliasing): a small broadcast took 1.15 times as long. */
-#define HX_NODE_FLAGS 18
 #define HX_INLINE_BYTES 48
 #define HX_STAMPS 4     /* these fill a control's first line */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
-#define HX_PAIR_RINGS 8 /* stage position x slice: rings whose messages stay in program order */
 #define HX_RING_ENTRIES 4
 #define HX_COMM_NUMBERS 8192 /* communicators that a rank can have open at once */
 #define HX_COMM_CONTEXTS 4   /* contexts of one communicator */

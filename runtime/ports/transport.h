@@ -10,7 +10,18 @@
 #define HX_PORTS_TRANSPORT_H
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
-#include "runtime/engine/signature.h"
+#include <stdint.h>
+
+/* What must be the same of a call on all ranks. */
+struct hx_signature {
+    int16_t coll, purpose; /* enum hx_coll, enum hx_purpose */
+    int32_t dtype;         /* hx_dtype_t; less than 0: minus the bytes of a type of the program's own, whose number may differ between
+                            * ranks */
+    int32_t op, root;      /* hx_op_t; -1: none, -2: an operation of the program's own, -3: one that is not commutative */
+    uint64_t count;
+    uint64_t about; /* purpose CALL: a hash of the counts of all ranks, 0 if no such counts are known to all; other purposes: as in
+                     * hx_call_key */
+};
 
 struct hx_segment {
     void *base;
