@@ -27,7 +27,8 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
 {
     char plots[2][PATH_MAX] = {"", ""};
     const char *const names[] = {"json", "csv", "html", "gnuplot", "gnuplot"};
-    const char *const paths[] = {o->json, o->csv, o->report.html, o->report.gnuplot ? plots[0] : NULL, o->report.gnuplot ? plots[1] : NULL};
+    const char *const paths[] = {o->json, o->csv, o->report.html, o->report.gnuplot ? plots[0] : NULL,
+                                 o->report.gnuplot ? plots[1] : NULL};
 
     for (int i = 0; i < 2 && o->report.gnuplot; i++)
         snprintf(plots[i], PATH_MAX, "%s%s", o->report.gnuplot, i ? ".gp" : ".dat");

@@ -20,7 +20,8 @@ struct json_object *json_real_new(const char *format, double value) __attribute_
 void json_add_text(struct json_object *object, const char *key, const char *value);
 void json_add_int(struct json_object *object, const char *key, int64_t value);
 void json_add_flag(struct json_object *object, const char *key, int value);
-void json_add_real(struct json_object *object, const char *key, const char *format, double value) __attribute__((format(printf, 3, 0)));
+void json_add_real(struct json_object *object, const char *key, const char *format, double value)
+    __attribute__((format(printf, 3, 0)));
 
 /* For people: indented. */
 void json_print(FILE *out, struct json_object *document);

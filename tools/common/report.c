@@ -91,8 +91,9 @@ static void finish(struct report *r)
         ;
 }
 
-/* The document will be beside the files that there will not be. 0, or -1 and error. */
-static int kept_settle(struct report *r, const struct report_files *files, const char *tool, const char *lacking, char error[OPTION_TEXT_BYTES])
+/* The document goes beside the file that will be missing. Returns 0, or -1 and error. */
+static int kept_settle(struct report *r, const struct report_files *files, const char *tool, const char *lacking,
+                       char error[OPTION_TEXT_BYTES])
 {
     const char *values[OPTIONS] = {files->html, files->gnuplot, files->svg, files->picture};
     int i = 0;
@@ -100,10 +101,11 @@ static int kept_settle(struct report *r, const struct report_files *files, const
     while (!values[i])
         i++;
     snprintf(r->what, sizeof(r->what), "--%s=%.1000s", names[i], values[i]);
-    if (files->picture || !strcmp(values[i], "-") || snprintf(r->kept, sizeof(r->kept), "%s.json", values[i]) >= (int)sizeof(r->kept)) {
+    if (files->picture || !strcmp(values[i], "-") ||
+        snprintf(r->kept, sizeof(r->kept), "%s.json", values[i]) >= (int)sizeof(r->kept)) {
         r->kept[0] = '\0';
-        snprintf(error, OPTION_TEXT_BYTES, "%.1000s needs coll_report: %.200s; or take --json instead", files->picture ? "a picture" : r->what,
-                 lacking);
+        snprintf(error, OPTION_TEXT_BYTES, "%.1000s needs coll_report: %.200s; or take --json instead",
+                 files->picture ? "a picture" : r->what, lacking);
         return -1;
     }
     if (whole_file_check(names[i], r->kept, error))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports are made by coll_report (tools/report) from JSON documents. It is started before the tool measures: so it is known at once whether the
- * files can be written, and what must be installed. It reads the documents as they come and makes its files from the last one when the tool
- * ends, however it ends. Until then it sleeps.
+ * Reports are made by coll_report (tools/report) from JSON documents. A tool starts it before it measures. So a file that cannot be
+ * written, or a package that is missing, is known at once. coll_report reads the documents as they arrive and sleeps between them. When
+ * the tool ends, however it ends, coll_report makes its files from the last document.
  */
 #ifndef HX_TOOLS_COMMON_REPORT_H
 #define HX_TOOLS_COMMON_REPORT_H
@@ -37,15 +37,15 @@ struct report {
 void report_option(struct report_files *files, int index, const char *arg);
 int report_wanted(const struct report_files *files);
 
-/* Start coll_report. 0, or -1 with why in error: a file cannot be written. If coll_report cannot run here, say on standard error what to install,
- * and where the document will be instead. Does nothing where nothing is wanted. */
+/* Start coll_report. Returns 0, or -1 with the reason in error: a file cannot be written. If coll_report cannot run here, say on standard
+ * error what to install and which file will have the document. Does nothing if no file is wanted. */
 int report_open(struct report *r, const struct report_files *files, const char *tool, char error[OPTION_TEXT_BYTES]);
 
-/* What there is so far, or, at last, all. */
+/* Send what is known so far; at last the complete document. */
 void report_update(struct report *r, struct json_object *document);
 
-/* Wait for the report of the last document. That takes seconds: first let go the ranks that wait for this one. 0, or -1 with "--option=path: reason"
- * in error: not written in full. */
+/* Wait for the report of the last document. That takes seconds: first let the other ranks finish. Returns 0, or -1 with
+ * "--option=path: reason" in error: a file could not be written in full. */
 int report_close(struct report *r, char error[OPTION_TEXT_BYTES]);
 
 #endif

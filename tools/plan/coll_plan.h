@@ -91,7 +91,7 @@ int plan_uses(const struct plan_options *options, const struct hx_candidate *can
  * 0: there is none. */
 int plan_named(const struct plan_job *job, const char *name, struct hx_candidate *found);
 
-/* A document, which is released: drawn by coll_report, or, where files is NULL, printed. What is wrong with the files ends the program. Returns the
+/* Let coll_report draw a document, or print it if files is NULL, and release it. A wrong file name ends the program. Returns the
  * exit status. */
 int plan_picture(struct json_object *document, const struct report_files *files);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_plan draw: the rounds of a plan, for coll_report to draw. A row is a rank, rows stand by nodes; a column is a round, columns by levels. */
+/* coll_plan draw: the rounds of a plan as JSON, for coll_report to draw. */
 #include "tools/plan/plan_cost.h"
 #include "tools/plan/plan_rounds.h"
 #include "tools/common/json.h"
@@ -47,7 +47,8 @@ static struct json_object *rounds_json(const struct plan_rounds *rounds)
 
 static struct json_object *arrows_json(const struct plan_rounds *rounds)
 {
-    static const char *const kinds[PLAN_ARROW_KINDS] = {[PLAN_BETWEEN] = "between", [PLAN_INSIDE] = "inside", [PLAN_READ] = "read", [PLAN_FLAG] = "flag"};
+    static const char *const kinds[PLAN_ARROW_KINDS] = {
+        [PLAN_BETWEEN] = "between", [PLAN_INSIDE] = "inside", [PLAN_READ] = "read", [PLAN_FLAG] = "flag"};
     struct json_object *arrows = json_object_new_array();
 
     for (size_t i = 0; i < rounds->narrows; i++) {

@@ -52,7 +52,8 @@ static const struct argp_option option_table[] = {
     {"table", KEY_TABLE, NULL, 0, "write a line for each shape and size and a column for each plan; * marks the fastest", 3},
     {"time", KEY_TIME, NULL, 0, "show how long the planner takes for the first such call", 3},
     {"output", 'o', "FILE", 0, "write the picture to FILE (default, and -: to standard output), by coll_report", 3},
-    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, instead of the table), by coll_report", 3},
+    {"svg", KEY_SVG, "FILE", 0, "also plot time against size, log-log, into FILE (-: to standard output, instead of the table), by "
+                                "coll_report", 3},
     {"algorithm", KEY_ALGORITHM, "NAME", 0, "only plans that use this algorithm, or the plan of this name. May be repeated", 4},
     {"max-ranks", KEY_MAX_RANKS, "N", 0, "verify one node of 1 to N ranks, with and without domains, and 1 to N nodes of one "
                                          "rank (default 16)", 4},

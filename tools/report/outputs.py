@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are there as a whole or as they were before: written beside, then renamed. A symbolic link stays, and leads to the new file, which has
-the mode of the old one. What is no regular file (a pipe, a device, - for standard output) is written as it is."""
+"""Files appear as a whole: they are written beside, then renamed. A symbolic link stays and leads to the new file, which has the
+mode of the old one. A pipe, a device and standard output (-) are written as they are."""
 from __future__ import annotations
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a report is made of, whatever shows it: a page, its sections, plots and tables; and how values become text."""
+"""What a report is made of: a page, its sections and plots. Documents are read here, and values become text."""
 from __future__ import annotations
 
 import math
@@ -43,9 +43,19 @@ def plain(value: float) -> str:
     return f"{value:.3g}"
 
 
-def fixed(value: float, digits: int) -> str:
-    """For a table's cell; what is not known, and 0, is a dash."""
+def fixed(value, digits: int = 0) -> str:
+    """For a table's cell: a dash stands for 0, and for a value that is missing."""
+    value = number(value)
     return f"{value:.{digits}f}" if math.isfinite(value) and value > 0 else MISSING
+
+
+def percent(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.1f} %" if math.isfinite(ratio) else MISSING
+
+
+def interval(row) -> str:
+    low, high = real(row, "ratio_low"), real(row, "ratio_high")
+    return f"{percent(low)} .. {percent(high)}" if low > 0 and math.isfinite(high) else MISSING
 
 
 def count(n: int, noun: str) -> str:
@@ -58,9 +68,12 @@ def geometric_mean(values: list[float]) -> float:
 
 # ---- documents: from files, so what is missing or of another kind is left out ----
 
-def real(row, key: str) -> float:
-    value = row.get(key) if isinstance(row, dict) else None
+def number(value) -> float:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+
+
+def real(row, key: str) -> float:
+    return number(row.get(key)) if isinstance(row, dict) else math.nan
 
 
 def whole(row, key: str) -> int:
@@ -112,7 +125,8 @@ class Curve:
 
 @dataclass
 class Plot:
-    """Curves, the most important first: a picture highlights these, at most six. markers: dotted vertical lines at x, with a label."""
+    """Curves, the most important first. A picture highlights those, at most six. A marker is a dotted vertical line at x, with a
+    label."""
     stem: str  # its name among files
     title: str
     about: str  # on what machine, in what shape
@@ -131,35 +145,19 @@ class Plot:
 
 
 @dataclass
-class Table:
-    heads: list[str]
-    alignment: str  # a letter per column: l or r
-    rows: list[list[str]]
-
-
-@dataclass
-class Column:
-    """What one run was: side by side where the page is wide."""
-    title: str
-    warning: str
-    facts: list[tuple[str, str]]  # those without a value are left out
-
-
-@dataclass
 class Section:
+    """A heading, plots, and what the template makes a table of."""
     title: str
     plots: list[Plot]
-    table: Table | None
-    details: list[tuple[str, Table]] = field(default_factory=list)  # a summary, and the table that it unfolds
+    data: object
 
 
 @dataclass
 class Page:
+    template: str
     title: str
-    columns: list[Column]
-    introduction: str
+    documents: list[dict]
     sections: list[Section]
-    picture: str = ""  # a drawing that is no plot: SVG
 
     def plots(self) -> list[Plot]:
         return [plot for section in self.sections for plot in section.plots]
@@ -184,13 +182,6 @@ def ranks_on_nodes(document) -> str:
 def elements(document) -> str:
     more = (("in_place", ", in place"), ("alloc", ", in memory of the library"))
     return f"{text(document, 'dtype')}, {text(document, 'op')}" + "".join(words for key, words in more if document.get(key))
-
-
-def job_facts(document) -> list[tuple[str, str]]:
-    settings = document.get("settings")
-    return [("command", text(document, "command")), ("launches", text(document, "launches")),
-            ("settings", "  ".join(map(str, settings)) if isinstance(settings, list) else ""), ("shape", shape(document)),
-            *((key, text(document, key)) for key in ("network", "machine", "host", "begun"))]
 
 
 def crossovers(sizes: list[float], plans: list[str]) -> list[tuple[float, str]]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of what coll_plan predicts: the picture of a plan, round by round, and two plans over sizes."""
+"""What coll_plan predicts: the picture of a plan, round by round, and two plans over sizes."""
 from __future__ import annotations
 
-from pages import MISSING, Axis, Column, Page, Plot, Curve, Section, Table, count, fixed, real, rows, si_bytes, si_time, stem, text, whole
+from pages import Axis, Curve, Page, Plot, Section, count, real, rows, si_bytes, si_time, stem, text, whole
 
 VERSION = 1
-LEFT, TOP, COLUMN, GAP, NODE_GAP, LEGEND_LINE = 128, 120, 118, 18, 8, 17  # pixels
+LEFT, TOP, COLUMN, GAP, NODE_GAP, LINE = 128, 120, 118, 18, 8, 17  # pixels
 KINDS = {"between": "message between nodes", "inside": "message inside a node", "read": "read of another rank's memory",
          "flag": "flag: waits for that rank, reads nothing"}
 
@@ -19,7 +19,8 @@ def refused(document) -> str | None:
 # ---- draw: rows are ranks, by nodes; columns are rounds, by levels ----
 
 class Canvas:
-    """Where everything stands; rounds.svg draws it."""
+    """The place of everything. rounds.svg draws it."""
+    left, top, column, gap, line = LEFT, TOP, COLUMN, GAP, LINE
 
     def __init__(self, document):
         self.document, self.kinds = document, KINDS
@@ -36,18 +37,19 @@ class Canvas:
         self.legend_y = y + NODE_GAP
         self.counts = {kind: sum(arrow["kind"] == kind for arrow in self.arrows) for kind in KINDS}
         self.most_bytes = max((whole(arrow, "bytes") for arrow in self.arrows), default=0)
-        self.notes = ["In each round a rank has a dot at the left, where arrows leave, and one at the right, where they arrive.",
-                      "A thicker arrow has more bytes. Point at one for its numbers."]
+        self.notes = ["Arrows leave a rank at its left dot of a round and arrive at a right dot.",
+                      "A thicker arrow has more bytes. Point at an arrow to see its numbers."]
         if whole(document, "fine_slices") > 1:
-            self.notes.append("Bytes are of all slices, which follow one another through the rounds.")
+            self.notes.append("Bytes are those of all slices. Slices follow one another through the rounds.")
         self.width = max(640, self.column_x(len(self.rounds) - 1) + COLUMN + GAP if self.rounds else 0)
-        self.height = self.legend_y + LEGEND_LINE * (sum(n > 0 for n in self.counts.values()) + len(self.notes)) + NODE_GAP
+        self.height = self.legend_y + LINE * (sum(n > 0 for n in self.counts.values()) + len(self.notes)) + NODE_GAP
 
     def column_x(self, column: int) -> int:
         return LEFT + column * (COLUMN + GAP) + self.rounds[column]["level"] * GAP
 
     def title(self) -> str:
-        return f"{text(self.document, 'collective')} of {si_bytes(real(self.document, 'bytes'))} on {text(self.document, 'shape')}: {text(self.document, 'plan')}"
+        d = self.document
+        return f"{text(d, 'collective')} of {si_bytes(real(d, 'bytes'))} on {text(d, 'shape')}: {text(d, 'plan')}"
 
     def subtitle(self) -> str:
         d = self.document
@@ -56,14 +58,14 @@ class Canvas:
                 f"{count(whole(d, 'fine_slices'), 'slice')} in shared memory{between}")
 
     def columns(self):
-        """Of each round: where it stands, its number within the level, the level where it begins, what it says of its arrows and their bytes."""
+        """For each round its place, the level if it is the first there, and the texts on its arrows and their bytes."""
         before, in_level = None, 0
         for i, a_round in enumerate(self.rounds):
             in_level = in_level + 1 if a_round["level"] == before else 1
             arrows = [arrow for arrow in self.arrows if arrow["round"] == i]
-            sizes = [si_bytes(whole(arrow, "bytes")) for arrow in sorted(arrows, key=lambda a: whole(a, "bytes")) if arrow["kind"] != "flag"]
-            yield (self.column_x(i), self.levels[a_round["level"]] if in_level == 1 else None, f"round {in_level}: {count(len(arrows), 'arrow')}",
-                   " to ".join(dict.fromkeys(sizes[:1] + sizes[-1:])))
+            sizes = [si_bytes(size) for size in sorted(whole(arrow, "bytes") for arrow in arrows if arrow["kind"] != "flag")]
+            yield (self.column_x(i), self.levels[a_round["level"]] if in_level == 1 else None,
+                   f"round {in_level}: {count(len(arrows), 'arrow')}", " to ".join(dict.fromkeys(sizes[:1] + sizes[-1:])))
             before = a_round["level"]
 
     def thickness(self, arrow) -> str:
@@ -79,34 +81,24 @@ class Canvas:
         return ", ".join(parts + [si_bytes(arrow["bytes"])] * (arrow["bytes"] > 0)) + slices
 
 
-def arrows_table(document) -> Table:
-    cells = [[str(arrow["round"] + 1), KINDS[arrow["kind"]], str(arrow["from"]), str(arrow["to"]), str(arrow["bytes"] or MISSING)]
-             for arrow in rows(document, "arrows")]
-    return Table(["column", "arrow", "from rank", "to rank", "bytes"], "rlrrr", cells)
-
-
-def page_of_rounds(document, template) -> Page:
+def page_of_rounds(document) -> Page:
     canvas = Canvas(document)
-    introduction = "A row is a rank, a column a round; rounds stand by levels. Times are predicted by the cost model: nothing was measured."
-    return Page(canvas.title(), [Column("", "", [("plan", text(document, "plan")), ("shape", canvas.subtitle())])], introduction,
-                [Section("arrows", [], arrows_table(document))], template.render(canvas=canvas, left=LEFT, top=TOP, column=COLUMN, gap=GAP, line=LEGEND_LINE))
+    return Page("rounds.html", canvas.title(), [document], [Section("rounds and arrows", [], canvas)])
 
 
 # ---- compare ----
 
 def page_of_comparison(document) -> Page:
-    collective, shape, sides, points = text(document, "collective"), text(document, "shape"), document["sides"], rows(document, "points")
-    title, sizes = f"{collective} on {shape}, predicted", [real(point, "bytes") for point in points]
+    sides, points = document["sides"], rows(document, "points")
+    title = f"{text(document, 'collective')} on {text(document, 'shape')}, predicted"
+    sizes = [real(point, "bytes") for point in points]
     curves = [Curve(side, sizes, [float(point["us"][i]) for point in points]) for i, side in enumerate(sides)]
     marks = [(real(crossover, "bytes"), text(crossover, "faster")) for crossover in rows(document, "crossovers")]
-    caption = ("Time against size as the cost model predicts it: nothing was measured. A dotted vertical line is a crossover, with the name of the one "
-               "that is faster from there on.")
-    plot = Plot(stem(collective, "time"), title, f"{sides[0]} and {sides[1]}", caption, Axis("vector", si_bytes), Axis("predicted time", si_time), curves, marks)
-    table = Table(["bytes", *(f"{side}, µs" for side in sides), "ratio", *(f"plan of {side}" for side in sides)], "rrrrll", [])
-    for point, first, second in zip(points, curves[0].y, curves[1].y):
-        table.rows.append([str(whole(point, "bytes")), fixed(first, 2), fixed(second, 2), fixed(first / second if second > 0 else 1, 2), *point["plans"]])
-    return Page(title, [Column("", "", [("collective", collective), ("shape", shape)])], caption, [Section(f"{sides[0]} and {sides[1]}", [plot], table)])
+    plot = Plot(stem(text(document, "collective"), "time"), title, " and ".join(sides),
+                "Time against size, as the cost model predicts it.", Axis("vector", si_bytes), Axis("predicted time", si_time), curves,
+                marks)
+    return Page("compare.html", title, [document], [Section(" and ".join(sides), [plot], document)])
 
 
-def page(documents, template) -> Page:
-    return page_of_rounds(documents[0], template) if "hierax_rounds" in documents[0] else page_of_comparison(documents[0])
+def page(documents) -> Page:
+    return page_of_rounds(documents[0]) if "hierax_rounds" in documents[0] else page_of_comparison(documents[0])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plot as SVG, by matplotlib, to be read at the width of a phone, in light and in dark: the colours are those of a light page, and STYLE gives
-each its dark twin. A point tells its numbers when the mouse rests on it."""
+"""A plot as SVG, by matplotlib. It is readable at the width of a phone, in light and in dark: the colours are those of a light page,
+and STYLE gives each its dark twin. A point shows its numbers under the mouse."""
 from __future__ import annotations
 
 import html
@@ -19,7 +19,8 @@ from pages import Axis, Curve, Plot, si_bytes
 
 COLOURS = [("#0072b2", "#4aa8e8"), ("#d55e00", "#ff8a3d"), ("#008a66", "#2fc79b"), ("#aa3377", "#e68fc0"), ("#8f6a00", "#f0c040"),
            ("#7f5f3f", "#c9a27a")]
-INK, SOFT, GRID, OTHER, PAPER = ("#222222", "#e6e6e6"), ("#5a5f66", "#a9afb6"), ("#dcdfe3", "#33383f"), ("#b3b8be", "#5c636b"), ("#fefefe", "#16181c")
+INK, SOFT, GRID = ("#222222", "#e6e6e6"), ("#5a5f66", "#a9afb6"), ("#dcdfe3", "#33383f")
+OTHER, PAPER = ("#b3b8be", "#5c636b"), ("#fefefe", "#16181c")
 STYLE = "@media (prefers-color-scheme:dark){%s}" % "".join(
     f'svg [style*="{what}: {light}"]{{{what}:{dark}!important}}' for light, dark in [*COLOURS, INK, SOFT, GRID, OTHER, PAPER]
     for what in ("fill", "stroke"))
@@ -27,8 +28,9 @@ SYMBOLS = "os^Dv<"
 WIDTH, HEIGHT, LEFT, RIGHT, FOOT, LINE = 400, 210, 56, 16, 38, 16  # pixels; the height is that between the axes
 TEXT_MOST = 54  # characters of a line
 
-matplotlib.rcParams.update({"svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif", "font.size": 11, "axes.linewidth": 0.8,
-                            "text.color": INK[0], "xtick.color": INK[0], "ytick.color": INK[0], "path.simplify": False})
+matplotlib.rcParams.update({"svg.fonttype": "none", "text.parse_math": False, "font.family": "sans-serif", "font.size": 11,
+                            "axes.linewidth": 0.8, "text.color": INK[0], "xtick.color": INK[0], "ytick.color": INK[0],
+                            "path.simplify": False})
 warnings.filterwarnings("ignore")  # a font that lacks a sign: the browser has its own
 
 
@@ -67,7 +69,8 @@ def axes_make(figure: Figure, plot: Plot, box: list[float], whiskers: list[Curve
     points = [p for curve in plot.curves for p in plot.points(curve)]
     values = [p[1] for p in points] + [v for curve in whiskers for p in plot.points(curve) for v in p[2:] if plot.y.holds(v)]
     values += [plot.level] * (plot.level is not None)
-    for axis, name, low_high in ((plot.x, "x", limits(plot.x, [p[0] for p in points], 0.03)), (plot.y, "y", limits(plot.y, values, 0.06))):
+    for axis, name, around, margin in ((plot.x, "x", [p[0] for p in points], 0.03), (plot.y, "y", values, 0.06)):
+        low_high = limits(axis, around, margin)
         getattr(axes, f"set_{name}scale")("log" if axis.log else "linear")
         getattr(axes, f"set_{name}lim")(*low_high)
         part = getattr(axes, f"{name}axis")
@@ -104,7 +107,8 @@ def looks(curves: list[Curve], important: int) -> list[dict]:
         if curve.bound:
             found.append({"color": INK[0], "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 2.2})
         elif n < important:
-            found.append({"color": COLOURS[n][0], "marker": SYMBOLS[n], "markersize": 5.2, "linewidth": 1.7, "zorder": 2.9 - n / 100})
+            found.append({"color": COLOURS[n][0], "marker": SYMBOLS[n], "markersize": 5.2, "linewidth": 1.7,
+                          "zorder": 2.9 - n / 100})
             n += 1
         else:
             found.append({"color": OTHER[0], "marker": ".", "markersize": 4, "linewidth": 1, "zorder": 2.1})
@@ -123,14 +127,14 @@ def markers_draw(axes, plot: Plot, per_character: float) -> None:
         row = next((row for row in (0, 1) if ends[row] <= at - half), None)
         if row is not None:
             ends[row] = at + half + per_character
-            axes.annotate(label, (at, 1), (0, 3 + row * (LINE - 3)), xycoords="axes fraction", textcoords="offset points", ha="center", fontsize=10,
-                          color=SOFT[0])
+            axes.annotate(label, (at, 1), (0, 3 + row * (LINE - 3)), xycoords="axes fraction", textcoords="offset points",
+                          ha="center", fontsize=10, color=SOFT[0])
 
 
 def legend_entries(curves: list[Curve], lines: list[Line2D]) -> list[tuple[str, Line2D]]:
     """A line for each highlighted curve and bound, and one for all the others."""
-    named = [(shortened(curve.name.lstrip("_"), TEXT_MOST - 8), line) for curve, line in zip(curves, lines) if line.get_color() != OTHER[0]]
     others = [line for line in lines if line.get_color() == OTHER[0]]
+    named = [(shortened(curve.name.lstrip("_"), TEXT_MOST - 4), line) for curve, line in zip(curves, lines) if line not in others]
     return named + [(f"{len(others)} more, in grey: point at one for its name", line) for line in others[:1]]
 
 
@@ -147,9 +151,10 @@ def tooltips(svg: str, plot: Plot) -> str:
     parts = re.split('(?=<g id="curve[0-9]+">)', svg)
     for i, part in enumerate(parts[1:], 1):
         curve = plot.curves[int(re.match('<g id="curve([0-9]+)', part)[1])]
-        told = iter(f"{html.escape(curve.name)}: {plot.x.tell(x)}, {plot.y.tell(y)}" for x, y, _, _ in plot.points(curve))
-        if not curve.bound:
-            parts[i] = re.sub("(<use [^>]*)/>", lambda use: f"{use[1]}><title>{t}</title></use>" if (t := next(told, None)) else use[0], part)
+        points = [f"{html.escape(curve.name)}: {plot.x.tell(x)}, {plot.y.tell(y)}" for x, y, _, _ in plot.points(curve)]
+        if points and not curve.bound:
+            parts[i] = re.sub("(<use [^>]*)/>", lambda use, at=iter(points): f"{use[1]}><title>{next(at)}</title></use>", part,
+                              count=len(points))
     return "".join(parts)
 
 
@@ -174,21 +179,24 @@ def draw(plot: Plot, standalone: bool = False) -> str:
     if plot.level is not None:
         axes.axhline(plot.level, color=INK[0], linestyle=(0, (4, 3)), linewidth=1.1, zorder=2)
     markers_draw(axes, plot, 6.2 / wide)
-    for words, y, size, weight, colour in ((plot.title, 14, 13, "bold", INK), (plot.about, 29, 10, "normal", SOFT), (plot.y.title, 46, 11, "normal", INK)):
+    for words, y, size, weight, colour in ((plot.title, 14, 13, "bold", INK), (plot.about, 29, 10, "normal", SOFT),
+                                           (plot.y.title, 46, 11, "normal", INK)):
         figure.text(2 / WIDTH, 1 - y / tall, shortened(words), fontsize=size, fontweight=weight, color=colour[0])
     figure.text((WIDTH - RIGHT) / WIDTH, (foot - 33) / tall, plot.x.title, ha="right")
     if names:
-        figure.legend([line for _, line in legend_entries(curves, lines)], names, loc="lower left", bbox_to_anchor=(0, 0), ncol=columns, frameon=False,
-                      fontsize=11, borderpad=0.3, labelspacing=0.35, handlelength=2.2, columnspacing=1.5, borderaxespad=0)
+        figure.legend([line for _, line in legend_entries(curves, lines)], names, loc="lower left", bbox_to_anchor=(0, 0),
+                      ncol=columns, frameon=False, fontsize=11, borderpad=0.3, labelspacing=0.35, handlelength=2.2, columnspacing=1.5,
+                      borderaxespad=0)
     return svg_of(figure, plot, standalone)
 
 
 def svg_of(figure: Figure, plot: Plot, standalone: bool) -> str:
     out = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": plot.stem}):  # the same names in each run, and others in each plot of a page
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None}, transparent=not standalone)
+        figure.savefig(out, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")), transparent=not standalone)
     svg = out.getvalue()
     svg = tooltips(svg[svg.index("<svg"):], plot)
     svg = re.sub(' id="(figure|axes|patch|line2d|text|legend|matplotlib|xtick|ytick|LineCollection|curve)[._0-9a-z]*"', "", svg)
     style = f"<style>{STYLE}</style>" if standalone else ""
-    return re.sub("<svg ([^>]*)>", rf'<svg \1 role="img" aria-label="{html.escape(plot.title)}">{style}'.replace("\\1", r"\g<1>"), svg, count=1)
+    end = svg.index(">")
+    return f'{svg[:end]} role="img" aria-label="{html.escape(plot.title)}">{style}{svg[end + 1:]}'

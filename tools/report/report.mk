@@ -3,7 +3,8 @@
 reportdir = $(pkgdatadir)/report
 dist_report_SCRIPTS = tools/report/coll_report
 dist_report_DATA = tools/report/pages.py tools/report/bench.py tools/report/tune.py tools/report/plan.py tools/report/plots.py \
-    tools/report/gnuplot.py tools/report/outputs.py tools/report/page.html tools/report/rounds.svg
+    tools/report/gnuplot.py tools/report/outputs.py tools/report/page.html tools/report/macros.html \
+    tools/report/bench.html tools/report/tune.html tools/report/rounds.html tools/report/compare.html tools/report/rounds.svg
 
 # beside the tools that start it
 report_links = tools/coll_report tests/tools/coll_report
@@ -18,4 +19,3 @@ uninstall-local:
 	rm -f "$(DESTDIR)$(bindir)/coll_report"
 
 dist_tests_list += tests/tools/report.sh tests/tools/test_report.py
-EXTRA_DIST += tools/report/report.png

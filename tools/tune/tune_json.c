@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_tune's report as JSON: what was tried at each point, what won by how much, what was left out and why, and where the time went. */
+/* coll_tune's report as JSON: the plans tried at each point, the winner and its gain, the plans left out and why, and the time. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/json.h"
 #include "tools/tune/coll_tune.h"
@@ -43,8 +43,9 @@ static const char *fate(const struct tune_story *story, int w, double least_gain
 static const char *slice_fate(const struct tune_way *way, const struct hx_table_entry *entry)
 {
     const char *slice = strstr(way->name, "slices of ");
+    uint64_t bytes = slice ? strtoull(slice + strlen("slices of "), NULL, 10) : 0;
 
-    return entry->slice_bytes && slice && strtoull(slice + strlen("slices of "), NULL, 10) == entry->slice_bytes ? "chosen" : not_shown;
+    return bytes && bytes == entry->slice_bytes ? "chosen" : not_shown;
 }
 
 static void pruned_fate(const struct tune_point *point, const struct tune_story *story, int i, double best_us, char text[128])
