@@ -100,11 +100,6 @@ static hx_status_t plan_check(const struct hx_planner *planner, const struct hx_
     return status;
 }
 
-static int passes_ring(const struct hx_candidate *candidate)
-{
-    return ((candidate->lanes ? candidate->inter : candidate->flat)->needs & HX_PASSES_RING) != 0;
-}
-
 /* What a table's entry was measured with, if that was something else. */
 static const char *measured_with(const struct hx_planner *planner, const struct hx_table_entry *tuned, struct hx_traits traits)
 {
@@ -119,6 +114,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
     char name[HX_CANDIDATE_NAME_BYTES];
+    int members;
     double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
 
     hx_candidate_name(&candidates[best], name);
@@ -129,7 +125,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
     if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
-    if (planner->shape->ring && passes_ring(&candidates[best])) {
+    if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {
         char order[256];
         hx_ring_order_format(planner->shape->ring, planner->shape->nnodes, order, sizeof(order));
         fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);

@@ -118,8 +118,9 @@ static uint64_t coarse_slices(const struct hx_planner *planner, const struct hx_
 {
     double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
     double part = lane_bytes / lane_parts(planner, d);
-    uint64_t wanted = at_least_one(candidate->lanes ? hx_cost_slices(&planner->cost, candidate->inter, planner->shape->nnodes, part)
-                                                    : hx_cost_slices(&planner->cost, candidate->flat, planner->shape->nranks, part));
+    int members;
+    const struct hx_algorithm *sender = hx_candidate_sender(candidate, planner->shape, &members);
+    uint64_t wanted = at_least_one(hx_cost_slices(&planner->cost, sender, members, part));
     double longest = hx_coll_has_pairs(d->fullest->coll) ? part : lane_bytes;
     uint64_t needed = at_least_one(longest / MESSAGE_MAX_BYTES + 1);
 
@@ -226,45 +227,48 @@ static void limit_choose(const struct hx_planner *planner, const struct deciding
     choice->limit = sizes.limit;
 }
 
-hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate,
-                              struct hx_plan *plan, uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes,
-                              struct hx_choice *choice)
+/* The slots of a window of fine slices should fit a rank's share of the cache, and must fit its bank: more slices until they do. */
+static void fine_slices_choose(const struct hx_planner *planner, const struct deciding *d, double bytes, double slice, uint64_t count,
+                               uint32_t elem_bytes, struct hx_choice *choice)
+{
+    double lane_bytes = hx_cost_lane_bytes(planner->shape, d->fullest->coll, d->fullest->nlanes, bytes);
+    double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
+    double least = elem_bytes > HX_SLICE_LEAST ? elem_bytes : HX_SLICE_LEAST, coarse = (double)choice->coarse_slices;
+    uint64_t per_coarse = at_least_one((bytes / slice + coarse - 1) / coarse);
+
+    for (;; per_coarse += (per_coarse + 3) / 4) {
+        struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = choice->coarse_slices * per_coarse,
+                                 .coarse_slices = choice->coarse_slices};
+        double left = most / (double)sizes.fine_slices;
+        choice->fine_slices = sizes.fine_slices;
+        choice->slot_bytes = most_live_slots(planner, d, sizes, HX_FINE_WINDOW);
+        if (choice->slot_bytes <= planner->live_bytes || left < least || sizes.fine_slices > SLICES_MAX)
+            return;
+        if (choice->slot_bytes <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes) /* blocks would be empty */
+            return;
+    }
+}
+
+hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan, uint64_t count,
+                              uint32_t elem_bytes, uint64_t slice_bytes, struct hx_choice *choice)
 {
     double bytes = hx_planner_vector_bytes(planner, plan->coll, count, elem_bytes);
-    double lane_bytes = hx_cost_lane_bytes(planner->shape, plan->coll, plan->nlanes, bytes);
-    double most = lane_bytes > bytes ? lane_bytes : bytes; /* that pass through one rank's slot */
     double wanted = planner->forced_slice ? (double)planner->forced_slice : (double)slice_bytes;
-    double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), bytes);
-    uint64_t coarse, per_coarse;
-    double least = elem_bytes > HX_SLICE_LEAST ? elem_bytes : HX_SLICE_LEAST;
     struct deciding d;
     hx_status_t status = deciding_find(planner, candidate, plan, &d);
 
     if (status != HX_SUCCESS)
         return status;
-    coarse = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
     choice->window_fine = HX_FINE_WINDOW;
     choice->window_coarse = hx_coarse_window(plan);
     if (hx_coll_has_pair_counts(plan->coll) && plan->nlanes) {
         limit_choose(planner, &d, count, elem_bytes, choice);
-        deciding_release(&d);
-        return HX_SUCCESS;
+    } else {
+        double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), bytes);
+        choice->coarse_slices = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
+        fine_slices_choose(planner, &d, bytes, slice, count, elem_bytes, choice);
+        window_widen(planner, candidate, &d, count, elem_bytes, choice);
     }
-    choice->coarse_slices = coarse;
-    per_coarse = at_least_one((bytes / slice + (double)coarse - 1) / (double)coarse);
-    for (;;) { /* the slots of a window of slices should fit a rank's share of the cache, and must fit its bank */
-        struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = coarse * per_coarse,
-                                 .coarse_slices = coarse};
-        size_t live = most_live_slots(planner, &d, sizes, HX_FINE_WINDOW);
-        double left = most / (double)sizes.fine_slices;
-        choice->fine_slices = sizes.fine_slices;
-        choice->slot_bytes = live;
-        if (live <= planner->live_bytes || left < least || sizes.fine_slices > SLICES_MAX ||
-            (live <= planner->bank_bytes && left < (double)planner->shape->max_local * elem_bytes)) /* blocks would be empty */
-            break;
-        per_coarse += (per_coarse + 3) / 4;
-    }
-    window_widen(planner, candidate, &d, count, elem_bytes, choice);
     deciding_release(&d);
     return HX_SUCCESS;
 }

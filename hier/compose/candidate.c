@@ -126,10 +126,9 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 /* Who is late finds a message of every round of its ring: match ids tell that many apart. */
 static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
-    const struct hx_algorithm *between = candidate->lanes ? candidate->inter : candidate->flat;
+    int members, passes_ring = (hx_candidate_sender(candidate, shape, &members)->needs & HX_PASSES_RING) != 0;
 
-    return !(between->needs & HX_PASSES_RING) || shape->nnodes == 1 ||
-           (candidate->lanes ? shape->nnodes : shape->nranks) <= HX_MATCH_ROUNDS + 1;
+    return !passes_ring || shape->nnodes == 1 || members <= HX_MATCH_ROUNDS + 1;
 }
 
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)

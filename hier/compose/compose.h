@@ -68,6 +68,13 @@ static inline int hx_candidate_channels(const struct hx_candidate *candidate)
     return candidate->channels > 1 ? candidate->channels : 1;
 }
 
+/* The algorithm that sends between nodes, and how many members it has. */
+static inline const struct hx_algorithm *hx_candidate_sender(const struct hx_candidate *candidate, const struct hx_shape *shape, int *members)
+{
+    *members = candidate->lanes ? shape->nnodes : shape->nranks;
+    return candidate->lanes ? candidate->inter : candidate->flat;
+}
+
 /* On how many channels can an algorithm run flat on this shape? Each has a ring of its own between any two ranks of a node. */
 int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape);
 

@@ -2,7 +2,6 @@
 /* The cost model against what is known: the table of the catalogue (when which algorithm wins), and the plans
  * themselves. */
 #include "hier/planner.h"
-#include "runtime/plan/explain.h"
 #include "runtime/plan/layout.h"
 #include <math.h>
 #include <setjmp.h>
@@ -445,11 +444,53 @@ static void flags_are_what_plans_await(void **state)
     }
 }
 
+/* On one node of 8 the busiest member fetches, and sums, what .counts say. They charge more where readers get in each other's way, less
+ * where sums overlap hand-overs, and for an exclusive scan as for a scan. */
+static void shared_work_is_what_plans_do(void **state)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("8", error);
+    const struct hx_algorithm *a;
+
+    (void)state;
+    for (int i = 0; (a = hx_algorithms[i]); i++) {
+        struct hx_candidate candidate = {.coll = a->coll, .flat = a};
+        struct hx_sizes sizes = {.count = hx_coll_has_blocks(a->coll) ? 8 : 64, .elem_bytes = 1, .fine_slices = 1, .coarse_slices = 1};
+        double calls = 0, fetched = 0, reduced = 0;
+        if (!(a->needs & HX_NEEDS_SHARED_MEMORY) || !a->counts)
+            continue;
+        for (int rank = 0; rank < 8; rank++) {
+            struct hx_plan *plan = hx_compose(shape, rank, &candidate);
+            double mine[3] = {0};
+            struct hx_layout layout;
+            hx_layout_init(&layout, plan, &plan->stages[0], &sizes);
+            for (uint32_t k = 0; k < plan->stages[0].nsteps; k++) {
+                const struct hx_step *step = &plan->stages[0].steps[k];
+                double vectors = (double)hx_layout_bytes(&layout, step->block, step->nblocks, 0) / 64;
+                mine[0] += step->op == HX_OP_FETCH;
+                mine[1] += step->op == HX_OP_FETCH ? vectors : 0;
+                mine[2] += step->op == HX_OP_REDUCE ? step->n * vectors : 0;
+            }
+            calls = fmax(calls, mine[0]);
+            fetched = fmax(fetched, mine[1]);
+            reduced = fmax(reduced, mine[2]);
+            hx_plan_release(plan);
+        }
+        struct hx_counts said = a->counts((struct hx_group){.coll = a->coll, .p = 8, .owners = 8});
+        double sums = said.work[0].reduced + said.work[1].reduced;
+        if ((said.calls != calls && a->coll != HX_COLL_BCAST) || fabs(said.fetched - fetched) > 1e-9 || sums < 0.94 * reduced || sums > 1.15 * reduced)
+            fail_msg("%s %s: %.0f calls, %.3f vectors fetched, %.3f read by sums; .counts say %.0f, %.3f, %.3f", hx_coll_name(a->coll), a->name,
+                     calls, fetched, reduced, said.calls, said.fetched, sums);
+    }
+    hx_shape_free(shape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(far_is_what_plans_read),
         cmocka_unit_test(flags_are_what_plans_await),
+        cmocka_unit_test(shared_work_is_what_plans_do),
         cmocka_unit_test(the_table_comes_out),
         cmocka_unit_test(copying_cores_pay_for_sums),
         cmocka_unit_test(channels_fill_the_link),
