@@ -146,21 +146,13 @@ static hx_status_t value_check(const struct hx_planner *planner, const char *var
     return status;
 }
 
-/* As in the names of settings. */
-static const char *const setting_names[HX_COLL_COUNT] = {
-    [HX_COLL_ALLREDUCE] = "ALLREDUCE", [HX_COLL_REDUCE_SCATTER] = "REDUCE_SCATTER", [HX_COLL_ALLGATHER] = "ALLGATHER",
-    [HX_COLL_BCAST] = "BCAST", [HX_COLL_REDUCE] = "REDUCE", [HX_COLL_BARRIER] = "BARRIER",
-    [HX_COLL_GATHER] = "GATHER", [HX_COLL_SCATTER] = "SCATTER", [HX_COLL_SCAN] = "SCAN", [HX_COLL_EXSCAN] = "EXSCAN",
-    [HX_COLL_ALLTOALL] = "ALLTOALL", [HX_COLL_ALLTOALLV] = "ALLTOALLV",
-};
-
 const char *hx_forced_setting(const struct hx_planner *planner, char text[64])
 {
     for (int c = 0; c < HX_COLL_COUNT; c++) {
         const struct hx_forced *forced = &planner->forced[c];
         const char *level = forced->plan ? "" : forced->intra ? "INTRA_" : forced->inter ? "INTER_" : NULL;
         if (level) {
-            snprintf(text, 64, "HX_%s%s", level, setting_names[c]);
+            snprintf(text, 64, "HX_%s%s", level, hx_coll_setting((enum hx_coll)c));
             return text;
         }
     }
@@ -171,22 +163,9 @@ const char *hx_forced_setting(const struct hx_planner *planner, char text[64])
 
 void hx_forced_read(struct hx_planner *planner, const struct hx_env *env)
 {
-#define FORCED(coll, name) \
-    planner->forced[HX_COLL_##coll] =                                                                                  \
-        (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name}
-    FORCED(ALLREDUCE, allreduce);
-    FORCED(REDUCE_SCATTER, reduce_scatter);
-    FORCED(ALLGATHER, allgather);
-    FORCED(BCAST, bcast);
-    FORCED(REDUCE, reduce);
-    FORCED(BARRIER, barrier);
-    FORCED(GATHER, gather);
-    FORCED(SCATTER, scatter);
-    FORCED(SCAN, scan);
-    FORCED(EXSCAN, exscan);
-    FORCED(ALLTOALL, alltoall);
-    FORCED(ALLTOALLV, alltoallv);
-#undef FORCED
+#define HX_COLL(ID, name, gives, gets, traits) \
+    planner->forced[HX_COLL_##ID] = (struct hx_forced){.plan = env->name, .intra = env->intra_##name, .inter = env->inter_##name};
+#include "runtime/base/coll.def"
 }
 
 hx_status_t hx_forced_check(const struct hx_planner *planner)
@@ -208,7 +187,7 @@ hx_status_t hx_forced_check(const struct hx_planner *planner)
                        HX_SCOPE_INTER, NULL}};
         for (int i = 0; i < 3 && status == HX_SUCCESS; i++) {
             char variable[64];
-            snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, setting_names[c]);
+            snprintf(variable, sizeof(variable), "%s%s", checks[i].prefix, hx_coll_setting((enum hx_coll)c));
             if (checks[i].value)
                 status = value_check(planner, variable, checks[i].value, checks[i].coll, checks[i].scope, checks[i].also);
         }

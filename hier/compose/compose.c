@@ -270,7 +270,7 @@ static void buffers_lay_out(struct composer *c)
 
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
 
-static void compose_allreduce(struct composer *c)
+void hx_compose_allreduce(struct composer *c)
 {
     part_stage(c, 0, c->candidate->first, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
@@ -316,7 +316,7 @@ void hx_composer_work(struct composer *c)
     hx_composer_work_take(c, &l);
 }
 
-static void compose_reduce_scatter(struct composer *c)
+void hx_compose_reduce_scatter_block(struct composer *c)
 {
     int few_lanes = c->candidate->lanes < c->n; /* then a carrier ends with the blocks of several ranks */
 
@@ -327,7 +327,7 @@ static void compose_reduce_scatter(struct composer *c)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, HX_WORK, HX_OUT);
 }
 
-static void compose_allgather(struct composer *c)
+void hx_compose_allgather(struct composer *c)
 {
     /* with a lane for everybody, everybody holds its own block and this only copies */
     hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, HX_OUT);
@@ -337,7 +337,7 @@ static void compose_allgather(struct composer *c)
 }
 
 /* The vector stands in OUT, of the root only at first. */
-static void compose_bcast(struct composer *c)
+void hx_compose_bcast(struct composer *c)
 {
     if (c->node == hx_composer_root_node(c) && c->candidate->lanes > 1 && c->n > 1)
         hx_composer_fixed(c, 0, "scatter", hx_scatter_nary.build, HX_OUT, HX_OUT);
@@ -347,7 +347,7 @@ static void compose_bcast(struct composer *c)
 }
 
 /* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
-static void compose_reduce(struct composer *c)
+void hx_compose_reduce(struct composer *c)
 {
     enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
 
@@ -360,7 +360,7 @@ static void compose_reduce(struct composer *c)
 }
 
 /* IN is a token; there is nothing to be had from it. */
-static void compose_barrier(struct composer *c)
+void hx_compose_barrier(struct composer *c)
 {
     if (c->n > 1)
         hx_composer_build(c, node_stage(c, 0, HX_IN, HX_NOWHERE, hx_composer_carried), "arrive", hx_barrier_arrive);
@@ -369,13 +369,9 @@ static void compose_barrier(struct composer *c)
         hx_composer_build(c, node_stage(c, 2, HX_IN, HX_NOWHERE, hx_composer_carried), "release", hx_barrier_release);
 }
 
-static void (*const composers[HX_COLL_COUNT])(struct composer *) = {
-    [HX_COLL_ALLREDUCE] = compose_allreduce, [HX_COLL_REDUCE_SCATTER] = compose_reduce_scatter,
-    [HX_COLL_ALLGATHER] = compose_allgather, [HX_COLL_BCAST] = compose_bcast,
-    [HX_COLL_REDUCE] = compose_reduce,       [HX_COLL_BARRIER] = compose_barrier,
-    [HX_COLL_GATHER] = hx_compose_gather,    [HX_COLL_SCATTER] = hx_compose_scatter,
-    [HX_COLL_SCAN] = hx_compose_scan,        [HX_COLL_EXSCAN] = hx_compose_exscan,
-    [HX_COLL_ALLTOALL] = hx_compose_alltoall, [HX_COLL_ALLTOALLV] = hx_compose_alltoallv,
+static void (*const composers[])(struct composer *) = {
+#define HX_COLL(ID, name, gives, gets, traits) hx_compose_##name,
+#include "runtime/base/coll.def"
 };
 
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)

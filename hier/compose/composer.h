@@ -80,8 +80,10 @@ void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_st
  * its node; or one row, of all ranks. */
 void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
 void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
-void hx_compose_alltoall(struct composer *c);
-void hx_compose_alltoallv(struct composer *c);
+
+/* The stages of each collective. */
+#define HX_COLL(ID, name, gives, gets, traits) void hx_compose_##name(struct composer *c);
+#include "runtime/base/coll.def"
 
 /* hier/compose/flat.c */
 void hx_compose_flat(struct composer *c);
@@ -91,13 +93,5 @@ void hx_compose_flat(struct composer *c);
 void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out);
 void hx_composer_levels_held(struct composer *c, struct hx_lists *l);
 void hx_compose_levels(struct composer *c);
-
-/* hier/compose/gather.c */
-void hx_compose_gather(struct composer *c);
-void hx_compose_scatter(struct composer *c);
-
-/* hier/compose/scan.c */
-void hx_compose_scan(struct composer *c);
-void hx_compose_exscan(struct composer *c);
 
 #endif

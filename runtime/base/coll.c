@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct {
-    const char *name, *said, *setting;
+    const char *name, *setting;
 } names[] = {
-#define HX_COLL(ID, name, said, gives, gets, traits) {#name, said, #ID},
+#define HX_COLL(ID, name, gives, gets, traits) {#name, #ID},
 #include "runtime/base/coll.def"
 };
 
@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     enum hx_coll coll;
 } functions[] = {
-#define HX_COLL(ID, name, said, gives, gets, traits) {#name, HX_COLL_##ID},
+#define HX_COLL(ID, name, gives, gets, traits) {#name, HX_COLL_##ID},
 #define HX_COLL_WITH_COUNTS(ID, name, of) {#name, HX_COLL_##of},
 #include "runtime/base/coll.def"
 };
@@ -23,11 +23,6 @@ static const struct {
 const char *hx_coll_name(enum hx_coll coll)
 {
     return (unsigned)coll < HX_COLL_COUNT ? names[coll].name : NULL;
-}
-
-const char *hx_coll_said(enum hx_coll coll)
-{
-    return names[coll].said;
 }
 
 const char *hx_coll_setting(enum hx_coll coll)

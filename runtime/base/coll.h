@@ -6,14 +6,14 @@
 
 /* The collectives that have plans; HX_COLL_COUNT also means none. */
 enum hx_coll {
-#define HX_COLL(ID, name, said, gives, gets, traits) HX_COLL_##ID,
+#define HX_COLL(ID, name, gives, gets, traits) HX_COLL_##ID,
 #include "runtime/base/coll.def"
     HX_COLL_COUNT
 };
 
 /* The public functions: of each collective, in the same order, then those with counts. */
 enum hx_function {
-#define HX_COLL(ID, name, said, gives, gets, traits) HX_FUNCTION_##ID,
+#define HX_COLL(ID, name, gives, gets, traits) HX_FUNCTION_##ID,
 #define HX_COLL_WITH_COUNTS(ID, name, of) HX_FUNCTION_##ID,
 #include "runtime/base/coll.def"
     HX_FUNCTION_COUNT
@@ -27,12 +27,11 @@ enum { HX_COLL_REDUCES = 1, HX_COLL_PREFIX = 2, HX_COLL_EXCLUSIVE = 4, HX_COLL_P
 static const struct hx_coll_row {
     unsigned char gives, gets, traits;
 } hx_coll_rows[] = {
-#define HX_COLL(ID, name, said, gives, gets, traits) {HX_HOLDS_##gives, HX_HOLDS_##gets, traits},
+#define HX_COLL(ID, name, gives, gets, traits) {HX_HOLDS_##gives, HX_HOLDS_##gets, traits},
 #include "runtime/base/coll.def"
 };
 
 const char *hx_coll_name(enum hx_coll coll);    /* "allreduce" ...; NULL: out of range */
-const char *hx_coll_said(enum hx_coll coll);    /* "all-reduce" ... */
 const char *hx_coll_setting(enum hx_coll coll); /* "ALLREDUCE" ... */
 int hx_coll_parse(const char *text, enum hx_coll *coll); /* 0, or -1 */
 const char *hx_function_name(enum hx_function function);  /* "allreduce", "allgatherv" ... */

@@ -314,14 +314,25 @@ const char *hx_env_launcher(const char *name)
 
 /* ---- listing */
 
+/* The settings of a row and after that have one help: those of all collectives. */
+static int alike(int idx)
+{
+    int n = 1;
+
+    while (idx + n < HX_ENV_COUNT && strcmp(hx_env_rows[idx].help, hx_env_rows[idx + n].help) == 0)
+        n++;
+    return n;
+}
+
 void hx_env_list(FILE *out)
 {
     char range[HX_ENV_RANGE_BYTES];
 
     fprintf(out, "| setting | type | default | range | meaning |\n|---|---|---|---|---|\n");
-    for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
+    for (int idx = 0, n; idx < HX_ENV_COUNT; idx += n) {
         const struct hx_env_row *row = &hx_env_rows[idx];
-        fprintf(out, "| `%s` | %s | %s | %s | %s |\n", row->name, hx_env_type_names[row->type],
-                row->dflt ? row->dflt : "-", hx_env_range_format(row, range), row->help);
+        n = alike(idx);
+        fprintf(out, "| `%s`%s%s%s | %s | %s | %s | %s |\n", row->name, n > 1 ? " to `" : "", n > 1 ? row[n - 1].name : "", n > 1 ? "`" : "",
+                hx_env_type_names[row->type], row->dflt ? row->dflt : "-", hx_env_range_format(row, range), row->help);
     }
 }

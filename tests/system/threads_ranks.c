@@ -146,7 +146,7 @@ static void *rank_main(void *arg)
     int64_t *in = malloc(most * sizeof(*in)), *out = malloc(most * sizeof(*out));
 
     env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
-    env.reduce_scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
+    env.reduce_scatter_block = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
     env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
     env.gather = (char *)(uintptr_t)me->setting->names[HX_COLL_GATHER];
     env.scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_SCATTER];

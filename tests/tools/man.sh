@@ -48,7 +48,7 @@ grep -q 'bitwise equal on all ranks' man/hierax_collectives.3 || fault "hx_allre
 # ---- settings and counters
 for setting in $(env -i tests/runtime/base/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
     $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/counter.def"); do
-    grep -qxF ".TP" man/hierax.7 && grep -qxF "\\fB$setting\\fR" man/hierax.7 || fault "hierax.7 does not tell $setting"
+    grep -qxF ".TP" man/hierax.7 && grep -qx "\\\\fB$setting\\( to HX_[A-Z_]*\\)\\?\\\\fR" man/hierax.7 || fault "hierax.7 does not tell $setting"
 done
 
 # ---- clean, and the same again

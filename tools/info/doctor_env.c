@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings: are they good, and which must a job's ranks have alike? And a start with them, of a job of one rank. */
 #include "tools/info/doctor.h"
+#include "runtime/base/coll.h"
 #include "runtime/base/env_value.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -83,7 +84,7 @@ void doctor_start(struct doctor_facts *facts, struct doctor_finding *f)
     (void)facts;
     unsetenv("HX_TRACE"); /* this is a process of its own: the job's files are not for it to write */
     unsetenv("HX_STATS");
-    for (int i = HX_ENV_IDX_allreduce; i <= HX_ENV_IDX_inter_alltoallv; i++)
+    for (int i = HX_ENV_IDX_allreduce; i < HX_ENV_IDX_allreduce + 3 * HX_COLL_COUNT; i++)
         unsetenv(hx_env_rows[i].name); /* plans for the job's shape: its settings are examined with it */
     if (hx_init_with(&config, &world) != HX_SUCCESS || hx_barrier(world) != HX_SUCCESS || hx_finalize() != HX_SUCCESS)
         doctor_find(f, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
