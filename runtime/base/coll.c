@@ -11,12 +11,9 @@ static const struct {
 #include "runtime/base/coll.def"
 };
 
-static const struct {
-    const char *name;
-    enum hx_coll coll;
-} functions[] = {
-#define HX_COLL(ID, name, gives, gets, traits) {#name, HX_COLL_##ID},
-#define HX_COLL_WITH_COUNTS(ID, name, of) {#name, HX_COLL_##of},
+static const char *const functions[] = {
+#define HX_COLL(ID, name, gives, gets, traits) #name,
+#define HX_COLL_WITH_COUNTS(ID, name, of) #name,
 #include "runtime/base/coll.def"
 };
 
@@ -43,10 +40,5 @@ int hx_coll_parse(const char *text, enum hx_coll *coll)
 
 const char *hx_function_name(enum hx_function function)
 {
-    return functions[function].name;
-}
-
-enum hx_coll hx_function_coll(enum hx_function function)
-{
-    return functions[function].coll;
+    return functions[function];
 }

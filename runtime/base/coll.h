@@ -35,7 +35,18 @@ const char *hx_coll_name(enum hx_coll coll);    /* "allreduce" ...; NULL: out of
 const char *hx_coll_setting(enum hx_coll coll); /* "ALLREDUCE" ... */
 int hx_coll_parse(const char *text, enum hx_coll *coll); /* 0, or -1 */
 const char *hx_function_name(enum hx_function function);  /* "allreduce", "allgatherv" ... */
-enum hx_coll hx_function_coll(enum hx_function function); /* whose plans it has */
+
+/* Whose plans it has. */
+static inline enum hx_coll hx_function_coll(enum hx_function function)
+{
+    static const unsigned char colls[] = {
+#define HX_COLL(ID, name, gives, gets, traits) HX_COLL_##ID,
+#define HX_COLL_WITH_COUNTS(ID, name, of) HX_COLL_##of,
+#include "runtime/base/coll.def"
+    };
+
+    return (enum hx_coll)colls[function];
+}
 
 static inline enum hx_holds hx_coll_gives(enum hx_coll coll)
 {

@@ -109,7 +109,7 @@ int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
     return bench_op_defined(dtype, op) && dtypes[dtype] != MPI_DATATYPE_NULL && ops[op] != MPI_OP_NULL;
 }
 
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info)
 {
     (void)collective, (void)count, (void)dtype, (void)op, (void)root, (void)info;
@@ -151,21 +151,21 @@ int bench_backend_call(const struct bench_call *c)
     if (!count_fits(c->count) || (c->counts && counts_convert(c->counts, &counts, &at)))
         return -1;
     switch (c->collective) {
-    case BENCH_ALLREDUCE: status = MPI_Allreduce(in, out, n, type, op, world); break;
-    case BENCH_REDUCE_SCATTER_BLOCK: status = MPI_Reduce_scatter_block(in, out, n, type, op, world); break;
-    case BENCH_ALLGATHER: status = MPI_Allgather(in, n, type, out, n, type, world); break;
-    case BENCH_BCAST: status = MPI_Bcast(out, n, type, c->root, world); break;
-    case BENCH_REDUCE: status = MPI_Reduce(in, out, n, type, op, c->root, world); break;
-    case BENCH_GATHER: status = MPI_Gather(in, n, type, out, n, type, c->root, world); break;
-    case BENCH_SCATTER: status = MPI_Scatter(in, n, type, out, n, type, c->root, world); break;
-    case BENCH_SCAN: status = MPI_Scan(in, out, n, type, op, world); break;
-    case BENCH_EXSCAN: status = MPI_Exscan(in, out, n, type, op, world); break;
-    case BENCH_ALLTOALL: status = MPI_Alltoall(in, n, type, out, n, type, world); break;
-    case BENCH_REDUCE_SCATTER: status = MPI_Reduce_scatter(in, out, counts, type, op, world); break;
-    case BENCH_ALLGATHERV: status = MPI_Allgatherv(in, n, type, out, counts, at, type, world); break;
-    case BENCH_GATHERV: status = MPI_Gatherv(in, n, type, out, counts, at, type, c->root, world); break;
-    case BENCH_SCATTERV: status = MPI_Scatterv(in, counts, at, type, out, n, type, c->root, world); break;
-    case BENCH_ALLTOALLV: status = MPI_Alltoallv(in, counts, at, type, out, counts, at, type, world); break;
+    case HX_FUNCTION_ALLREDUCE: status = MPI_Allreduce(in, out, n, type, op, world); break;
+    case HX_FUNCTION_REDUCE_SCATTER: status = MPI_Reduce_scatter_block(in, out, n, type, op, world); break;
+    case HX_FUNCTION_ALLGATHER: status = MPI_Allgather(in, n, type, out, n, type, world); break;
+    case HX_FUNCTION_BCAST: status = MPI_Bcast(out, n, type, c->root, world); break;
+    case HX_FUNCTION_REDUCE: status = MPI_Reduce(in, out, n, type, op, c->root, world); break;
+    case HX_FUNCTION_GATHER: status = MPI_Gather(in, n, type, out, n, type, c->root, world); break;
+    case HX_FUNCTION_SCATTER: status = MPI_Scatter(in, n, type, out, n, type, c->root, world); break;
+    case HX_FUNCTION_SCAN: status = MPI_Scan(in, out, n, type, op, world); break;
+    case HX_FUNCTION_EXSCAN: status = MPI_Exscan(in, out, n, type, op, world); break;
+    case HX_FUNCTION_ALLTOALL: status = MPI_Alltoall(in, n, type, out, n, type, world); break;
+    case HX_FUNCTION_REDUCE_SCATTER_COUNTS: status = MPI_Reduce_scatter(in, out, counts, type, op, world); break;
+    case HX_FUNCTION_ALLGATHERV: status = MPI_Allgatherv(in, n, type, out, counts, at, type, world); break;
+    case HX_FUNCTION_GATHERV: status = MPI_Gatherv(in, n, type, out, counts, at, type, c->root, world); break;
+    case HX_FUNCTION_SCATTERV: status = MPI_Scatterv(in, counts, at, type, out, n, type, c->root, world); break;
+    case HX_FUNCTION_ALLTOALLV: status = MPI_Alltoallv(in, counts, at, type, out, counts, at, type, world); break;
     default: status = MPI_Barrier(world);
     }
     return status == MPI_SUCCESS ? 0 : told(bench_collective_names[c->collective], status);

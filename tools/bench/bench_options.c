@@ -5,15 +5,11 @@
 #include <errno.h>
 #include <string.h>
 
-const char *const bench_collective_names[] = {"allreduce",  "reduce_scatter_block",
-                                              "allgather",  "barrier",
-                                              "bcast",      "reduce",
-                                              "gather",     "scatter",
-                                              "gatherv",    "scatterv",
-                                              "scan",       "exscan",
-                                              "alltoall",   "reduce_scatter",
-                                              "allgatherv", "alltoallv",
-                                              NULL};
+const char *const bench_collective_names[] = {
+#define HX_COLL(ID, name, gives, gets, traits) #name,
+#define HX_COLL_WITH_COUNTS(ID, name, of) #name,
+#include "runtime/base/coll.def"
+    NULL};
 const char *const bench_dtype_names[] = {"int8",          "int16",         "int32",       "int64",       "uint8",
                                          "uint16",        "uint32",        "uint64",      "float16",     "bfloat16",
                                          "float32",       "float64",       "complex64",   "complex128",  "byte",
@@ -51,8 +47,11 @@ static const struct argp_option options[] = {
     {0}};
 
 static const char doc[] =
-    "Measure collectives: allreduce, reduce_scatter_block, allgather, barrier, bcast, reduce, gather, scatter, scan, "
-    "gatherv, scatterv, exscan, alltoall, reduce_scatter, allgatherv, alltoallv.\v"
+    "Measure collectives:"
+#define HX_COLL(ID, name, gives, gets, traits) " " #name
+#define HX_COLL_WITH_COUNTS(ID, name, of) " " #name
+#include "runtime/base/coll.def"
+    ".\v"
     "Sizes: for allgather, allgatherv, gather and gatherv, bytes of the whole output. For the others, bytes of the whole "
     "vector. A rank has at least one element. For reduce_scatter_block, scatter, alltoall, alltoallv, allgather and gather the "
     "size is rounded up to a multiple of ranks x element. Elements of reduce_scatter, allgatherv, gatherv and scatterv are "
@@ -166,7 +165,7 @@ static void check_together(struct bench_options *o)
     int n = 0;
     if (o->ncollectives == 0) {
         n = snprintf(o->error, sizeof(o->error), "no collective given; choices:");
-        for (int i = 0; i < BENCH_COLLECTIVES; i++)
+        for (int i = 0; i < HX_FUNCTION_COUNT; i++)
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
     } else if (o->min_bytes > o->max_bytes) {
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->min_bytes,

@@ -48,8 +48,8 @@ static void print_unknown_bandwidth(const struct bench_options *o, const struct 
 {
     int n = 0;
     for (int i = 0; i < o->ncollectives; i++) {
-        const enum bench_collective collective = (enum bench_collective)o->collectives[i];
-        if (collective != BENCH_BARRIER && bench_bound_gbps(o, job, collective) <= 0)
+        const enum hx_function collective = (enum hx_function)o->collectives[i];
+        if (collective != HX_FUNCTION_BARRIER && bench_bound_gbps(o, job, collective) <= 0)
             printf("%s%s", n++ ? ", " : "# left out of the bound: the network's bandwidth for ", bench_collective_names[collective]);
     }
     if (n)

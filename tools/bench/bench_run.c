@@ -68,7 +68,7 @@ static double at_fraction(const double *sorted, uint64_t n, double fraction)
 static void summarise(const struct bench_loop *l, const double *samples)
 {
     struct bench_row *row = l->row;
-    const double p = l->job->size, phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const double p = l->job->size, phases = row->collective == HX_FUNCTION_ALLREDUCE ? 2 : 1;
     const double share = bench_is_whole(row->collective) ? 1 : phases * (p - 1) / p;
     row->min_us = samples[0] / 1e3;
     row->median_us = at_fraction(samples, row->repetitions, 0.5);

@@ -32,7 +32,7 @@ static void op_settle(struct bench_options *o)
     int reduces = 0;
 
     for (int i = 0; i < o->ncollectives; i++)
-        reduces |= bench_reduces((enum bench_collective)o->collectives[i]);
+        reduces |= bench_reduces((enum hx_function)o->collectives[i]);
     for (int op = 0; op <= HX_MAXLOC && !reduces && !bench_op_defined(o->dtype, o->op); op++)
         if (bench_op_defined(o->dtype, (hx_op_t)op))
             o->op = (hx_op_t)op;
@@ -60,12 +60,12 @@ static uint64_t size_after(const struct bench_options *o, uint64_t want)
 /* As bench_memory_check, of the largest size of each collective. */
 static int check_memory(const struct bench_options *o, const struct bench_job *job)
 {
-    struct bench_row rows[BENCH_COLLECTIVES];
+    struct bench_row rows[HX_FUNCTION_COUNT];
     uint64_t most = o->min_bytes;
     while (size_after(o, most) <= o->max_bytes)
         most = size_after(o, most);
     for (int i = 0; i < o->ncollectives; i++) {
-        rows[i] = (struct bench_row){.collective = (enum bench_collective)o->collectives[i]};
+        rows[i] = (struct bench_row){.collective = (enum hx_function)o->collectives[i]};
         bench_row_size(o, job, most, &rows[i]);
     }
     return bench_memory_check(o, job, rows, o->ncollectives, 1);
@@ -76,7 +76,7 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 {
     uint64_t last = UINT64_MAX;
     for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = size_after(o, want)) {
-        struct bench_row row = {.collective = (enum bench_collective)collective};
+        struct bench_row row = {.collective = (enum hx_function)collective};
         uint64_t wrong = 0;
         bench_row_size(o, job, want, &row);
         if (row.bytes == last)

@@ -4,6 +4,7 @@
 #define HX_TOOLS_COMMON_BENCH_H
 #include "tools/common/options.h"
 #include "tools/common/report.h"
+#include "runtime/base/coll.h"
 #include "runtime/hierax.h"
 #include "runtime/base/clock.h"
 #include <stdint.h>
@@ -12,75 +13,63 @@
 #define BENCH_TEXT_BYTES 512
 #define BENCH_BATCH_BYTES 1024 /* vectors up to this size are timed in batches */
 
-enum bench_collective {
-    BENCH_ALLREDUCE,
-    BENCH_REDUCE_SCATTER_BLOCK,
-    BENCH_ALLGATHER,
-    BENCH_BARRIER,
-    BENCH_BCAST,
-    BENCH_REDUCE,
-    BENCH_GATHER,
-    BENCH_SCATTER,
-    BENCH_GATHERV,
-    BENCH_SCATTERV,
-    BENCH_SCAN,
-    BENCH_EXSCAN,
-    BENCH_ALLTOALL,
-    BENCH_REDUCE_SCATTER,
-    BENCH_ALLGATHERV,
-    BENCH_ALLTOALLV,
-    BENCH_COLLECTIVES
-};
-
 /* One rank gives or gets all. */
-static inline int bench_is_rooted(enum bench_collective collective)
+static inline int bench_is_rooted(enum hx_function collective)
 {
-    return collective >= BENCH_BCAST && collective <= BENCH_SCATTERV;
+    return hx_coll_is_rooted(hx_function_coll(collective));
 }
 
 /* A rank's result holds what the ranks up to it gave. */
-static inline int bench_is_scan(enum bench_collective collective)
+static inline int bench_is_scan(enum hx_function collective)
 {
-    return collective == BENCH_SCAN || collective == BENCH_EXSCAN;
+    return hx_coll_is_scan(hx_function_coll(collective));
 }
 
 /* The whole vector goes from one node to another. */
-static inline int bench_is_whole(enum bench_collective collective)
+static inline int bench_is_whole(enum hx_function collective)
 {
-    return collective == BENCH_BCAST || collective == BENCH_REDUCE || bench_is_scan(collective);
+    return (bench_is_rooted(collective) || bench_is_scan(collective)) && !hx_coll_has_blocks(hx_function_coll(collective));
 }
 
 /* Elements of the ranks are combined. */
-static inline int bench_reduces(enum bench_collective collective)
+static inline int bench_reduces(enum hx_function collective)
 {
-    return collective == BENCH_ALLREDUCE || collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_REDUCE_SCATTER ||
-           collective == BENCH_REDUCE || bench_is_scan(collective);
+    return hx_coll_reduces(hx_function_coll(collective));
 }
 
 /* A block goes from each rank to each. */
-static inline int bench_has_pairs(enum bench_collective collective)
+static inline int bench_has_pairs(enum hx_function collective)
 {
-    return collective == BENCH_ALLTOALL || collective == BENCH_ALLTOALLV;
-}
-
-/* The vector has a block for each rank, of the call's count elements. */
-static inline int bench_has_blocks(enum bench_collective collective)
-{
-    return collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_ALLGATHER || collective == BENCH_GATHER ||
-           collective == BENCH_SCATTER || bench_has_pairs(collective);
+    return hx_coll_has_pairs(hx_function_coll(collective));
 }
 
 /* The vector has a block for each rank, as even as can be: the call's count is that of all. */
-static inline int bench_has_counts(enum bench_collective collective)
+static inline int bench_has_counts(enum hx_function collective)
 {
-    return collective == BENCH_REDUCE_SCATTER || collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV ||
-           collective == BENCH_SCATTERV;
+    return (int)collective >= (int)HX_COLL_COUNT;
 }
 
-/* And a result of all ranks' blocks, of such counts. */
-static inline int bench_joins_counts(enum bench_collective collective)
+/* The vector has a block for each rank, of the call's count elements. */
+static inline int bench_has_blocks(enum hx_function collective)
 {
-    return collective == BENCH_ALLGATHERV || collective == BENCH_GATHERV;
+    return !bench_has_counts(collective) && hx_coll_has_blocks(hx_function_coll(collective));
+}
+
+/* What a rank gives, or gets, is its block of the vector. */
+static inline int bench_gathers(enum hx_function collective)
+{
+    return hx_coll_gives(hx_function_coll(collective)) == HX_HOLDS_OWN;
+}
+
+static inline int bench_scatters(enum hx_function collective)
+{
+    return hx_coll_gets(hx_function_coll(collective)) == HX_HOLDS_OWN;
+}
+
+/* It gathers blocks of such counts. */
+static inline int bench_joins_counts(enum hx_function collective)
+{
+    return bench_has_counts(collective) && bench_gathers(collective);
 }
 
 /* Where rank's block starts then; rank may be the number of ranks. */
@@ -90,7 +79,7 @@ static inline size_t bench_block_start(size_t count, int rank, int nranks)
 }
 
 struct bench_options {
-    int collectives[BENCH_COLLECTIVES]; /* in the order given */
+    int collectives[HX_FUNCTION_COUNT]; /* in the order given */
     int ncollectives;
     uint64_t min_bytes, max_bytes, factor;
     uint64_t iterations, repetitions; /* 0: chosen by size */
@@ -123,7 +112,7 @@ struct bench_job {
 
 /* One line of the result. */
 struct bench_row {
-    enum bench_collective collective;
+    enum hx_function collective;
     uint64_t bytes; /* of the whole vector (all-gather: of the whole output) */
     size_t count;   /* the call's count argument */
     uint64_t pairs, iterations, repetitions;
@@ -136,7 +125,7 @@ struct bench_row {
 };
 
 /* bench_options.c */
-extern const char *const bench_collective_names[BENCH_COLLECTIVES + 1];
+extern const char *const bench_collective_names[HX_FUNCTION_COUNT + 1];
 extern const char *const bench_dtype_names[HX_INT64_INDEX + 2]; /* end with NULL */
 extern const char *const bench_op_names[HX_MAXLOC + 2];
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
@@ -148,7 +137,7 @@ int bench_op_defined(hx_dtype_t dtype, hx_op_t op);
 void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks);
 void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
 /* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */
-uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
+uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES]);
 
 /* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
@@ -174,7 +163,7 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
 void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
                      struct bench_row *row);
 /* GB/s of a node that the network's term goes by; 0: not known. */
-double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective);
+double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum hx_function collective);
 
 /* bench_report.c, on rank 0 only: what the run is, as JSON. */
 struct json_object *bench_facts_json(const struct bench_options *o, const struct bench_job *job);

@@ -18,12 +18,12 @@ void *bench_backend_alloc(size_t bytes);                   /* memory of the libr
 void bench_backend_free(void *memory);
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
 /* What a call does on this rank. count: the call's argument. */
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info);
 
 /* A call on this rank. in or out may be HX_IN_PLACE. */
 struct bench_call {
-    enum bench_collective collective;
+    enum hx_function collective;
     const void *in;
     void *out;
     size_t count;                 /* of a collective with counts: of this rank's block */
@@ -36,25 +36,25 @@ int bench_backend_call(const struct bench_call *call);
 
 static inline int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
 {
-    const struct bench_call call = {.collective = BENCH_ALLREDUCE, .in = in, .out = out, .count = count, .dtype = dtype, .op = op};
+    const struct bench_call call = {.collective = HX_FUNCTION_ALLREDUCE, .in = in, .out = out, .count = count, .dtype = dtype, .op = op};
     return bench_backend_call(&call);
 }
 
 static inline int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
 {
-    const struct bench_call call = {.collective = BENCH_ALLGATHER, .in = in, .out = out, .count = count, .dtype = dtype};
+    const struct bench_call call = {.collective = HX_FUNCTION_ALLGATHER, .in = in, .out = out, .count = count, .dtype = dtype};
     return bench_backend_call(&call);
 }
 
 static inline int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
 {
-    const struct bench_call call = {.collective = BENCH_BCAST, .out = buf, .count = count, .dtype = dtype, .root = root};
+    const struct bench_call call = {.collective = HX_FUNCTION_BCAST, .out = buf, .count = count, .dtype = dtype, .root = root};
     return bench_backend_call(&call);
 }
 
 static inline int bench_barrier(void)
 {
-    const struct bench_call call = {.collective = BENCH_BARRIER};
+    const struct bench_call call = {.collective = HX_FUNCTION_BARRIER};
     return bench_backend_call(&call);
 }
 

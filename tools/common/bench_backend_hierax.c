@@ -95,7 +95,7 @@ int bench_backend_supports(hx_dtype_t dtype, hx_op_t op)
     return bench_op_defined(dtype, op);
 }
 
-int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info)
 {
     return told("hx_plan_info",
@@ -105,21 +105,21 @@ int bench_backend_plan(enum bench_collective collective, size_t count, hx_dtype_
 static hx_status_t call_make(const struct bench_call *c)
 {
     switch (c->collective) {
-    case BENCH_ALLREDUCE: return hx_allreduce(c->in, c->out, c->count, c->dtype, c->op, comm);
-    case BENCH_REDUCE_SCATTER_BLOCK: return hx_reduce_scatter_block(c->in, c->out, c->count, c->dtype, c->op, comm);
-    case BENCH_ALLGATHER: return hx_allgather(c->in, c->out, c->count, c->dtype, comm);
-    case BENCH_BCAST: return hx_bcast(c->out, c->count, c->dtype, c->root, comm);
-    case BENCH_REDUCE: return hx_reduce(c->in, c->out, c->count, c->dtype, c->op, c->root, comm);
-    case BENCH_GATHER: return hx_gather(c->in, c->out, c->count, c->dtype, c->root, comm);
-    case BENCH_SCATTER: return hx_scatter(c->in, c->out, c->count, c->dtype, c->root, comm);
-    case BENCH_SCAN: return hx_scan(c->in, c->out, c->count, c->dtype, c->op, comm);
-    case BENCH_EXSCAN: return hx_exscan(c->in, c->out, c->count, c->dtype, c->op, comm);
-    case BENCH_ALLTOALL: return hx_alltoall(c->in, c->out, c->count, c->dtype, comm);
-    case BENCH_REDUCE_SCATTER: return hx_reduce_scatter(c->in, c->out, c->counts, c->dtype, c->op, comm);
-    case BENCH_ALLGATHERV: return hx_allgatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, comm);
-    case BENCH_GATHERV: return hx_gatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, c->root, comm);
-    case BENCH_SCATTERV: return hx_scatterv(c->in, c->counts, NULL, c->out, c->count, c->dtype, c->root, comm);
-    case BENCH_ALLTOALLV: return hx_alltoallv(c->in, c->counts, c->displs, c->out, c->counts, c->displs, c->dtype, comm);
+    case HX_FUNCTION_ALLREDUCE: return hx_allreduce(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case HX_FUNCTION_REDUCE_SCATTER: return hx_reduce_scatter_block(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case HX_FUNCTION_ALLGATHER: return hx_allgather(c->in, c->out, c->count, c->dtype, comm);
+    case HX_FUNCTION_BCAST: return hx_bcast(c->out, c->count, c->dtype, c->root, comm);
+    case HX_FUNCTION_REDUCE: return hx_reduce(c->in, c->out, c->count, c->dtype, c->op, c->root, comm);
+    case HX_FUNCTION_GATHER: return hx_gather(c->in, c->out, c->count, c->dtype, c->root, comm);
+    case HX_FUNCTION_SCATTER: return hx_scatter(c->in, c->out, c->count, c->dtype, c->root, comm);
+    case HX_FUNCTION_SCAN: return hx_scan(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case HX_FUNCTION_EXSCAN: return hx_exscan(c->in, c->out, c->count, c->dtype, c->op, comm);
+    case HX_FUNCTION_ALLTOALL: return hx_alltoall(c->in, c->out, c->count, c->dtype, comm);
+    case HX_FUNCTION_REDUCE_SCATTER_COUNTS: return hx_reduce_scatter(c->in, c->out, c->counts, c->dtype, c->op, comm);
+    case HX_FUNCTION_ALLGATHERV: return hx_allgatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, comm);
+    case HX_FUNCTION_GATHERV: return hx_gatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, c->root, comm);
+    case HX_FUNCTION_SCATTERV: return hx_scatterv(c->in, c->counts, NULL, c->out, c->count, c->dtype, c->root, comm);
+    case HX_FUNCTION_ALLTOALLV: return hx_alltoallv(c->in, c->counts, c->displs, c->out, c->counts, c->displs, c->dtype, comm);
     default: return hx_barrier(comm);
     }
 }

@@ -24,7 +24,7 @@ static void raise_to(struct bench_row *row, double us, const char *term)
     }
 }
 
-double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum bench_collective collective)
+double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum hx_function collective)
 {
     const int whole = bench_is_whole(collective), rooted = bench_is_rooted(collective);
     if (o->node_gbps > 0)
@@ -39,7 +39,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
 {
     const double n = job->max_local, nodes = job->nodes, bytes = (double)row->bytes;
     const double elsewhere = (job->size - n) / job->size; /* of the ranks, seen from the fullest node */
-    const double phases = row->collective == BENCH_ALLREDUCE ? 2 : 1;
+    const double phases = row->collective == HX_FUNCTION_ALLREDUCE ? 2 : 1;
     const int whole = bench_is_whole(row->collective);
     const int pairs = bench_has_pairs(row->collective);
     const int rooted = bench_is_rooted(row->collective);
@@ -50,11 +50,11 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
     if (job->dirty_gbps > 0) { /* what the rank that reads most must read, of its node's */
-        const int scatters = row->collective == BENCH_SCATTER || row->collective == BENCH_SCATTERV;
+        const int scatters = bench_is_rooted(row->collective) && bench_scatters(row->collective);
         const double others = scatters ? (n > 1) / n : phases * (n - 1) / n;
         raise_to(row, (whole ? bytes * (n > 1) : bytes * others) / (pairs || (rooted && !whole) ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");
     }
-    if (nodes > 1 && (row->count > 0 || row->collective == BENCH_BARRIER))
+    if (nodes > 1 && (row->count > 0 || row->collective == HX_FUNCTION_BARRIER))
         raise_to(row, o->alpha_us > 0 ? o->alpha_us : job->wire_us, "latency");
     if (node_gbps > 0)
         raise_to(row,

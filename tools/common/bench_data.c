@@ -284,7 +284,7 @@ static int agrees(double got, double expected, int averaged)
 }
 
 /* Who contributed element i of a result that is not reduced; -1: it is. */
-static int source_of(enum bench_collective collective, size_t i, size_t count, int root)
+static int source_of(enum hx_function collective, size_t i, size_t count, int root)
 {
     if (bench_joins_counts(collective)) { /* the last rank whose block starts no later */
         int r = data.nranks - 1;
@@ -292,24 +292,24 @@ static int source_of(enum bench_collective collective, size_t i, size_t count, i
             r--;
         return r;
     }
-    if (collective == BENCH_ALLGATHER || collective == BENCH_GATHER || bench_has_pairs(collective))
+    if (bench_gathers(collective) || bench_has_pairs(collective))
         return (int)(i / count);
-    return collective == BENCH_BCAST || collective == BENCH_SCATTER || collective == BENCH_SCATTERV ? root : -1;
+    return hx_coll_gives(hx_function_coll(collective)) == HX_HOLDS_ROOT ? root : -1;
 }
 
-uint64_t bench_data_check(enum bench_collective collective, const void *out, size_t count, int rank, int root,
+uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    int gathers = collective == BENCH_ALLGATHER || collective == BENCH_GATHER, parts = is_complex(data.dtype) || is_pair(data.dtype) ? 2 : 1;
+    int gathers = bench_gathers(collective) && !bench_has_counts(collective), parts = is_complex(data.dtype) || is_pair(data.dtype) ? 2 : 1;
     int all_to_all = bench_has_pairs(collective);
     size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
-    int scatters = collective == BENCH_REDUCE_SCATTER_BLOCK || collective == BENCH_SCATTER;
+    int scatters = bench_scatters(collective) && !bench_has_counts(collective);
     size_t first = scatters || all_to_all ? count * (size_t)rank : 0;
-    if (collective == BENCH_REDUCE_SCATTER || collective == BENCH_SCATTERV) {
+    if (bench_scatters(collective) && bench_has_counts(collective)) {
         first = bench_block_start(count, rank, data.nranks);
         n = bench_block_start(count, rank + 1, data.nranks) - first;
     }
-    int contributors = collective == BENCH_SCAN ? rank + 1 : collective == BENCH_EXSCAN ? rank : data.nranks;
+    int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank);
     uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {

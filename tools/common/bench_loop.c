@@ -11,7 +11,7 @@ void bench_row_size(const struct bench_options *o, const struct bench_job *job, 
     uint64_t unit = bench_dtype_bytes(o->dtype);
     if (bench_has_blocks(row->collective))
         unit *= (uint64_t)job->size;
-    row->count = row->collective == BENCH_BARRIER ? 0 : (want + unit - 1) / unit;
+    row->count = row->collective == HX_FUNCTION_BARRIER ? 0 : (want + unit - 1) / unit;
     if (bench_has_counts(row->collective) && row->count < (size_t)job->size)
         row->count = (size_t)job->size;
     row->bytes = row->count * unit;
@@ -23,7 +23,7 @@ static char *pair_in(const struct bench_loop *l, uint32_t call)
     if (!l->in_place)
         return pair;
     /* in place, a gathering's input is this rank's block of the output */
-    int gathers = l->row->collective == BENCH_ALLGATHER || l->row->collective == BENCH_GATHER;
+    int gathers = bench_gathers(l->row->collective);
     if (bench_joins_counts(l->row->collective))
         return pair + l->first * bench_dtype_bytes(l->o->dtype);
     return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
@@ -47,7 +47,7 @@ static void rewrite_input(const struct bench_loop *l, uint32_t call)
 
 static int call_library(const struct bench_loop *l, uint32_t call)
 {
-    const int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    const int scatters = bench_is_rooted(l->row->collective) && bench_scatters(l->row->collective);
     const int own_counts = bench_has_counts(l->row->collective);
     const struct bench_call c = {
         .collective = l->row->collective,
@@ -71,12 +71,12 @@ static size_t least(size_t a, size_t b)
 
 int bench_loop_has_result(const struct bench_loop *l)
 {
-    if (l->row->collective == BENCH_REDUCE || l->row->collective == BENCH_GATHER || l->row->collective == BENCH_GATHERV)
+    if (hx_coll_gets(hx_function_coll(l->row->collective)) == HX_HOLDS_ROOT)
         return l->job->rank == (int)l->o->root;
-    if (l->row->collective == BENCH_EXSCAN)
+    if (hx_coll_is_exclusive(hx_function_coll(l->row->collective)))
         return l->job->rank > 0;
-    int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
-    return l->row->collective != BENCH_BARRIER && !(scatters && l->in_place);
+    int scatters = bench_is_rooted(l->row->collective) && bench_scatters(l->row->collective);
+    return l->row->collective != HX_FUNCTION_BARRIER && !(scatters && l->in_place);
 }
 
 /* Nothing but input, on a rank that gives and gets nothing. */
@@ -96,10 +96,10 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
 {
     const char *in = pair_in(l, call);
     char *out = bench_loop_out(l, call);
-    const int scatters = l->row->collective == BENCH_SCATTER || l->row->collective == BENCH_SCATTERV;
+    const int scatters = bench_is_rooted(l->row->collective) && bench_scatters(l->row->collective);
     if (!bench_loop_has_result(l)) {
         read_only(in, l->in_bytes);
-    } else if (l->row->collective == BENCH_BCAST || (scatters && l->job->rank != (int)l->o->root)) { /* bcast: read on the root, written elsewhere */
+    } else if (l->row->collective == HX_FUNCTION_BCAST || (scatters && l->job->rank != (int)l->o->root)) { /* bcast: read on the root, written elsewhere */
         memset(out, (int)call, l->out_bytes);
     } else if (l->in_place) {
         size_t words = l->out_bytes / 8;
@@ -212,16 +212,14 @@ static void sizes_set(struct bench_loop *l)
     /* not all ranks wait for all, so calls in a row would overlap */
     l->apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
     /* only a root has one buffer for input and output */
-    l->in_place = row->collective == BENCH_BCAST ||
+    l->in_place = row->collective == HX_FUNCTION_BCAST ||
                   (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));
     l->in_count = l->out_count = row->count;
-    if (row->collective == BENCH_REDUCE_SCATTER_BLOCK || row->collective == BENCH_SCATTER ||
-        bench_has_pairs(row->collective))
-        l->in_count *= p;
-    if (row->collective == BENCH_ALLGATHER || row->collective == BENCH_GATHER ||
-        bench_has_pairs(row->collective))
-        l->out_count *= p;
-    if (row->collective == BENCH_BARRIER)
+    if (bench_has_blocks(row->collective)) {
+        l->in_count *= bench_gathers(row->collective) ? 1 : p;
+        l->out_count *= bench_scatters(row->collective) ? 1 : p;
+    }
+    if (row->collective == HX_FUNCTION_BARRIER)
         l->in_count = l->out_count = 0;
     if (bench_has_counts(row->collective)) {
         l->first = bench_block_start(row->count, l->job->rank, l->job->size);
@@ -250,7 +248,7 @@ static int counts_open(struct bench_loop *l)
 {
     const int p = l->job->size;
 
-    if (!bench_has_counts(l->row->collective) && l->row->collective != BENCH_ALLTOALLV)
+    if (!bench_has_counts(l->row->collective) && l->row->collective != HX_FUNCTION_ALLTOALLV)
         return 0;
     if (!(l->counts = malloc(2 * (size_t)p * sizeof(*l->counts)))) {
         fprintf(stderr, "%s: rank %d: no memory for %d counts\n", bench_backend_tool, l->job->rank, p);

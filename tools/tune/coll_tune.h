@@ -69,7 +69,7 @@ static inline int tune_is_job(const struct tune_options *o)
 
 /* A collective and size: what is to be measured, and what was found. */
 struct tune_point {
-    enum bench_collective collective;
+    enum hx_function collective;
     enum hx_coll coll;
     uint64_t bytes;
     size_t count;

@@ -56,7 +56,7 @@ int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o,
     int n = 0, of_shape = 0, others = 0, unknown = 0, beyond = 0, can = 0, nodes = 0;
 
     for (int c = 0; c < o->bench.ncollectives && can >= 0; c++) {
-        struct tune_point key = {.collective = (enum bench_collective)o->bench.collectives[c]};
+        struct tune_point key = {.collective = (enum hx_function)o->bench.collectives[c]};
         hx_coll_parse(bench_collective_names[key.collective], &key.coll);
         tuner_key(tuner, &key);
         nodes = key.entry.nnodes;

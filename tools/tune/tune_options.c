@@ -101,12 +101,12 @@ struct parsing {
 
 /* The benchmark's collectives for which there is a choice that a table can hold; returns their number. Those with a count per rank are
  * planned as others of these. */
-static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BENCH_COLLECTIVES], int reductions_only)
+static int tunable(const char *names[HX_FUNCTION_COUNT + 1], int collectives[HX_FUNCTION_COUNT], int reductions_only)
 {
     enum hx_coll coll;
     int n = 0;
 
-    for (int i = 0; i < BENCH_COLLECTIVES; i++)
+    for (int i = 0; i < HX_FUNCTION_COUNT; i++)
         if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_pair_counts(coll) && (hx_coll_reduces(coll) || !reductions_only)) {
             names[n] = bench_collective_names[i];
             collectives[n++] = i;
@@ -117,8 +117,8 @@ static int tunable(const char *names[BENCH_COLLECTIVES + 1], int collectives[BEN
 
 static int collectives_add(struct tune_options *o, const char *text)
 {
-    const char *names[BENCH_COLLECTIVES + 1];
-    int collectives[BENCH_COLLECTIVES];
+    const char *names[HX_FUNCTION_COUNT + 1];
+    int collectives[HX_FUNCTION_COUNT];
 
     tunable(names, collectives, 0);
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
@@ -271,7 +271,7 @@ static void together_check(const struct parsing *p)
 void tune_options_parse(struct tune_options *o, int argc, char **argv)
 {
     struct parsing p = {.o = o};
-    const char *names[BENCH_COLLECTIVES + 1];
+    const char *names[HX_FUNCTION_COUNT + 1];
 
     *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .refine = 1, .least_gain = -1,
                                .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};

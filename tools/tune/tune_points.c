@@ -7,7 +7,7 @@
 
 static void point_add(struct tune_run *run, int collective, uint64_t want)
 {
-    struct bench_row row = {.collective = (enum bench_collective)collective};
+    struct bench_row row = {.collective = (enum hx_function)collective};
     struct tune_point *last = run->npoints ? &run->points[run->npoints - 1] : NULL, *point = &run->points[run->npoints];
 
     bench_row_size(&run->o->bench, &run->job, want, &row);
