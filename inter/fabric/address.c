@@ -123,7 +123,7 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
     memcpy(out, blob, *bytes);
     free(net->told);
     net->told = malloc(*bytes);
-    if (net->told == NULL)
+    if (!net->told)
         return hx_fail(HX_ERR_NOMEM, "no memory for a network address");
     memcpy(net->told, blob, *bytes);
     return HX_SUCCESS;
@@ -157,7 +157,7 @@ static hx_status_t blob_read(int peer, const void *data, size_t bytes, uint8_t b
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d has version %u, this is version %u", peer,
                        blob->version, ADDRESS_VERSION);
     if (bytes != sizeof(*blob) + blob->rails_bytes || blob->checksum != blob_checksum(blob) ||
-        memchr(blob->provider, 0, sizeof(blob->provider)) == NULL || !rails_are_whole(blob))
+        !memchr(blob->provider, 0, sizeof(blob->provider)) || !rails_are_whole(blob))
         return hx_fail(HX_ERR_TRANSPORT, "network address of rank %d is damaged", peer);
     return HX_SUCCESS;
 }
@@ -203,11 +203,11 @@ const void *hx_ip_of(const void *name, size_t bytes, size_t *length)
 {
     const struct sockaddr *address = name;
 
-    if (name != NULL && bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
+    if (name && bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
         *length = sizeof(struct in_addr);
         return &((const struct sockaddr_in *)name)->sin_addr;
     }
-    if (name != NULL && bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
+    if (name && bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
         *length = sizeof(struct in6_addr);
         return &((const struct sockaddr_in6 *)name)->sin6_addr;
     }
@@ -441,7 +441,7 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
 
     if (peer < 0 || peer >= net->nranks || peer == net->rank)
         return hx_fail(HX_ERR_INTERNAL, "rank %d cannot connect to rank %d of %d", net->rank, peer, net->nranks);
-    if (net->edges[peer] != NULL)
+    if (net->edges[peer])
         return HX_SUCCESS;
     if (net->nrails_told == 0)
         return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has published its address", net->rank);
@@ -451,7 +451,7 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
         return status;
     npaths = net->nrails_told < blob->nrails ? net->nrails_told : blob->nrails;
     edge = calloc(1, sizeof(*edge) + (size_t)npaths * sizeof(edge->paths[0]));
-    if (edge == NULL)
+    if (!edge)
         return hx_fail(HX_ERR_NOMEM, "no memory for the connection to rank %d", peer);
     edge->peer = peer;
     if (own.write_bytes > 0 && blob->write_bytes > 0)

@@ -110,13 +110,13 @@ static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int regi
     }
     bytes = (bytes + page - 1) & ~(page - 1);
     block = calloc(1, sizeof(*block) + count * sizeof(block->bounces[0]));
-    if (block == NULL)
+    if (!block)
         return -FI_ENOMEM;
     block->bytes = bytes;
     block->base = block_map(bytes);
-    rc = block->base == NULL ? -FI_ENOMEM : registered ? block_register(rail, block, pool->blocks == NULL) : 0;
+    rc = !block->base ? -FI_ENOMEM : registered ? block_register(rail, block, !pool->blocks) : 0;
     if (rc != 0) {
-        if (block->base != NULL)
+        if (block->base)
             munmap(block->base, bytes);
         free(block);
         return rc;
@@ -203,7 +203,7 @@ struct hx_bounce *hx_bounce_alloc(const struct hx_net *net, struct hx_rail *rail
     struct hx_bounce_pool *pool = pool_for(rail, bytes);
     struct hx_bounce *bounce;
 
-    if (pool->free == NULL && pool_grow_or_stay(net, rail, pool) != 0)
+    if (!pool->free && pool_grow_or_stay(net, rail, pool) != 0)
         return NULL;
     bounce = pool->free;
     pool->free = bounce->next;
@@ -225,7 +225,7 @@ struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_ra
     if (pool->receives >= receives_max(pool) && pool_grow_or_stay(net, rail, pool) != 0)
         return NULL;
     bounce = hx_bounce_alloc(net, rail, bytes);
-    if (bounce != NULL) {
+    if (bounce) {
         bounce->receives = 1;
         pool->receives++;
     }
@@ -253,12 +253,12 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
 {
     struct hx_chunk *chunk;
 
-    if (net->free_chunks == NULL) {
+    if (!net->free_chunks) {
         struct hx_chunk_block *block = calloc(1, sizeof(*block));
-        if (block == NULL)
+        if (!block)
             return NULL;
         block->next = net->chunk_blocks;
-        block->first = block->next != NULL ? block->next->first + CHUNKS_PER_BLOCK : 0;
+        block->first = block->next ? block->next->first + CHUNKS_PER_BLOCK : 0;
         net->chunk_blocks = block;
         for (uint32_t i = CHUNKS_PER_BLOCK; i-- > 0;) {
             block->chunks[i].number = block->first + i;
@@ -275,7 +275,7 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
-    if (chunk == NULL)
+    if (!chunk)
         return NULL;
     chunk->kind = kind;
     chunk->edge = edge;
@@ -293,11 +293,11 @@ ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_e
     struct hx_chunk *chunk;
     ssize_t rc;
 
-    if (path->rail->sends_in_flight >= net->send_limit || (chunk = hx_control_alloc(net, kind, edge, path)) == NULL)
+    if (path->rail->sends_in_flight >= net->send_limit || !(chunk = hx_control_alloc(net, kind, edge, path)))
         return -FI_EAGAIN;
     chunk->bytes = bytes;
     chunk->bounce = hx_bounce_alloc(net, path->rail, bytes);
-    if (chunk->bounce == NULL) {
+    if (!chunk->bounce) {
         hx_chunk_release(net, chunk);
         return -FI_EAGAIN;
     }
@@ -323,7 +323,7 @@ int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_ed
     struct hx_path *path = &edge->paths[0];
     struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
 
-    if (chunk == NULL)
+    if (!chunk)
         return -FI_EAGAIN;
     if (fi_trecv(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(control), 0,
                  &chunk->context) != 0) {
@@ -346,14 +346,14 @@ struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number)
 {
     struct hx_chunk_block *block = net->chunk_blocks;
 
-    while (block != NULL && number < block->first)
+    while (block && number < block->first)
         block = block->next;
-    return block != NULL && number - block->first < CHUNKS_PER_BLOCK ? &block->chunks[number - block->first] : NULL;
+    return block && number - block->first < CHUNKS_PER_BLOCK ? &block->chunks[number - block->first] : NULL;
 }
 
 void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
 {
-    for (struct hx_chunk_block *block = net->chunk_blocks; block != NULL; block = block->next)
+    for (struct hx_chunk_block *block = net->chunk_blocks; block; block = block->next)
         for (int i = 0; i < CHUNKS_PER_BLOCK; i++)
             if (block->chunks[i].kind != HX_CHUNK_FREE)
                 visit(net, &block->chunks[i], arg);
@@ -361,19 +361,19 @@ void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
 
 void hx_bounce_close(struct hx_net *net)
 {
-    if (net->sink != NULL)
+    if (net->sink)
         munmap(net->sink, hx_chunk_bytes_most(net));
     for (int i = 0; i < net->nrails * HX_BOUNCE_KINDS; i++) {
         const struct hx_bounce_pool *pool = &net->rails[i / HX_BOUNCE_KINDS].bounces[i % HX_BOUNCE_KINDS];
-        for (struct hx_bounce_block *block = pool->blocks, *next; block != NULL; block = next) {
+        for (struct hx_bounce_block *block = pool->blocks, *next; block; block = next) {
             next = block->next;
-            if (block->registration.mr != NULL)
+            if (block->registration.mr)
                 fi_close(&block->registration.mr->fid);
             munmap(block->base, block->bytes);
             free(block);
         }
     }
-    for (struct hx_chunk_block *block = net->chunk_blocks, *next; block != NULL; block = next) {
+    for (struct hx_chunk_block *block = net->chunk_blocks, *next; block; block = next) {
         next = block->next;
         free(block);
     }

@@ -24,7 +24,7 @@ static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
     if (chunk->kind == HX_CHUNK_RECV) /* it ends by its cancellation, or when its rest has come */
         return chunk->bounce != NULL;
     return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_TARGET) &&
-           (chunk->bounce != NULL || hx_region_is_left(net, chunk->registration));
+           (chunk->bounce || hx_region_is_left(net, chunk->registration));
 }
 
 /* No message waits for this write target any more. Its memory stays in use until the peer certainly writes no more. */
@@ -32,11 +32,11 @@ static void target_leave(struct hx_net *net, struct hx_chunk *chunk)
 {
     net->recvs_in_flight--;
     chunk->edge->recvs_in_flight--;
-    if (chunk->bounce != NULL)
+    if (chunk->bounce)
         hx_bounce_leave(chunk->path->rail, chunk->bounce, chunk->bytes);
     if (!chunk->edge->ended)
         return;
-    if (chunk->bounce != NULL)
+    if (chunk->bounce)
         hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
     chunk->bounce = NULL;
     chunk->registration = NULL;
@@ -127,7 +127,7 @@ void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 
 static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
 {
-    for (struct hx_net_op *op = queue->head, *next; op != NULL; op = next) {
+    for (struct hx_net_op *op = queue->head, *next; op; op = next) {
         next = op->next;
         op->done = -(int)why;
         hx_detail_keep(op->why);
@@ -138,7 +138,7 @@ static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
 static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     (void)arg;
-    if (chunk->op != NULL) {
+    if (chunk->op) {
         chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)net->broken);
         hx_detail_keep(chunk->op->why);
     }
@@ -164,11 +164,11 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
     hx_endpoints_close(net);
     hx_chunks_visit(net, chunk_break, NULL);
     for (int i = 0; i < net->nranks; i++)
-        if (net->edges[i] != NULL) {
+        if (net->edges[i]) {
             queue_fail(&net->edges[i]->recvs, why);
             queue_fail(&net->edges[i]->eager, why);
             queue_fail(&net->edges[i]->writes, why);
-            for (struct hx_flow *flow = net->edges[i]->flows; flow != NULL; flow = flow->next)
+            for (struct hx_flow *flow = net->edges[i]->flows; flow; flow = flow->next)
                 queue_fail(&flow->large, why);
         }
 }

@@ -18,7 +18,7 @@ static void *endpoints_close(void *arg)
     struct hx_net *net = arg;
 
     for (int i = 0; i < net->nrails; i++)
-        if (net->rails[i].ep != NULL)
+        if (net->rails[i].ep)
             fi_close(&net->rails[i].ep->fid);
     return NULL;
 }

@@ -23,7 +23,7 @@ static struct hx_net_op *chunk_empty(struct hx_net *net, struct hx_chunk *chunk,
         chunk->edge->lacks_room = 0;
         hx_edge_activate(net, chunk->edge);
     }
-    if (chunk->bounce != NULL)
+    if (chunk->bounce)
         hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
     chunk->op = NULL;
     chunk->bounce = NULL;
@@ -59,7 +59,7 @@ static void send_done(struct hx_net *net, struct hx_chunk *chunk)
     hx_edge_meet(net, chunk->edge);
     op = chunk_end(net, chunk, &bytes);
     rail->sends_in_flight--;
-    if (op != NULL) /* else it was cancelled */
+    if (op) /* else it was cancelled */
         hx_message_advance(net, op, bytes);
 }
 
@@ -102,7 +102,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         if (hx_credit_is_due(edge, flow) && hx_credit_tell(net, edge, flow) != 0)
             hx_edge_activate(net, edge);
     }
-    if (data != NULL && hx_op_status(op) == 0)
+    if (data && hx_op_status(op) == 0)
         hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
     if (came != bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
@@ -120,14 +120,14 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 
     net->recvs_in_flight--;
     edge->recvs_in_flight--;
-    if (op == NULL) { /* it was cancelled */
+    if (!op) { /* it was cancelled */
         chunk_end(net, chunk, &bytes);
         return;
     }
     chunk->op = NULL; /* should the message fail now, this chunk is not to be cancelled */
-    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->bounce != NULL ? chunk->bounce->base : NULL);
+    hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->bounce ? chunk->bounce->base : NULL);
     chunk_end(net, chunk, &bytes);
-    if (op->done == 0 && op->state == NULL && hx_recv_continue(net, edge, op) != 0)
+    if (op->done == 0 && !op->state && hx_recv_continue(net, edge, op) != 0)
         hx_recv_wait(net, edge, op);
 }
 
@@ -137,9 +137,9 @@ static void write_arrived(struct hx_net *net, uint64_t number)
     struct hx_chunk *chunk = number <= UINT32_MAX ? hx_chunk_numbered(net, hx_number_show(net, (uint32_t)number)) : NULL;
     size_t bytes;
 
-    if (chunk == NULL || chunk->kind != HX_CHUNK_TARGET) {
+    if (!chunk || chunk->kind != HX_CHUNK_TARGET) {
         hx_forged(net, "a remote write", -1);
-    } else if (chunk->op != NULL) {
+    } else if (chunk->op) {
         recv_done(net, chunk, chunk->bytes);
     } else { /* cancelled */
         chunk_end(net, chunk, &bytes);
@@ -159,7 +159,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
     case HX_CHUNK_RECV:
-        if (chunk->op == NULL || hx_recv_proves(net, chunk->op, chunk->offset, (uint32_t)entry->data))
+        if (!chunk->op || hx_recv_proves(net, chunk->op, chunk->offset, (uint32_t)entry->data))
             recv_done(net, chunk, entry->len);
         else
             hx_recv_again(net, chunk);
@@ -217,8 +217,8 @@ static const char *error_meaning(const struct hx_net *net, const struct hx_edge 
     case 15:
     case 4124:
     case 4126:
-        *gone = edge == NULL || edge->met ? AWAY : UNREACHED;
-        if (edge != NULL && edge->met)
+        *gone = !edge || edge->met ? AWAY : UNREACHED;
+        if (edge && edge->met)
             return " (the peer is silent or unreachable, and was not before: it has died, or the network to it has failed)";
         return " (the peer is silent or unreachable: does its security group admit all traffic of this one's? Is it in another subnet or "
                "availability zone? Has it died?)";
@@ -240,7 +240,7 @@ static hx_status_t failure_tell(const struct hx_net *net, struct hx_edge *edge, 
     const char *what = fi_cq_strerror(rail->cq, error->prov_errno, error->err_data, text, sizeof(text));
     int gone;
     const char *meaning = error_meaning(net, edge, error->err, error->prov_errno, &gone);
-    hx_status_t status = gone > UNREACHED && edge != NULL ? HX_ERR_PEER_DEAD : error->err == FI_ETRUNC ? HX_ERR_MISMATCH : HX_ERR_TRANSPORT;
+    hx_status_t status = gone > UNREACHED && edge ? HX_ERR_PEER_DEAD : error->err == FI_ETRUNC ? HX_ERR_MISMATCH : HX_ERR_TRANSPORT;
 
     if (status == HX_ERR_MISMATCH)
         meaning = " (it sent more than is expected here)";
@@ -248,10 +248,10 @@ static hx_status_t failure_tell(const struct hx_net *net, struct hx_edge *edge, 
         status = HX_ERR_TRANSPORT;
         meaning = " (the connection has broken, but the peer lives: something between the two hosts, or another process, has ended it)";
     }
-    if (edge != NULL)
+    if (edge)
         snprintf(doing, sizeof(doing), "%s rank %d of the job", sending ? "sending to" : "receiving from", edge->peer);
     return hx_fail(status, "%s over %s failed: %s; provider code %d, %s%s", doing, net->info->fabric_attr->prov_name,
-                   fi_strerror(error->err), error->prov_errno, what != NULL ? what : "", meaning);
+                   fi_strerror(error->err), error->prov_errno, what ? what : "", meaning);
 }
 
 /* EFA numbers the messages to a peer, and the peer takes none that follow one which has failed, not even control messages. Only
@@ -284,7 +284,7 @@ static void chunk_op_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     const struct failing *failing = arg;
 
-    if (chunk->edge == failing->edge && chunk->op != NULL)
+    if (chunk->edge == failing->edge && chunk->op)
         hx_message_fail(net, chunk->op, failing->status);
 }
 
@@ -292,9 +292,9 @@ static void chunk_op_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
     hx_chunks_visit(net, chunk_op_fail, &(struct failing){edge, status});
-    while (edge->recvs.head != NULL)
+    while (edge->recvs.head)
         hx_message_fail(net, edge->recvs.head, status);
-    while (edge->eager.head != NULL)
+    while (edge->eager.head)
         hx_message_fail(net, edge->eager.head, status);
     hx_writes_fail(net, edge, status);
     hx_flows_fail(net, edge, status);
@@ -346,7 +346,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hx_credits_tell_again(net, edge);
     op = sent ? failed_send_end(net, chunk, &bytes) : chunk_end(net, chunk, &bytes); /* first: hx_message_fail cancels what is still in
                                                                                       * flight */
-    ends_op = op != NULL && hx_op_status(op) == 0; /* else we have cancelled it */
+    ends_op = op && hx_op_status(op) == 0; /* else we have cancelled it */
     ends_writes = (kind == HX_CHUNK_INVITE || kind == HX_CHUNK_LISTEN) && hx_writes_wait(net, edge);
     ends_flows = kind == HX_CHUNK_CREDIT && hx_flows_wait(edge); /* which would be for ever */
     if (ends_op || ends_writes || ends_flows || hole)
@@ -355,7 +355,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
         hole_end(net, status);
     if (ends_op)
         hx_message_fail(net, op, status);
-    if (op != NULL)
+    if (op)
         hx_message_advance(net, op, bytes);
     if (ends_writes)
         hx_writes_fail(net, edge, status);
@@ -371,7 +371,7 @@ static int too_long(struct hx_net *net, struct hx_chunk *chunk, const struct fi_
     uint32_t data = (uint32_t)error->data;
 
     if (chunk->kind == HX_CHUNK_RECV) {
-        if (chunk->op == NULL || (data == 0 && !hx_provider_is_native_tcp(net->info)) ||
+        if (!chunk->op || (data == 0 && !hx_provider_is_native_tcp(net->info)) ||
             hx_recv_proves(net, chunk->op, chunk->offset, data))
             return 0;
         hx_recv_again(net, chunk);
@@ -401,15 +401,15 @@ static int error_read(struct hx_net *net, struct hx_rail *rail)
     if (fi_cq_readerr(rail->cq, &error, 0) != 1)
         return 0;
     chunk = error.op_context;
-    if (chunk == NULL) { /* of a message that was injected */
+    if (!chunk) { /* of a message that was injected */
         const char *what = fi_cq_strerror(rail->cq, error.prov_errno, error.err_data, text, sizeof(text));
         const char *meaning = error_meaning(net, NULL, error.err, error.prov_errno, &gone);
         hx_warn("%s reports an error that belongs to no message: %s; provider code %d, %s%s", net->info->fabric_attr->prov_name, fi_strerror(error.err),
-                error.prov_errno, what != NULL ? what : "", meaning);
+                error.prov_errno, what ? what : "", meaning);
         if (leaves_a_hole(net, &error))
             hole_end(net, failure_tell(net, NULL, rail, 1, &error));
         else if (*meaning != '\0' && gone == AWAY)
-            hx_late_lose(net, error.prov_errno, what != NULL ? what : "");
+            hx_late_lose(net, error.prov_errno, what ? what : "");
     } else if (chunk->kind == HX_CHUNK_SPENT) {
         return 0;
     } else if (chunk->kind == HX_CHUNK_PEEK) {
@@ -517,7 +517,7 @@ int hx_progress(struct hx_net *net)
     }
     if (breaks(net)) /* now: the program may make no other call */
         return -(int)net->broken;
-    if (net->active != NULL)
+    if (net->active)
         hx_edges_retry(net);
     if (net->unguarded)
         hx_sockets_guard(net);

@@ -18,9 +18,9 @@ void hx_control_message_receive(struct hx_net *net, struct hx_rail *rail)
 {
     struct hx_chunk *chunk;
 
-    if (rail->control_bounce == NULL && (rail->control_bounce = hx_bounce_alloc(net, rail, sizeof(struct message))) == NULL)
+    if (!rail->control_bounce && !(rail->control_bounce = hx_bounce_alloc(net, rail, sizeof(struct message))))
         return;
-    if ((chunk = hx_control_alloc(net, HX_CHUNK_HEAR, NULL, NULL)) == NULL)
+    if (!(chunk = hx_control_alloc(net, HX_CHUNK_HEAR, NULL, NULL)))
         return;
     chunk->offset = (size_t)(rail - net->rails);
     rail->hears = fi_trecv(rail->ep, rail->control_bounce->base, sizeof(struct message), hx_descriptor(rail->control_bounce->registration),
@@ -38,13 +38,13 @@ void hx_control_message_arrived(struct hx_net *net, struct hx_chunk *chunk, size
     hx_chunk_release(net, chunk);
     rail->hears = 0;
     from = hx_proof_check(net, HX_CONTROL_MESSAGE, NULL, &message, bytes, sizeof(message));
-    if (from == NULL || message.message.ndead < 0 || message.message.ndead > HX_MESSAGE_RANKS)
+    if (!from || message.message.ndead < 0 || message.message.ndead > HX_MESSAGE_RANKS)
         return;
     net->edges[from->peer]->moved = 1;
     for (int i = 0; i < message.message.ndead; i++)
-        if (message.message.dead[i] >= 0 && message.message.dead[i] < net->nranks && net->edges[message.message.dead[i]] != NULL)
+        if (message.message.dead[i] >= 0 && message.message.dead[i] < net->nranks && net->edges[message.message.dead[i]])
             hx_edge_lose(net, net->edges[message.message.dead[i]]);
-    if (net->heard != NULL)
+    if (net->heard)
         net->heard(net->heard_arg, from->peer, &message.message);
 }
 
@@ -77,7 +77,7 @@ void hx_control_message_send(struct hx_net *net, int peer, const struct hx_contr
 {
     struct hx_edge *edge = net->edges[peer];
 
-    if (net->broken || edge == NULL || edge->gone || edge->owes || message_send(net, edge, message) == 0)
+    if (net->broken || !edge || edge->gone || edge->owes || message_send(net, edge, message) == 0)
         return;
     edge->owes = 1;
     hx_edge_activate(net, edge);

@@ -12,12 +12,12 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number)
 {
     struct hx_flow **link = &edge->flows, *flow;
 
-    while (*link != NULL && (*link)->number != number)
+    while (*link && (*link)->number != number)
         link = &(*link)->next;
     flow = *link;
-    if (flow != NULL)
+    if (flow)
         *link = flow->next;
-    else if ((flow = calloc(1, sizeof(*flow))) != NULL)
+    else if ((flow = calloc(1, sizeof(*flow))))
         flow->number = number;
     else
         return NULL;
@@ -29,16 +29,16 @@ int hx_flows_wait(const struct hx_edge *edge)
 {
     const struct hx_flow *flow = edge->flows;
 
-    while (flow != NULL && flow->large.head == NULL)
+    while (flow && !flow->large.head)
         flow = flow->next;
     return flow != NULL;
 }
 
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
-    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+    for (struct hx_flow *flow = edge->flows, *next; flow; flow = next) {
         next = flow->next; /* failing moves it to the front of the list */
-        while (flow->large.head != NULL)
+        while (flow->large.head)
             hx_message_fail(net, flow->large.head, status);
     }
 }
@@ -47,15 +47,15 @@ void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uin
 {
     struct hx_edge *edge = net->edges[peer];
 
-    for (struct hx_flow **link = edge != NULL ? &edge->flows : NULL, *flow; link != NULL && (flow = *link) != NULL;) {
-        if (flow->number - first >= flows || flow->large.head != NULL) {
+    for (struct hx_flow **link = edge ? &edge->flows : NULL, *flow; link && (flow = *link);) {
+        if (flow->number - first >= flows || flow->large.head) {
             link = &flow->next;
             continue;
         }
         *link = flow->next;
         free(flow);
     }
-    if (edge != NULL) {
+    if (edge) {
         hx_early_forget(edge, match, matches);
         hx_invites_forget(edge, match, matches);
     }
@@ -63,7 +63,7 @@ void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uin
 
 void hx_flows_close(struct hx_edge *edge)
 {
-    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+    for (struct hx_flow *flow = edge->flows, *next; flow; flow = next) {
         next = flow->next;
         free(flow);
     }
@@ -75,9 +75,9 @@ int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
 {
     if (edge->credit_listening)
         return 0;
-    if (edge->credit_bounce == NULL)
+    if (!edge->credit_bounce)
         edge->credit_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
-    if (edge->credit_bounce == NULL ||
+    if (!edge->credit_bounce ||
         hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_bounce, sizeof(struct hx_credit)) != 0)
         return -FI_EAGAIN;
     edge->credit_listening = 1;
@@ -89,13 +89,13 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
     struct hx_credit credit = *(const volatile struct hx_credit *)edge->credit_bounce->base;
     struct hx_flow *flow = hx_proof_check(net, HX_CONTROL_CREDIT, edge, &credit, bytes, sizeof(credit)) ? edge->flows : NULL;
 
-    while (flow != NULL && flow->number != credit.flow)
+    while (flow && flow->number != credit.flow)
         flow = flow->next;
-    if (flow != NULL && credit.sum > flow->acknowledged)
+    if (flow && credit.sum > flow->acknowledged)
         flow->acknowledged = credit.sum;
     edge->credit_listening = 0;
     edge->moved = 1;
-    if (hx_credit_listen(net, edge) != 0 || (flow != NULL && flow->large.head != NULL))
+    if (hx_credit_listen(net, edge) != 0 || (flow && flow->large.head))
         hx_edge_activate(net, edge);
 }
 
@@ -124,7 +124,7 @@ static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_c
 
 void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge)
 {
-    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
+    for (struct hx_flow *flow = edge->flows; flow; flow = flow->next)
         flow->told = 0;
     hx_edge_activate(net, edge);
 }

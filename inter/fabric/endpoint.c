@@ -260,7 +260,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     struct hx_nic_choice choice = {0};
     hx_status_t status;
 
-    if (net == NULL)
+    if (!net)
         return hx_fail(HX_ERR_NOMEM, "no memory for a network endpoint");
     net->rank = rank;
     net->nranks = nranks;
@@ -269,7 +269,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     net->wait_fd = -1;
     net->guard_ns = HX_GUARD_NS_MIN;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
-    status = net->edges != NULL ? hx_negotiate(env, seat, &choice)
+    status = net->edges ? hx_negotiate(env, seat, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
     for (; status == HX_SUCCESS && net->nrails < choice.nrails; net->nrails++)
         net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .address = (uint8_t)choice.addresses[net->nrails], .reads = 1, .wait_fd = -1};
@@ -334,7 +334,7 @@ static int net_arm(struct hx_net *net)
         if (unread && hx_progress(net) != 0)
             return 1;
     }
-    if (net->active != NULL) {
+    if (net->active) {
         struct pollfd fd = {.fd = net->wait_fd, .events = POLLIN};
         poll(&fd, 1, 1);
         return 1;
@@ -350,13 +350,13 @@ static int sends_left(const struct hx_net *net)
 
     for (int i = 0; i < net->nrails; i++)
         sends += net->rails[i].sends_in_flight;
-    return sends > 0 || net->active != NULL;
+    return sends > 0 || net->active;
 }
 
 int hx_any_edge_is_lost(const struct hx_net *net)
 {
     for (int i = 0; i < net->nranks; i++)
-        if (net->edges[i] != NULL && net->edges[i]->gone)
+        if (net->edges[i] && net->edges[i]->gone)
             return 1;
     return 0;
 }
@@ -374,7 +374,7 @@ static void drain(struct hx_net *net)
 
 static void fid_close(const struct hx_rail *rail, const char *what, struct fid *fid)
 {
-    int rc = fid != NULL ? fi_close(fid) : 0;
+    int rc = fid ? fi_close(fid) : 0;
 
     if (rc != 0)
         hx_debug("closing the %s of %s: %s", what, rail->info->fabric_attr->prov_name, fi_strerror(-rc));
@@ -382,11 +382,11 @@ static void fid_close(const struct hx_rail *rail, const char *what, struct fid *
 
 static void rail_close(struct hx_rail *rail) /* but the endpoint */
 {
-    fid_close(rail, "address table", rail->av != NULL ? &rail->av->fid : NULL);
-    fid_close(rail, "completion queue", rail->cq != NULL ? &rail->cq->fid : NULL);
-    fid_close(rail, "event queue", rail->eq != NULL ? &rail->eq->fid : NULL);
-    fid_close(rail, "domain", rail->domain != NULL ? &rail->domain->fid : NULL);
-    fid_close(rail, "fabric", rail->fabric != NULL ? &rail->fabric->fid : NULL);
+    fid_close(rail, "address table", rail->av ? &rail->av->fid : NULL);
+    fid_close(rail, "completion queue", rail->cq ? &rail->cq->fid : NULL);
+    fid_close(rail, "event queue", rail->eq ? &rail->eq->fid : NULL);
+    fid_close(rail, "domain", rail->domain ? &rail->domain->fid : NULL);
+    fid_close(rail, "fabric", rail->fabric ? &rail->fabric->fid : NULL);
     fi_freeinfo(rail->info);
     free(rail->sockets);
 }
@@ -406,8 +406,8 @@ static int net_close(struct hx_net *net, int orderly)
     hx_bounce_close(net);
     for (int i = 0; i < net->nrails; i++)
         rail_close(&net->rails[i]);
-    for (int i = 0; net->edges != NULL && i < net->nranks; i++)
-        if (net->edges[i] != NULL) {
+    for (int i = 0; net->edges && i < net->nranks; i++)
+        if (net->edges[i]) {
             hx_early_close(net->edges[i]);
             hx_flows_close(net->edges[i]);
             hx_invites_forget(net->edges[i], 0, UINT64_MAX);
@@ -432,7 +432,7 @@ static const char *net_describe(const struct hx_net *net)
 
 static int net_has_met(const struct hx_net *net, int peer)
 {
-    return net->edges[peer] != NULL && net->edges[peer]->met;
+    return net->edges[peer] && net->edges[peer]->met;
 }
 
 static const char *net_why(const struct hx_net *net)

@@ -591,7 +591,7 @@ static inline size_t hx_op_chunk_bytes_at(const struct hx_net_op *op, size_t off
 }
 static inline void *hx_descriptor(const struct hx_registration *registration)
 {
-    return registration != NULL && registration->mr != NULL ? fi_mr_desc(registration->mr) : NULL;
+    return registration && registration->mr ? fi_mr_desc(registration->mr) : NULL;
 }
 
 /* What is posted for a chunk of it: to have one written, an invitation is sent. */

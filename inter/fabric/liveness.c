@@ -146,16 +146,16 @@ static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_
     struct hx_late *unused = net->late;
 
     for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++) {
-        if (late->edge != NULL && now - late->seen > FORGET_NS)
+        if (late->edge && now - late->seen > FORGET_NS)
             late_end(late);
         if (late->edge == edge)
             return late;
-        if (unused->edge != NULL && (late->edge == NULL || late->seen < unused->seen))
+        if (unused->edge && (!late->edge || late->seen < unused->seen))
             unused = late;
     }
-    if (unused->edge != NULL && now - unused->seen <= PATIENCE_NS)
+    if (unused->edge && now - unused->seen <= PATIENCE_NS)
         return NULL;
-    if (unused->edge != NULL)
+    if (unused->edge)
         late_end(unused);
     *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
     return unused;
@@ -195,9 +195,9 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *m
     uint64_t now = now_ns();
     struct hx_late *late;
 
-    if (net->broken || edge == NULL)
+    if (net->broken || !edge)
         return 0;
-    if ((late = edge->gone ? NULL : late_of(net, edge, now)) == NULL)
+    if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;
     if (now - late->seen > PATIENCE_NS) /* this rank was away, and has not looked for an answer meanwhile */
         late->answered = now;
@@ -226,6 +226,6 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *m
 void hx_late_close(struct hx_net *net)
 {
     for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++)
-        if (late->edge != NULL)
+        if (late->edge)
             late_end(late);
 }

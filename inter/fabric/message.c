@@ -16,7 +16,7 @@
 static void queue_push(struct hx_op_queue *queue, struct hx_net_op *op)
 {
     op->next = NULL;
-    if (queue->head == NULL)
+    if (!queue->head)
         queue->head = op;
     else
         queue->tail->next = op;
@@ -32,10 +32,10 @@ void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op)
 {
     struct hx_net_op *before = NULL;
 
-    for (struct hx_net_op *i = queue->head; i != NULL; before = i, i = i->next) {
+    for (struct hx_net_op *i = queue->head; i; before = i, i = i->next) {
         if (i != op)
             continue;
-        if (before == NULL)
+        if (!before)
             queue->head = i->next;
         else
             before->next = i->next;
@@ -110,7 +110,7 @@ static uint32_t data_of(const struct hx_net *net, const struct hx_net_op *op, si
 static int bounces(struct hx_net *net, struct hx_path *path, const struct hx_net_op *op, const void *buffer, size_t bytes,
                    const struct hx_registration **registration)
 {
-    if (buffer == NULL)
+    if (!buffer)
         return 1;
     if (!net->register_local && op->direction == HX_NET_SEND)
         return hx_path_takes(net, path, bytes, 0) != HX_TAKES_ALL;
@@ -118,7 +118,7 @@ static int bounces(struct hx_net *net, struct hx_path *path, const struct hx_net
         return net->refers == HX_REFERS_NEVER || (net->refers == HX_REFERS_WITH_ROOM && !hx_op_is_large(op));
     if (hx_op_is_large(op))
         *registration = hx_region_find(net, path->rail, buffer, bytes);
-    return *registration == NULL;
+    return !*registration;
 }
 
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
@@ -126,7 +126,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
 
-    if (chunk == NULL)
+    if (!chunk)
         return NULL;
     pieces->n = hx_segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
     chunk->bounce = NULL;
@@ -134,7 +134,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
     if (bounces(net, path, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
         chunk->bounce =
             op->direction == HX_NET_RECV ? hx_bounce_alloc_receive(net, path->rail, bytes) : hx_bounce_alloc(net, path->rail, bytes);
-        if (chunk->bounce == NULL) {
+        if (!chunk->bounce) {
             hx_chunk_release(net, chunk);
             return NULL;
         }
@@ -157,7 +157,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 {
-    if (chunk->bounce != NULL) {
+    if (chunk->bounce) {
         hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
         net->count.bounced_bytes -= chunk->bytes;
     }
@@ -183,7 +183,7 @@ static ssize_t chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_
     const void *buffer = hx_contiguous(op, op->posted_bytes, bytes);
     ssize_t rc;
 
-    if (buffer == NULL) {
+    if (!buffer) {
         hx_segments_gather(op, op->posted_bytes, packed, bytes);
         buffer = packed;
     }
@@ -226,7 +226,7 @@ static ssize_t chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_pa
     if (path->rail->sends_in_flight >= net->send_limit)
         return -FI_EAGAIN;
     chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
-    if (chunk == NULL)
+    if (!chunk)
         return -FI_EAGAIN;
     if ((rc = chunk_post_send(net, chunk, &pieces)) != 0) {
         hx_chunk_drop(net, chunk);
@@ -260,7 +260,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
 
         if (hx_path_is_refused(path, HX_POST_SEND))
             return -FI_EAGAIN;
-        if (flow != NULL) {
+        if (flow) {
             if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
                 return WAIT_CREDIT;
             if (hx_credit_listen(net, edge) != 0)
@@ -273,7 +273,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
             return hx_chunk_refused(net, path, op, rc);
         path->rail->unread = 1;
         net->count.chunks_sent++;
-        if (flow != NULL)
+        if (flow)
             flow->sent++;
     }
     return 0;
@@ -286,7 +286,7 @@ static ssize_t chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx
 
     if (chunk->kind == HX_CHUNK_TARGET)
         return hx_invite_send(net, edge, chunk, pieces->at[0].iov_base);
-    if (net->sink != NULL)
+    if (net->sink)
         pieces->at[pieces->n++] = (struct iovec){net->sink, hx_chunk_bytes_most(net)};
     message = message_of(chunk, pieces);
     if (pieces->n > 1)
@@ -305,7 +305,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         struct hx_chunk *chunk;
         ssize_t rc;
 
-        if (edge->early != NULL && (rc = hx_early_take(net, edge, op, tag_of(op, op->posted_bytes), bytes)) != 0) {
+        if (edge->early && (rc = hx_early_take(net, edge, op, tag_of(op, op->posted_bytes), bytes)) != 0) {
             if (rc < 0)
                 return (int)rc;
             continue;
@@ -313,7 +313,7 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
         if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(used, hx_op_post(op)))
             return -FI_EAGAIN;
         chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
-        if (chunk == NULL)
+        if (!chunk)
             return -FI_EAGAIN;
         rc = chunk_receive(net, edge, chunk, &pieces);
         if (rc != 0) {
@@ -342,7 +342,7 @@ static int chunk_again(struct hx_net *net, struct hx_chunk *chunk)
     struct hx_pieces pieces = {.n = 1};
     ssize_t rc = -FI_EAGAIN;
 
-    if (chunk->bounce != NULL)
+    if (chunk->bounce)
         pieces.at[0] = (struct iovec){chunk->bounce->base, chunk->bytes};
     else
         pieces.n = hx_segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
@@ -400,13 +400,13 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
         message_refuse(op, net->broken);
         return;
     }
-    if (edge == NULL || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match)) {
+    if (!edge || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match)) {
         message_refuse(op, hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
                                    (unsigned long long)op->match, op->peer));
         return;
     }
     op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
-    if (hx_op_pays_credits(op) && hx_flow_of(edge, op->flow) == NULL) {
+    if (hx_op_pays_credits(op) && !hx_flow_of(edge, op->flow)) {
         message_refuse(op, hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer));
         return;
     }
@@ -415,14 +415,14 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->ahead = 0;
     queue = hx_op_queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
-        rc = queue->head != NULL ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
+        rc = queue->head ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
     } else if (op->written) {
         queue_push(queue, op);
         if (hx_writes_continue(net, edge) != 0)
             hx_edge_activate(net, edge);
         return;
     } else {
-        rc = queue->head != NULL ? WAIT_CREDIT : send_continue(net, edge, op);
+        rc = queue->head ? WAIT_CREDIT : send_continue(net, edge, op);
     }
     if (rc != 0 && op->direction == HX_NET_RECV)
         hx_recv_wait(net, edge, op);
@@ -440,7 +440,7 @@ static int flow_retry(struct hx_net *net, struct hx_edge *edge, struct hx_flow *
     struct hx_net_op *op;
     int rc;
 
-    while ((op = flow->large.head) != NULL) {
+    while ((op = flow->large.head)) {
         rc = send_continue(net, edge, op);
         if (rc != 0)
             return rc == WAIT_CREDIT ? 0 : rc;
@@ -456,9 +456,9 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
     struct hx_net_op *op;
     int refused = 0;
 
-    if (edge->credit_bounce != NULL)
+    if (edge->credit_bounce)
         refused |= hx_credit_listen(net, edge) != 0;
-    for (struct hx_flow *flow = edge->flows; flow != NULL; flow = flow->next)
+    for (struct hx_flow *flow = edge->flows; flow; flow = flow->next)
         if (hx_credit_is_due(edge, flow))
             refused |= hx_credit_tell(net, edge, flow) != 0;
     refused |= hx_writes_continue(net, edge) != 0;
@@ -468,7 +468,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
         hx_chunks_visit(net, edge_again, &again);
         refused |= again.refused;
     }
-    while ((op = edge->recvs.head) != NULL) {
+    while ((op = edge->recvs.head)) {
         if (hx_recv_continue(net, edge, op) != 0) {
             refused = 1;
             break;
@@ -478,7 +478,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
             op->state = NULL;
         }
     }
-    while ((op = edge->eager.head) != NULL) {
+    while ((op = edge->eager.head)) {
         if (send_continue(net, edge, op) != 0) {
             refused = 1;
             break;
@@ -486,7 +486,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
         if (edge->eager.head == op)
             queue_pop(&edge->eager);
     }
-    for (struct hx_flow *flow = edge->flows, *next; flow != NULL; flow = next) {
+    for (struct hx_flow *flow = edge->flows, *next; flow; flow = next) {
         next = flow->next; /* sending moves it to the front of the list */
         refused |= flow_retry(net, edge, flow) != 0;
     }
@@ -498,7 +498,7 @@ void hx_edges_retry(struct hx_net *net)
     struct hx_edge *edge = net->active, *next;
 
     net->active = NULL;
-    for (; edge != NULL; edge = next) {
+    for (; edge; edge = next) {
         next = edge->next_active;
         edge->active = 0;
         if (edge_retry(net, edge))

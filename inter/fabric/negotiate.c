@@ -25,7 +25,7 @@ static struct fi_info *hints_make(uint64_t reach)
 {
     struct fi_info *hints = fi_allocinfo();
 
-    if (hints == NULL)
+    if (!hints)
         return NULL;
     hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | reach;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -47,9 +47,9 @@ static struct fi_info *offers_get(const char *provider, uint64_t reach)
     struct fi_info *hints = hints_make(reach), *list = NULL;
     int rc;
 
-    if (hints == NULL)
+    if (!hints)
         return NULL;
-    if (provider != NULL)
+    if (provider)
         hints->fabric_attr->prov_name = strdup(provider);
     rc = fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list);
     if (rc == -FI_ENOSYS)
@@ -71,9 +71,9 @@ unsigned hx_offer_tag_bits(const struct fi_info *info) /* the format is a patter
 
 static int link_is_down(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
-    if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->state == FI_LINK_DOWN)
+    if (info->nic && info->nic->link_attr && info->nic->link_attr->state == FI_LINK_DOWN)
         return 1;
-    for (const struct ifaddrs *i = interfaces; i != NULL; i = i->ifa_next)
+    for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next)
         if (strcmp(i->ifa_name, info->domain_attr->name) == 0)
             return (i->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
     return 0;
@@ -81,11 +81,11 @@ static int link_is_down(const struct fi_info *info, const struct ifaddrs *interf
 
 static enum hx_offer_kind address_kind(const struct sockaddr *addr)
 {
-    if (addr != NULL && addr->sa_family == AF_INET) {
+    if (addr && addr->sa_family == AF_INET) {
         uint32_t ip = ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
         return ip >> 24 == 127 ? HX_KIND_LOOPBACK : ip >> 16 == 0xa9fe ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
     }
-    if (addr != NULL && addr->sa_family == AF_INET6) {
+    if (addr && addr->sa_family == AF_INET6) {
         const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
         return IN6_IS_ADDR_LOOPBACK(ip) ? HX_KIND_LOOPBACK : IN6_IS_ADDR_LINKLOCAL(ip) ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
     }
@@ -100,7 +100,7 @@ static int takes_socket_address(const struct fi_info *info)
 
 int hx_offer_is_routed(const struct fi_info *info)
 {
-    return takes_socket_address(info) && info->src_addr != NULL;
+    return takes_socket_address(info) && info->src_addr;
 }
 
 int hx_offer_is_ipv6(const struct fi_info *info)
@@ -135,9 +135,9 @@ static int provider_grade(const char *name)
 /* Why this offer cannot serve, or NULL. */
 const char *hx_offer_defect(const struct fi_info *info)
 {
-    if (info->domain_attr == NULL || info->domain_attr->name == NULL || info->fabric_attr->prov_name == NULL)
+    if (!info->domain_attr || !info->domain_attr->name || !info->fabric_attr->prov_name)
         return "incomplete";
-    if (takes_socket_address(info) && info->src_addr == NULL)
+    if (takes_socket_address(info) && !info->src_addr)
         return "no interface has an address";
     if (hx_offer_tag_bits(info) < HX_TAG_BITS_LEAST)
         return "fewer than 48 tag bits";
@@ -161,24 +161,24 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
 {
     struct choice best = {NULL, NULL, 0};
 
-    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+    for (const struct fi_info *i = list; i; i = i->next) {
         const char *defect = hx_offer_defect(i);
         int grade, provider_idx;
         enum hx_offer_kind kind;
 
-        if (defect != NULL) {
+        if (defect) {
             hx_debug("libfabric provider %s passed over: %s", i->fabric_attr->prov_name, defect);
             continue;
         }
         provider_idx = provider_grade(i->fabric_attr->prov_name);
-        if (provider == NULL ? provider_idx == PREFERRED : strcmp(provider, i->fabric_attr->prov_name) != 0)
+        if (!provider ? provider_idx == PREFERRED : strcmp(provider, i->fabric_attr->prov_name) != 0)
             continue;
         kind = hx_offer_kind(i, interfaces);
-        if (nics != NULL ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
+        if (nics ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
             continue;
         grade = GRADE(kind, provider_idx) +
                 hx_offer_is_ipv6(i);
-        if (best.offer == NULL || grade < best.grade)
+        if (!best.offer || grade < best.grade)
             best = (struct choice){i, list, grade};
     }
     return best;
@@ -191,17 +191,17 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
     size_t used = 0;
 
     text[0] = '\0';
-    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+    for (const struct fi_info *i = list; i; i = i->next) {
         const char *provider = i->fabric_attr->prov_name, *name = interface_of ? i->domain_attr->name : provider;
         const char *seen = text;
         size_t length = strlen(name);
 
-        if (interface_of != NULL && interface_of[0] != '\0' && strcmp(interface_of, provider) != 0)
+        if (interface_of && interface_of[0] != '\0' && strcmp(interface_of, provider) != 0)
             continue;
-        while ((seen = strstr(seen, name)) != NULL &&
+        while ((seen = strstr(seen, name)) &&
                !((seen == text || seen[-1] == ' ') && (seen[length] == ' ' || seen[length] == '\0')))
             seen += length;
-        if (seen == NULL && used + length + 2 < capacity)
+        if (!seen && used + length + 2 < capacity)
             used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? " " : "", name);
     }
     if (used == 0)
@@ -210,9 +210,9 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
 
 static const char *other_name_of_tcp(const char *provider)
 {
-    if (provider != NULL && strcmp(provider, "tcp") == 0)
+    if (provider && strcmp(provider, "tcp") == 0)
         return "net";
-    return provider != NULL && strcmp(provider, "net") == 0 ? "tcp" : NULL;
+    return provider && strcmp(provider, "net") == 0 ? "tcp" : NULL;
 }
 
 /* Where the provider is there, in any of the lists and by either name, the interfaces are at fault. */
@@ -221,12 +221,12 @@ static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, 
     const char *names[2] = {provider, other_name_of_tcp(provider)};
     char providers[256];
 
-    for (int k = 0; k < 2 && nics != NULL; k++)
-        for (int i = 2; i >= 0 && (k == 0 || names[k] != NULL); i--)
-            if (choose(lists[i], names[k], NULL, NULL).offer != NULL)
+    for (int k = 0; k < 2 && nics; k++)
+        for (int i = 2; i >= 0 && (k == 0 || names[k]); i--)
+            if (choose(lists[i], names[k], NULL, NULL).offer)
                 return hx_nics_refuse(lists[i], names[k], nics, interfaces);
     hx_names_join(lists[2], NULL, providers, sizeof(providers));
-    if (provider != NULL)
+    if (provider)
         return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
                        provider, providers);
     return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
@@ -239,7 +239,7 @@ static int wants_huge_pages(void)
 {
     const char *huge = hx_env_launcher("FI_EFA_USE_HUGE_PAGE");
 
-    return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") != NULL || (huge != NULL && strcmp(huge, "0") != 0);
+    return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") || (huge && strcmp(huge, "0") != 0);
 }
 
 /* Before libfabric first looks: user programs fork; libinfinipath, where it comes only now with a provider that is a
@@ -264,19 +264,19 @@ static struct choice choose_anywhere(const struct hx_env *env, const struct ifad
 
     lists[0] = offers_get(NULL, FI_REMOTE_COMM);
     best = choose(lists[0], provider, env->nic, interfaces);
-    if (best.offer == NULL && provider != NULL) { /* some are listed only when asked for by name */
+    if (!best.offer && provider) { /* some are listed only when asked for by name */
         lists[1] = offers_get(provider, FI_REMOTE_COMM);
         best = choose(lists[1], provider, env->nic, interfaces);
     }
-    if (best.offer == NULL && other != NULL)
+    if (!best.offer && other)
         best = choose(lists[0], other, env->nic, interfaces);
-    if (best.offer == NULL || best.grade >= GRADE(HX_KIND_LOOPBACK, 0)) {
+    if (!best.offer || best.grade >= GRADE(HX_KIND_LOOPBACK, 0)) {
         struct choice near;
         lists[2] = offers_get(NULL, 0);
         near = choose(lists[2], provider, env->nic, interfaces);
-        if (near.offer == NULL && other != NULL)
+        if (!near.offer && other)
             near = choose(lists[2], other, env->nic, interfaces);
-        if (near.offer != NULL && (best.offer == NULL || near.grade < best.grade))
+        if (near.offer && (!best.offer || near.grade < best.grade))
             best = near;
     }
     return best;
@@ -294,14 +294,14 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     best = choose_anywhere(env, interfaces, lists);
-    if (best.offer == NULL)
+    if (!best.offer)
         status = refuse(lists, env->provider, env->nic, interfaces);
     else
         status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
-    if (interfaces != NULL)
+    if (interfaces)
         freeifaddrs(interfaces);
     for (int i = 0; i < 3; i++)
-        if (lists[i] != NULL)
+        if (lists[i])
             fi_freeinfo(lists[i]);
     return status;
 }
@@ -320,16 +320,16 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     list = offers_get(NULL, FI_REMOTE_COMM);
-    for (const struct fi_info *i = list; i != NULL; i = i->next) {
+    for (const struct fi_info *i = list; i; i = i->next) {
         const char *defect = hx_offer_defect(i);
-        if (defect == NULL && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
+        if (!defect && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
             defect = "only if HX_PROVIDER names it";
-        if (i->fabric_attr->prov_name != NULL && i->domain_attr->name != NULL)
+        if (i->fabric_attr->prov_name && i->domain_attr->name)
             visit(i, defect ? defect : kinds[hx_offer_kind(i, interfaces)], arg);
     }
-    if (list != NULL)
+    if (list)
         fi_freeinfo(list);
-    if (interfaces != NULL)
+    if (interfaces)
         freeifaddrs(interfaces);
 }
 

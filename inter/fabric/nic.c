@@ -25,7 +25,7 @@ static int address_matches(const struct fi_info *info, const char *wanted, size_
     uint8_t address[sizeof(struct in6_addr)];
     const uint8_t *own = hx_ip_of(info->src_addr, info->src_addrlen, &bytes);
 
-    if (own == NULL || digits >= sizeof(text))
+    if (!own || digits >= sizeof(text))
         return 0;
     snprintf(text, sizeof(text), "%.*s", (int)digits, wanted);
     if (inet_pton(bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6, text, address) != 1)
@@ -45,9 +45,9 @@ static int name_matches(const struct fi_info *info, const char *wanted, size_t l
 {
     const char *domain = info->domain_attr->name, *device = NULL;
 
-    if (info->nic != NULL && info->nic->device_attr != NULL)
+    if (info->nic && info->nic->device_attr)
         device = info->nic->device_attr->name;
-    return (device != NULL && strncmp(device, wanted, length) == 0 && device[length] == '\0') ||
+    return (device && strncmp(device, wanted, length) == 0 && device[length] == '\0') ||
            (strncmp(domain, wanted, length) == 0 && (domain[length] == '\0' || domain[length] == '-')) ||
            address_matches(info, wanted, length);
 }
@@ -70,7 +70,7 @@ int hx_nic_is_named(const struct fi_info *info, const char *names)
     const char *name;
     size_t length;
 
-    for (int place = 1; (name = next_name(&names, &length)) != NULL; place++)
+    for (int place = 1; (name = next_name(&names, &length)); place++)
         if (name_matches(info, name, length))
             return place;
     return 0;
@@ -78,7 +78,7 @@ int hx_nic_is_named(const struct fi_info *info, const char *names)
 
 static int is_down(const char *name, size_t length, const struct ifaddrs *interfaces)
 {
-    for (const struct ifaddrs *i = interfaces; i != NULL; i = i->ifa_next)
+    for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next)
         if (strncmp(i->ifa_name, name, length) == 0 && i->ifa_name[length] == '\0')
             return (i->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
     return 0;
@@ -90,8 +90,8 @@ static const char *named_twice(const char *nics, size_t *length)
     const char *at = nics, *rest, *name, *other;
     size_t other_length;
 
-    while ((name = next_name(&at, length)) != NULL)
-        for (rest = at; (other = next_name(&rest, &other_length)) != NULL;)
+    while ((name = next_name(&at, length)))
+        for (rest = at; (other = next_name(&rest, &other_length));)
             if (other_length == *length && strncmp(other, name, *length) == 0)
                 return name;
     return NULL;
@@ -104,23 +104,23 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
     char names[256];
     size_t length;
 
-    hx_names_join(list, provider != NULL ? provider : "", names, sizeof(names));
-    while ((name = next_name(&at, &length)) != NULL) {
+    hx_names_join(list, provider ? provider : "", names, sizeof(names));
+    while ((name = next_name(&at, &length))) {
         const struct fi_info *i = list;
-        while (i != NULL && ((provider != NULL && strcmp(provider, i->fabric_attr->prov_name) != 0) ||
-                             hx_offer_defect(i) != NULL || !name_matches(i, name, length) ||
+        while (i && ((provider && strcmp(provider, i->fabric_attr->prov_name) != 0) ||
+                             hx_offer_defect(i) || !name_matches(i, name, length) ||
                              hx_offer_kind(i, interfaces) == HX_KIND_DOWN))
             i = i->next;
-        if (i == NULL)
+        if (!i)
             break;
     }
-    if (name == NULL && (name = named_twice(nics, &length)) != NULL)
+    if (!name && (name = named_twice(nics, &length)))
         return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %.*s is named twice; libfabric%s%s has: %s", nics, (int)length, name,
                        provider ? " provider " : "", provider ? provider : "", names);
-    if (name == NULL)
+    if (!name)
         name = nics, length = strlen(nics);
     int down = is_down(name, length, interfaces);
-    int is_address = memchr(name, '.', length) != NULL || memchr(name, ':', length) != NULL;
+    int is_address = memchr(name, '.', length) || memchr(name, ':', length);
     return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s%s", nics,
                    down ? "the link of" : "no such network interface as", (int)length, name, down ? " is down" : "",
                    provider ? " provider " : "", provider ? provider : "", names,
@@ -140,16 +140,16 @@ static uint32_t hash(const char *text) /* FNV-1a */
 
 uint32_t hx_offer_network(const struct fi_info *info)
 {
-    return info->fabric_attr->name != NULL ? hash(info->fabric_attr->name) : 0;
+    return info->fabric_attr->name ? hash(info->fabric_attr->name) : 0;
 }
 
 void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
 {
-    const struct fi_bus_attr *bus = info->nic != NULL ? info->nic->bus_attr : NULL;
+    const struct fi_bus_attr *bus = info->nic ? info->nic->bus_attr : NULL;
 
     *nic = (struct hx_nic){.distance = 3};
     snprintf(nic->name, sizeof(nic->name), "%s", info->domain_attr->name);
-    if (bus != NULL && bus->bus_type == FI_BUS_PCI) {
+    if (bus && bus->bus_type == FI_BUS_PCI) {
         nic->has_pci = 1;
         nic->domain = bus->attr.pci.domain_id;
         nic->bus = bus->attr.pci.bus_id;
@@ -166,11 +166,11 @@ static int address_place(const struct fi_info *info, const struct ifaddrs *inter
     const void *ip = hx_ip_of(own, info->src_addrlen, &bytes), *other;
     int place = 0;
 
-    for (const struct ifaddrs *i = interfaces; ip != NULL && i != NULL; i = i->ifa_next) {
-        if (i->ifa_addr == NULL || i->ifa_addr->sa_family != own->sa_family || strcmp(i->ifa_name, info->domain_attr->name) != 0)
+    for (const struct ifaddrs *i = interfaces; ip && i; i = i->ifa_next) {
+        if (!i->ifa_addr || i->ifa_addr->sa_family != own->sa_family || strcmp(i->ifa_name, info->domain_attr->name) != 0)
             continue;
         other = hx_ip_of(i->ifa_addr, sizeof(struct sockaddr_in6), &other_bytes);
-        if (other != NULL && memcmp(ip, other, bytes) == 0)
+        if (other && memcmp(ip, other, bytes) == 0)
             return place;
         place++;
     }
@@ -187,7 +187,7 @@ static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struc
     nic->address = address_place(info, interfaces);
     if (nic->routed)
         hx_nic_kernel_read("/sys", nic);
-    if (info->nic != NULL && info->nic->link_attr != NULL && info->nic->link_attr->speed > 0)
+    if (info->nic && info->nic->link_attr && info->nic->link_attr->speed > 0)
         nic->rate_bits = info->nic->link_attr->speed;
 }
 
@@ -204,7 +204,7 @@ static void rates_complete(struct hx_nic *nics, int n)
             found = hx_nic_rdma_list(devices, HX_NICS_MAX);
         for (int k = 0; k < found && k < HX_NICS_MAX; k++) {
             size_t length = strlen(devices[k].name);
-            if (strncmp(devices[k].name, nics[i].name, length) == 0 && strchr("-", nics[i].name[length]) != NULL)
+            if (strncmp(devices[k].name, nics[i].name, length) == 0 && strchr("-", nics[i].name[length]))
                 nics[i].rate_bits = devices[k].rate_bits;
         }
     }
@@ -292,7 +292,7 @@ static hx_status_t choose_named(struct hx_nic_choice *out, const struct fi_info 
     size_t length;
     int count = 0, found = by_name(out, offers, names);
 
-    while (next_name(&at, &length) != NULL)
+    while (next_name(&at, &length))
         count++;
     for (int i = 0; i < out->near; i++)
         count += !out->nics[i].up;
@@ -307,26 +307,26 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
     int taken[HX_RAILS_MAX];
 
     nic_enter(out, offers, best, interfaces);
-    for (const struct fi_info *i = list; i != NULL; i = i->next)
-        if (hx_offer_defect(i) == NULL && strcmp(i->fabric_attr->prov_name, provider) == 0 &&
-            (names != NULL
+    for (const struct fi_info *i = list; i; i = i->next)
+        if (!hx_offer_defect(i) && strcmp(i->fabric_attr->prov_name, provider) == 0 &&
+            (names
                  ? hx_nic_is_named(i, names) != 0
                  : hx_offer_kind(best, interfaces) == HX_KIND_REAL && hx_offer_kind(i, interfaces) == HX_KIND_REAL))
             nic_enter(out, offers, i, interfaces);
     distances_fill(out->nics, out->n);
     rates_complete(out->nics, out->n);
-    if (names == NULL)
+    if (!names)
         out->near = hx_nic_near(out->nics, out->n);
     else if (choose_named(out, offers, names) != HX_SUCCESS)
         return hx_nics_refuse(list, provider, names, interfaces);
     /* where their nearness is not known, ranks in all places of the node have found the same; HX_NIC may be another rank's otherwise */
-    int by_place = names != NULL || out->nics[0].distance < 3;
+    int by_place = names || out->nics[0].distance < 3;
     out->nrails = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
                                HX_RAILS_MAX, taken);
     for (int i = 0; i < out->nrails; i++)
         out->addresses[i] = out->nics[taken[i]].address;
     for (int i = 0; i < out->nrails; i++)
-        if ((out->rails[i] = fi_dupinfo(offers[out->nics[taken[i]].id])) == NULL)
+        if (!(out->rails[i] = fi_dupinfo(offers[out->nics[taken[i]].id])))
             return hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");
     return HX_SUCCESS;
 }
@@ -334,7 +334,7 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
 void hx_nic_choice_free(struct hx_nic_choice *choice)
 {
     for (int i = 0; i < choice->nrails; i++)
-        if (choice->rails[i] != NULL)
+        if (choice->rails[i])
             fi_freeinfo(choice->rails[i]);
     choice->nrails = 0;
 }

@@ -96,7 +96,7 @@ struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control,
 
     if (came == bytes && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == control)
         edge = net->edges[proof->from];
-    if (edge != NULL && (sender == NULL || sender == edge) && mac_of(net, proof, bytes) == proof->mac &&
+    if (edge && (!sender || sender == edge) && mac_of(net, proof, bytes) == proof->mac &&
         is_new(&edge->heard[control], control, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
         return edge;
     hx_forged(net, names[control], came == bytes ? proof->from : -1);

@@ -41,11 +41,11 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_mem
 
     if (!net->register_local)
         return;
-    for (region = net->regions; region != NULL; region = region->next)
+    for (region = net->regions; region; region = region->next)
         if (region->base == base)
             return;
     region = calloc(1, sizeof(*region) + (size_t)net->nrails * nblocks * sizeof(region->registrations[0]));
-    if (region == NULL)
+    if (!region)
         return; /* it bounces */
     region->base = base;
     region->bytes = bytes;
@@ -59,14 +59,14 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_mem
 static void region_close(const struct hx_net *net, struct hx_region *region)
 {
     for (size_t i = 0; i < (size_t)net->nrails * region->nblocks; i++)
-        if (region->registrations[i].mr != NULL)
+        if (region->registrations[i].mr)
             fi_close(&region->registrations[i].mr->fid);
     free(region);
 }
 
 int hx_region_remove(struct hx_net *net, const void *base)
 {
-    for (struct hx_region **at = &net->regions, *region; (region = *at) != NULL; at = &region->next) {
+    for (struct hx_region **at = &net->regions, *region; (region = *at); at = &region->next) {
         if (region->base != base)
             continue;
         if (!hx_registrations_leave(net, region->registrations, (size_t)net->nrails * region->nblocks))
@@ -82,7 +82,7 @@ int hx_region_remove(struct hx_net *net, const void *base)
 
 void hx_regions_close(struct hx_net *net)
 {
-    for (struct hx_region *region; (region = net->regions) != NULL;) {
+    for (struct hx_region *region; (region = net->regions);) {
         net->regions = region->next;
         region_close(net, region);
     }
@@ -109,7 +109,7 @@ static int block_register(struct hx_region *region, size_t block, size_t chunk_b
 /* The last used stands first: a call's chunks come from one or two. */
 static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
 {
-    for (struct hx_region **link = &net->regions, *region; (region = *link) != NULL; link = &region->next) {
+    for (struct hx_region **link = &net->regions, *region; (region = *link); link = &region->next) {
         if (at < region->base || at >= region->base + region->bytes)
             continue;
         *link = region->next;
@@ -124,10 +124,10 @@ int hx_region_is_left(const struct hx_net *net, const struct hx_registration *re
 {
     const struct hx_region *region = net->regions;
 
-    while (region != NULL && (registration < region->registrations ||
+    while (region && (registration < region->registrations ||
                               registration >= region->registrations + (size_t)net->nrails * region->nblocks))
         region = region->next;
-    return region != NULL && region->kind != HX_MEMORY_PROGRAM;
+    return region && region->kind != HX_MEMORY_PROGRAM;
 }
 
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes)
@@ -136,11 +136,11 @@ const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail 
     struct hx_region *region = region_of(net, at);
     struct hx_registration *found;
 
-    if (region == NULL || bytes > region->bytes - (size_t)(at - region->base))
+    if (!region || bytes > region->bytes - (size_t)(at - region->base))
         return NULL;
     size_t block = (size_t)(at - region->base) / region->block_bytes;
     found = &region->registrations[(size_t)(rail - net->rails) * region->nblocks + block];
-    if (found->mr == NULL && (region->refused || block_register(region, block, net->chunk_bytes, rail, found) != 0))
+    if (!found->mr && (region->refused || block_register(region, block, net->chunk_bytes, rail, found) != 0))
         return NULL;
     return found;
 }

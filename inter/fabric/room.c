@@ -56,9 +56,9 @@ static int kernel_takes_all(void)
     FILE *file = fopen("/proc/sys/net/ipv4/tcp_notsent_lowat", "re");
     unsigned long most = 0;
 
-    if (file != NULL && fscanf(file, "%lu", &most) != 1)
+    if (file && fscanf(file, "%lu", &most) != 1)
         most = 0;
-    if (file != NULL)
+    if (file)
         fclose(file);
     return most >= INT32_MAX;
 }
@@ -80,7 +80,7 @@ struct finding {
 static int is_late(const struct hx_net *net, int fd)
 {
     for (int i = 0; i < HX_LATE_MAX; i++)
-        if (net->late[i].edge != NULL && net->late[i].fd == fd)
+        if (net->late[i].edge && net->late[i].fd == fd)
             return 1;
     return 0;
 }
@@ -95,7 +95,7 @@ static int socket_add(const void *ctx, int fd)
     if (is_late(finding->net, fd) || !hx_socket_names(fd, &local, &peer) || peer.ss_family == AF_UNSPEC)
         return 0;
     grown = realloc(rail->sockets, (rail->nsockets + 1) * sizeof(*grown));
-    if (grown == NULL)
+    if (!grown)
         return 0; /* sends of a path whose socket is not found are copied */
     grown[rail->nsockets++] =
         (struct hx_socket){fd, hx_spot_of(&local, sizeof(local)), hx_spot_of(&peer, sizeof(peer)), hx_host_of(&peer, sizeof(peer))};
@@ -197,7 +197,7 @@ void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk)
 {
     path->posted++;
     path->lacks = 0;
-    if (chunk != NULL)
+    if (chunk)
         chunk->order = path->tracked = path->posted;
     if (cost(bytes) <= path->room) {
         path->room -= cost(bytes);

@@ -19,7 +19,7 @@ static int is_of_infinipath(const struct sigaction *action)
     Dl_info place;
 
     memcpy(&handler, &action->sa_handler, sizeof(handler)); /* a function is no object for ISO C; sa_sigaction shares its place */
-    return dladdr(handler, &place) && place.dli_fname != NULL && strstr(place.dli_fname, "libinfinipath") != NULL;
+    return dladdr(handler, &place) && place.dli_fname && strstr(place.dli_fname, "libinfinipath");
 }
 
 __attribute__((constructor)) void hx_signals_restore(void)

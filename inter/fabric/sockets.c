@@ -69,7 +69,7 @@ int hx_spot_is_own(const struct hx_net *net, uint64_t spot)
 static int is_of_peer(const struct hx_net *net, uint64_t spot)
 {
     for (int i = 0; i < net->nranks && spot != 0; i++)
-        for (int k = 0; net->edges[i] != NULL && k < net->edges[i]->npaths; k++)
+        for (int k = 0; net->edges[i] && k < net->edges[i]->npaths; k++)
             if (net->edges[i]->paths[k].spot == spot)
                 return 1;
     return 0;

@@ -29,7 +29,7 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
     struct hx_chunk *chunk = hx_control_alloc(net, HX_CHUNK_PEEK, edge, path);
     struct fi_msg_tagged any = {.addr = path->addr, .ignore = ~UINT64_C(0)};
 
-    if (chunk == NULL)
+    if (!chunk)
         return;
     any.context = &chunk->context;
     if (fi_trecvmsg(path->rail->ep, &any, FI_PEEK) == 0)
@@ -52,7 +52,7 @@ static int is_quiet(struct hx_net *net)
 
 static int is_awaited(const struct hx_edge *edge)
 {
-    return edge->recvs_in_flight > 0 || edge->writes.head != NULL || hx_flows_wait(edge);
+    return edge->recvs_in_flight > 0 || edge->writes.head || hx_flows_wait(edge);
 }
 
 void hx_early_seek(struct hx_net *net)
@@ -61,7 +61,7 @@ void hx_early_seek(struct hx_net *net)
 
     for (int i = 0; net->seeks_early && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (edge == NULL || (!is_awaited(edge) && (!all || !edge->met || edge->gone)))
+        if (!edge || (!is_awaited(edge) && (!all || !edge->met || edge->gone)))
             continue;
         for (int k = 0; k < edge->npaths; k++)
             if (!edge->paths[k].peeking)
@@ -100,7 +100,7 @@ void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, si
     chunk->path->peeking = 0;
     if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > hx_chunk_bytes_most(net) || edge->early_bytes + bytes > EARLY_BYTES_MAX ||
         is_posted(net, edge, tag) ||
-        (early = malloc(sizeof(*early) + bytes)) == NULL) {
+        !(early = malloc(sizeof(*early) + bytes))) {
         hx_chunk_release(net, chunk);
         return;
     }
@@ -150,7 +150,7 @@ int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
     struct hx_early **link = &edge->early, *early;
     int proves = 0, coming = 0;
 
-    while (!proves && (early = *link) != NULL) { /* there may be forged ones beside it */
+    while (!proves && (early = *link)) { /* there may be forged ones beside it */
         if (early->tag != tag || !early->arrived) {
             coming |= early->tag == tag;
             link = &early->next;
@@ -168,7 +168,7 @@ int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op
 
 void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
-    for (struct hx_early **link = &edge->early, *early; (early = *link) != NULL;) {
+    for (struct hx_early **link = &edge->early, *early; (early = *link);) {
         if ((early->tag >> HX_CHUNK_BITS) - match >= matches || !early->arrived) {
             link = &early->next;
             continue;
@@ -179,7 +179,7 @@ void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
 
 void hx_early_close(struct hx_edge *edge)
 {
-    for (struct hx_early *early = edge->early, *next; early != NULL; early = next) {
+    for (struct hx_early *early = edge->early, *next; early; early = next) {
         next = early->next;
         free(early);
     }

@@ -43,7 +43,7 @@ int hx_writes_ask(struct hx_rail *rail)
     if (strcmp(rail->info->fabric_attr->prov_name, "efa") != 0 && hx_fabric_test.write_bytes == 0)
         return 0;
     hints = fi_dupinfo(rail->info);
-    if (hints == NULL)
+    if (!hints)
         return 0;
     hints->caps |= FI_RMA;
     hints->tx_attr->caps = hints->rx_attr->caps = 0; /* all that this takes */
@@ -54,7 +54,7 @@ int hx_writes_ask(struct hx_rail *rail)
         fi_freeinfo(list);
     }
     fi_freeinfo(hints);
-    if (found == NULL)
+    if (!found)
         return 0;
     fi_freeinfo(rail->info);
     rail->info = found;
@@ -93,9 +93,9 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
 
 static int listen_post(struct hx_net *net, struct hx_edge *edge)
 {
-    if (edge->invite_bounce == NULL)
+    if (!edge->invite_bounce)
         edge->invite_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct invite));
-    if (edge->invite_bounce == NULL ||
+    if (!edge->invite_bounce ||
         hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_bounce, sizeof(struct invite)) != 0)
         return -FI_EAGAIN;
     edge->invite_listening = 1;
@@ -111,7 +111,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND) || path->rail->sends_in_flight >= net->send_limit ||
-        (chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &pieces)) == NULL)
+        !(chunk = hx_chunk_make(net, edge, path, op, offset, bytes, &pieces)))
         return -FI_EAGAIN;
     rc = fi_writedata(path->rail->ep, pieces.at[0].iov_base, bytes, hx_descriptor(chunk->registration), invite->number, path->addr,
                       invite->address, invite->key, &chunk->context);
@@ -138,9 +138,9 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
     struct hx_net_op *op = edge->writes.head;
     int rc;
 
-    while (op != NULL && op->match != invite->match)
+    while (op && op->match != invite->match)
         op = op->next;
-    if (op == NULL)
+    if (!op)
         return 0;
     if (hx_message_mismatches(net, op, invite->signature))
         return FOLLOWED;
@@ -162,14 +162,14 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
 {
     struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
 
-    if (kept == NULL) {
+    if (!kept) {
         hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
         hx_detail_keep(net->why);
         net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
         return;
     }
     *kept = (struct hx_invite){NULL, *invite};
-    while (*end != NULL)
+    while (*end)
         end = &(*end)->next;
     *end = kept;
 }
@@ -195,9 +195,9 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     struct hx_invite **link = &edge->invites, *kept;
     int again = 0;
 
-    if ((edge->writes.head != NULL || edge->invite_bounce != NULL) && !edge->invite_listening)
+    if ((edge->writes.head || edge->invite_bounce) && !edge->invite_listening)
         again = listen_post(net, edge);
-    while (edge->writes.head != NULL && (kept = *link) != NULL) {
+    while (edge->writes.head && (kept = *link)) {
         int rc = invite_follow(net, edge, &kept->invite);
         if (rc == FOLLOWED) {
             *link = kept->next;
@@ -222,7 +222,7 @@ static void target_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     struct edge_failure *failure = arg;
 
-    if (chunk->kind != HX_CHUNK_TARGET || chunk->edge != failure->edge || chunk->op == NULL)
+    if (chunk->kind != HX_CHUNK_TARGET || chunk->edge != failure->edge || !chunk->op)
         return;
     failure->targets++;
     if (failure->status != HX_SUCCESS)
@@ -234,19 +234,19 @@ int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge)
     struct edge_failure none = {edge, HX_SUCCESS, 0};
 
     hx_chunks_visit(net, target_fail, &none);
-    return edge->writes.head != NULL || none.targets > 0;
+    return edge->writes.head || none.targets > 0;
 }
 
 void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
-    while (edge->writes.head != NULL)
+    while (edge->writes.head)
         hx_message_fail(net, edge->writes.head, status);
     hx_chunks_visit(net, target_fail, &(struct edge_failure){edge, status, 0});
 }
 
 void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
-    for (struct hx_invite **link = &edge->invites, *kept; (kept = *link) != NULL;) {
+    for (struct hx_invite **link = &edge->invites, *kept; (kept = *link);) {
         if (kept->invite.match - match >= matches) {
             link = &kept->next;
             continue;

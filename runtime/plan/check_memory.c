@@ -146,7 +146,7 @@ struct hx_check_snapshot *hx_check_release(struct hx_check_store *store, uint32_
         return snapshot_retain(t->released);
     if (s) {
         store->free_snapshot = s->next_free;
-    } else if ((s = malloc(sizeof(*s) + store->nthreads * sizeof(uint32_t))) != NULL) {
+    } else if ((s = malloc(sizeof(*s) + store->nthreads * sizeof(uint32_t)))) {
         s->next_made = store->made;
         store->made = s;
     } else {

@@ -43,7 +43,7 @@ static void pair_check(const struct efa_request *r, const struct efa_op *op)
     if (r->kind != EFA_RECV && op->kind != EFA_RECV)
         return;
     for (size_t i = 0; i < r->count && !r->inject; i++)
-        for (size_t k = 0; k < op->count && op->copy == NULL; k++) {
+        for (size_t k = 0; k < op->count && !op->copy; k++) {
             const char *base = r->iov[i].iov_base, *other = op->iov[k].iov_base;
             if (base < other + op->iov[k].iov_len && other < base + r->iov[i].iov_len)
                 efa_breach(RULE_overlap, "%zu bytes at %p are %s", r->iov[i].iov_len, r->iov[i].iov_base,
@@ -54,15 +54,15 @@ static void pair_check(const struct efa_request *r, const struct efa_op *op)
 
 static void pairs_check(const struct efa_ep *ep, const struct efa_request *r)
 {
-    for (const struct efa_op *op = ep->sends.head; op != NULL; op = op->next)
+    for (const struct efa_op *op = ep->sends.head; op; op = op->next)
         pair_check(r, op);
-    for (const struct efa_op *op = ep->recvs.head; op != NULL; op = op->next)
+    for (const struct efa_op *op = ep->recvs.head; op; op = op->next)
         pair_check(r, op);
-    for (const struct efa_op *op = ep->cq->done.head; op != NULL && !r->inject; op = op->next)
+    for (const struct efa_op *op = ep->cq->done.head; op && !r->inject; op = op->next)
         if (op->context == r->context)
             efa_breach(RULE_context, "an operation is posted with a context whose completion is unread, %p",
                        r->context);
-    if (!r->inject && r->context == NULL)
+    if (!r->inject && !r->context)
         efa_breach(RULE_context, "an operation has none");
 }
 
@@ -88,7 +88,7 @@ void efa_request_check(struct efa_ep *ep, const struct efa_request *r)
     shape_check(ep, r);
     for (size_t i = 0; i < r->count && !r->inject; i++)
         if (r->iov[i].iov_len > 0)
-            efa_mr_check(ep->domain, &r->iov[i], r->desc != NULL ? r->desc[i] : NULL, r->kind);
+            efa_mr_check(ep->domain, &r->iov[i], r->desc ? r->desc[i] : NULL, r->kind);
     pairs_check(ep, r);
     flow_check(ep, r);
 }

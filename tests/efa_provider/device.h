@@ -155,9 +155,9 @@ static int child_run(void (*body)(void), const char *worst, char *said, size_t b
     FILE *in;
     pid_t pid;
 
-    if (getenv("FI_PROVIDER_PATH") == NULL) {
+    if (!getenv("FI_PROVIDER_PATH")) {
         const char *top = getenv("top_builddir");
-        snprintf(line, sizeof(line), "%s/tests/efa_provider/.libs", top != NULL ? top : ".");
+        snprintf(line, sizeof(line), "%s/tests/efa_provider/.libs", top ? top : ".");
         setenv("FI_PROVIDER_PATH", line, 1);
     }
     setenv("EFA_WORST", worst, 1);
@@ -173,7 +173,7 @@ static int child_run(void (*body)(void), const char *worst, char *said, size_t b
     close(fds[1]);
     in = fdopen(fds[0], "r");
     said[0] = '\0';
-    while (fgets(line, sizeof(line), in) != NULL)
+    while (fgets(line, sizeof(line), in))
         if (strncmp(line, "efa provider: EFA_WORST", 23) != 0 && used + strlen(line) < bytes)
             used += (size_t)sprintf(said + used, "%s", line);
     fclose(in);

@@ -18,19 +18,19 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
 
     (void)flags;
     (void)context;
-    if (peers == NULL)
+    if (!peers)
         return -FI_ENOMEM;
     if (av->count + count > efa_setting("EFA_PEERS", SIZE_MAX))
         return -FI_EHOSTUNREACH;
     av->peers = peers;
     for (size_t i = 0; i < count; i++) {
         struct efa_peer *peer = calloc(1, sizeof(*peer));
-        if (peer == NULL)
+        if (!peer)
             return (int)i;
         memcpy(peer->name, (const char *)names + i * EFA_NAME_BYTES, EFA_NAME_BYTES);
         if (memcmp(peer->name, "efa-", 4) != 0)
             efa_breach(RULE_address, "what is inserted is no address");
-        if (out != NULL)
+        if (out)
             out[i] = av->count;
         av->peers[av->count++] = peer;
     }
@@ -58,7 +58,7 @@ int efa_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
     struct efa_av *av = calloc(1, sizeof(*av));
 
     (void)attr;
-    if (av == NULL)
+    if (!av)
         return -FI_ENOMEM;
     av->fid = (struct fid_av){.fid = {FI_CLASS_AV, context, &fid_ops}, .ops = &ops};
     av->domain = container(domain, struct efa_domain, fid);
@@ -95,7 +95,7 @@ static uint8_t *gathered(const struct efa_request *r, size_t bytes)
 {
     uint8_t *copy = malloc(bytes + 1), *to = copy;
 
-    if (copy == NULL)
+    if (!copy)
         abort();
     for (size_t i = 0; i < r->count; to += r->iov[i++].iov_len)
         memcpy(to, r->iov[i].iov_base, r->iov[i].iov_len);
@@ -106,7 +106,7 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
 {
     struct efa_op *op = calloc(1, sizeof(*op));
 
-    if (op == NULL)
+    if (!op)
         abort();
     *op = (struct efa_op){.kind = r->kind, .context = r->context, .count = r->count, .bytes = efa_request_bytes(r),
                           .tag = r->tag, .ignore = r->ignore, .tagged = r->tagged, .target = r->target,
@@ -119,7 +119,7 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
         op->iov[i] = r->iov[i];
         if (r->inject || r->iov[i].iov_len == 0)
             continue;
-        op->mr[i] = efa_mr_check(ep->domain, &r->iov[i], r->desc != NULL ? r->desc[i] : NULL, r->kind);
+        op->mr[i] = efa_mr_check(ep->domain, &r->iov[i], r->desc ? r->desc[i] : NULL, r->kind);
         op->mr[i]->users++;
         if (r->kind == EFA_RECV && efa_worst(WORST_poison, 100))
             memset(r->iov[i].iov_base, 0xe7, r->iov[i].iov_len);
@@ -272,7 +272,7 @@ static ssize_t cancel(fid_t fid, void *context)
     ssize_t rc = -FI_ENOENT;
 
     efa_enter(ep->domain);
-    for (struct efa_op **at = &ep->recvs.head; *at != NULL; at = &(*at)->next)
+    for (struct efa_op **at = &ep->recvs.head; *at; at = &(*at)->next)
         if ((*at)->context == context) {
             efa_op_end(ep, efa_list_take(&ep->recvs, at), FI_ECANCELED, FI_ECANCELED);
             rc = 0;
@@ -301,7 +301,7 @@ static int getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
         return -FI_ENOPROTOOPT;
     if (*bytes < sizeof(bool))
         return -FI_ETOOSMALL;
-    *(bool *)value = getenv("EFA_RDMA") == NULL;
+    *(bool *)value = !getenv("EFA_RDMA");
     *bytes = sizeof(bool);
     return 0;
 }
@@ -324,7 +324,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
     switch (other->fclass) {
     case FI_CLASS_CQ:
-        if ((flags & (FI_TRANSMIT | FI_RECV)) != (FI_TRANSMIT | FI_RECV) || ep->cq != NULL)
+        if ((flags & (FI_TRANSMIT | FI_RECV)) != (FI_TRANSMIT | FI_RECV) || ep->cq)
             return -FI_ENOSYS; /* one queue for both */
         ep->cq = container(other, struct efa_cq, fid.fid);
         ep->cq->users++;
@@ -350,9 +350,9 @@ static int ep_control(struct fid *fid, int command, void *arg)
     (void)arg;
     if (command != FI_ENABLE)
         return -FI_ENOSYS;
-    if (ep->cq == NULL || ep->av == NULL || ep->eq == NULL)
+    if (!ep->cq || !ep->av || !ep->eq)
         efa_breach(RULE_setup, "an endpoint is enabled without %s",
-                   ep->cq == NULL ? "completion queue" : ep->av == NULL ? "addresses" : "event queue");
+                   !ep->cq ? "completion queue" : !ep->av ? "addresses" : "event queue");
     ep->enabled = 1;
     return efa_wire_open(ep);
 }
@@ -364,19 +364,19 @@ static int ep_close(struct fid *fid)
 
     efa_enter(ep->domain);
     efa_wire_close(ep);
-    while (ep->sends.head != NULL)
+    while (ep->sends.head)
         efa_op_free(ep, efa_list_take(&ep->sends, &ep->sends.head));
-    while (ep->recvs.head != NULL)
+    while (ep->recvs.head)
         efa_op_free(ep, efa_list_take(&ep->recvs, &ep->recvs.head));
-    if (ep->cq != NULL) {
+    if (ep->cq) {
         for (link = &ep->cq->eps; *link != ep; link = &(*link)->next)
             ;
         *link = ep->next;
         ep->cq->users--;
     }
-    if (ep->av != NULL)
+    if (ep->av)
         ep->av->users--;
-    if (ep->eq != NULL)
+    if (ep->eq)
         ep->eq->users--;
     ep->domain->users--;
     efa_leave(ep->domain);
@@ -399,7 +399,7 @@ int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
     static struct fi_ops_rma rma = {.size = sizeof(rma), .writedata = writedata};
     struct efa_ep *ep = calloc(1, sizeof(*ep));
 
-    if (ep == NULL)
+    if (!ep)
         return -FI_ENOMEM;
     ep->fid = (struct fid_ep){
         .fid = {FI_CLASS_EP, context, &fid_ops}, .ops = &ops, .cm = &cm, .msg = &msg, .tagged = &tagged, .rma = &rma};

@@ -33,7 +33,7 @@ struct efa_pages {
  * go on with the old one. FI_EFA_FORK_SAFE keeps registered pages out of children, as rdma-core does. */
 static void pages_share(uintptr_t base, size_t bytes, int advice)
 {
-    if (getenv("FI_EFA_FORK_SAFE") != NULL)
+    if (getenv("FI_EFA_FORK_SAFE"))
         madvise((void *)base, bytes, advice);
 }
 
@@ -74,7 +74,7 @@ static struct efa_pages *pages_pin(const void *memory, size_t bytes)
     size_t wanted = (end - base + PIPE_BYTES - 1) / PIPE_BYTES;
     struct efa_pages *pages = calloc(1, sizeof(*pages) + wanted * sizeof(pages->pipes[0]));
 
-    if (pages == NULL || !pages_fault(base, end - base))
+    if (!pages || !pages_fault(base, end - base))
         goto fail;
     pages->base = base;
     pages->bytes = end - base;
@@ -115,7 +115,7 @@ static int pipe_read(const struct efa_pages *pages, size_t idx, size_t offset, u
 
 void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size_t bytes)
 {
-    while (mr->pages != NULL && bytes > 0) {
+    while (mr->pages && bytes > 0) {
         size_t at = (uintptr_t)from - mr->pages->base, offset = at % PIPE_BYTES;
         size_t part = bytes < PIPE_BYTES - offset ? bytes : PIPE_BYTES - offset;
         if (pipe_read(mr->pages, at / PIPE_BYTES, offset, to, part) != 0) {
@@ -143,7 +143,7 @@ static int mr_close(struct fid *fid)
     while (*link != mr)
         link = &(*link)->next;
     *link = mr->next;
-    if (mr->pages != NULL)
+    if (mr->pages)
         pages_release(mr->pages);
     locked_bytes -= mr->bytes;
     mr->domain->users--;
@@ -163,7 +163,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
     (void)offset;
     (void)key; /* FI_MR_PROV_KEY */
     (void)flags;
-    if (mr == NULL)
+    if (!mr)
         return -FI_ENOMEM;
     if (locked_bytes + bytes > efa_setting("EFA_MEMLOCK", SIZE_MAX >> 10) << 10) {
         free(mr);
@@ -174,7 +174,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
         efa_breach(RULE_empty, "0 bytes at %p are registered", memory);
     *mr = (struct efa_mr){.domain = domain, .next = domain->mrs, .base = (uint8_t *)memory, .bytes = bytes,
                           .access = access, .pages = pages_pin(memory, bytes)};
-    if (mr->pages == NULL && !told++)
+    if (!mr->pages && !told++)
         fprintf(stderr, "efa provider: pages cannot be pinned here: %s; stale registrations pass\n", strerror(errno));
     mr->fid = (struct fid_mr){.fid = {FI_CLASS_MR, context, &fid_ops}, .key = ++domain->last_serial};
     mr->fid.mem_desc = (void *)mr->fid.key;
@@ -209,11 +209,11 @@ struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece
     const uint8_t *base = piece->iov_base;
     struct efa_mr *mr = domain->mrs;
 
-    if (desc == NULL)
+    if (!desc)
         efa_breach(RULE_descriptor, "%zu bytes at %p have none", piece->iov_len, piece->iov_base);
-    while (mr != NULL && mr->fid.mem_desc != desc)
+    while (mr && mr->fid.mem_desc != desc)
         mr = mr->next;
-    if (mr == NULL)
+    if (!mr)
         efa_breach(RULE_descriptor, "%p is none, or of a registration that was closed", desc);
     if (base < mr->base || base + piece->iov_len > mr->base + mr->bytes)
         efa_breach(RULE_range, "%zu bytes at %p are not in the %zu registered at %p", piece->iov_len, piece->iov_base,
@@ -230,9 +230,9 @@ uint8_t *efa_mr_target(struct efa_domain *domain, const struct efa_target *targe
     uint8_t *base = (uint8_t *)(uintptr_t)target->address; /* FI_MR_VIRT_ADDR */
     struct efa_mr *mr = domain->mrs;
 
-    while (mr != NULL && mr->fid.key != target->key)
+    while (mr && mr->fid.key != target->key)
         mr = mr->next;
-    if (mr == NULL)
+    if (!mr)
         efa_breach(RULE_remote, "%zu bytes are written with key %llu, which is none", bytes, (unsigned long long)target->key);
     if (!(mr->access & FI_REMOTE_WRITE))
         efa_breach(RULE_remote, "%zu bytes are written to memory of access %#llx", bytes, (unsigned long long)mr->access);

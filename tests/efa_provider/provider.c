@@ -20,7 +20,7 @@ static int nic_count(void)
 {
     const char *text = getenv("EFA_NICS");
 
-    return text != NULL && atoi(text) > 0 ? atoi(text) : 1;
+    return text && atoi(text) > 0 ? atoi(text) : 1;
 }
 
 static void nic_name(int nic, char name[32])
@@ -30,7 +30,7 @@ static void nic_name(int nic, char name[32])
 
 static int differs(const char *wanted, const char *name)
 {
-    return wanted != NULL && strcasecmp(wanted, name) != 0;
+    return wanted && strcasecmp(wanted, name) != 0;
 }
 
 /* What does a program ask for that this is not? */
@@ -43,16 +43,16 @@ static int is_refused(uint32_t version, const struct fi_info *hints, const char 
         return 1;
     if (hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != FI_ADDR_EFA)
         return 1;
-    if (ep != NULL && ((ep->type != FI_EP_UNSPEC && ep->type != FI_EP_RDM) || ep->max_msg_size > EFA_MESSAGE_BYTES))
+    if (ep && ((ep->type != FI_EP_UNSPEC && ep->type != FI_EP_RDM) || ep->max_msg_size > EFA_MESSAGE_BYTES))
         return 1;
-    if (hints->fabric_attr != NULL &&
+    if (hints->fabric_attr &&
         (differs(hints->fabric_attr->prov_name, "efa") || differs(hints->fabric_attr->name, fabric_name)))
         return 1;
-    if ((hints->tx_attr != NULL &&
+    if ((hints->tx_attr &&
          (hints->tx_attr->inject_size > efa_setting("EFA_INJECT", EFA_INJECT_BYTES) || hints->tx_attr->msg_order)) ||
-        (hints->rx_attr != NULL && hints->rx_attr->msg_order))
+        (hints->rx_attr && hints->rx_attr->msg_order))
         return 1;
-    return domain == NULL || (domain->mr_mode & MR_MODE) != MR_MODE || differs(domain->name, domain_name) ||
+    return !domain || (domain->mr_mode & MR_MODE) != MR_MODE || differs(domain->name, domain_name) ||
            (domain->threading != FI_THREAD_UNSPEC && domain->threading != FI_THREAD_DOMAIN) ||
            domain->data_progress == FI_PROGRESS_AUTO || domain->cq_data_size > 4;
 }
@@ -61,9 +61,9 @@ static int is_refused(uint32_t version, const struct fi_info *hints, const char 
 static void fork_check(void)
 {
     const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
-    int is_wanted = (huge != NULL && strcmp(huge, "0") != 0) || getenv("RDMAV_HUGEPAGES_SAFE") != NULL;
+    int is_wanted = (huge && strcmp(huge, "0") != 0) || getenv("RDMAV_HUGEPAGES_SAFE");
 
-    if (is_wanted && getenv("FI_EFA_FORK_SAFE") != NULL)
+    if (is_wanted && getenv("FI_EFA_FORK_SAFE"))
         efa_breach(RULE_fork, "FI_EFA_FORK_SAFE and huge pages are asked for");
 }
 
@@ -71,9 +71,9 @@ static struct fi_info *device_offer(const struct fi_info *hints, const char *dom
 {
     struct fi_info *info = fi_allocinfo();
 
-    if (info == NULL)
+    if (!info)
         return NULL;
-    info->caps = hints != NULL && hints->caps != 0 ? hints->caps : CAPS;
+    info->caps = hints && hints->caps != 0 ? hints->caps : CAPS;
     info->mode = MODE;
     info->addr_format = FI_ADDR_EFA;
     *info->tx_attr = (struct fi_tx_attr){.caps = info->caps, .mode = MODE,
@@ -107,15 +107,15 @@ static int efa_getinfo(uint32_t version, const char *node, const char *service, 
     *out = NULL;
     for (int nic = 0; nic < nic_count(); nic++) {
         nic_name(nic, name);
-        if (hints != NULL && is_refused(version, hints, name))
+        if (hints && is_refused(version, hints, name))
             continue;
         efa_worst_start();
         fork_check();
-        if ((*end = device_offer(hints, name)) == NULL)
+        if (!(*end = device_offer(hints, name)))
             return -FI_ENOMEM;
         end = &(*end)->next;
     }
-    return *out != NULL ? 0 : -FI_ENODATA;
+    return *out ? 0 : -FI_ENODATA;
 }
 
 static void users_check(int users, const char *what)
@@ -163,10 +163,10 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
     static struct fi_ops_eq ops = {.size = sizeof(ops), .read = eq_read, .readerr = eq_readerr};
     struct efa_eq *eq;
 
-    if (attr != NULL && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
+    if (attr && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
         return -FI_ENOSYS;
     eq = calloc(1, sizeof(*eq));
-    if (eq == NULL)
+    if (!eq)
         return -FI_ENOMEM;
     eq->fid = (struct fid_eq){.fid = {FI_CLASS_EQ, context, &fid_ops}, .ops = &ops};
     eq->fabric = container(fabric, struct efa_fabric, fid);
@@ -195,7 +195,7 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
     struct efa_domain *domain = calloc(1, sizeof(*domain));
 
     (void)info;
-    if (domain == NULL)
+    if (!domain)
         return -FI_ENOMEM;
     domain->fid = (struct fid_domain){.fid = {FI_CLASS_DOMAIN, context, &fid_ops}, .ops = &ops, .mr = &efa_mr_ops};
     domain->fabric = container(fabric, struct efa_fabric, fid);
@@ -233,7 +233,7 @@ static int efa_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void
     if (differs(attr->name, fabric_name))
         return -FI_ENODATA;
     fabric = calloc(1, sizeof(*fabric));
-    if (fabric == NULL)
+    if (!fabric)
         return -FI_ENOMEM;
     fabric->fid = (struct fid_fabric){.fid = {FI_CLASS_FABRIC, context, &fid_ops}, .ops = &ops,
                                       .api_version = attr->api_version};

@@ -8,7 +8,7 @@
 void efa_list_add(struct efa_list *list, struct efa_op *op)
 {
     op->next = NULL;
-    if (list->head == NULL)
+    if (!list->head)
         list->tail = &list->head;
     *list->tail = op;
     list->tail = &op->next;
@@ -40,7 +40,7 @@ void efa_context_mark(const struct efa_op *op)
 
 static void context_check(const struct efa_op *op)
 {
-    for (size_t i = 0; op->context != NULL && i < sizeof(struct fi_context2) / 8; i++)
+    for (size_t i = 0; op->context && i < sizeof(struct fi_context2) / 8; i++)
         if (((uint64_t *)op->context)[i] != context_word(op, i))
             efa_breach(RULE_context, "the context at %p was written to", op->context);
 }
@@ -48,11 +48,11 @@ static void context_check(const struct efa_op *op)
 void efa_op_free(struct efa_ep *ep, struct efa_op *op)
 {
     for (size_t i = 0; i < op->count; i++)
-        if (op->mr[i] != NULL)
+        if (op->mr[i])
             op->mr[i]->users--;
     if (op->kind == EFA_RECV)
         ep->nrecvs--;
-    else if (op->copy == NULL)
+    else if (!op->copy)
         ep->nsends--;
     else
         ep->ninjects--;
@@ -70,7 +70,7 @@ static void failure_repeat(struct efa_cq *cq, const struct efa_op *failed)
 {
     for (size_t packet = EFA_PACKET_BYTES; packet < failed->bytes; packet += EFA_PACKET_BYTES) {
         struct efa_op *told = malloc(sizeof(*told));
-        if (told == NULL)
+        if (!told)
             abort();
         *told = *failed;
         told_add(cq, told);
@@ -81,12 +81,12 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
 {
     struct efa_op *told;
 
-    if (op->context == NULL && err == 0) {
+    if (!op->context && err == 0) {
         efa_op_free(ep, op);
         return;
     }
     told = malloc(sizeof(*told));
-    if (told == NULL)
+    if (!told)
         abort();
     context_check(op);
     *told = *op;
@@ -95,7 +95,7 @@ void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno)
     told->copy = NULL;
     efa_op_free(ep, op);
     told_add(ep->cq, told);
-    if (err != 0 && told->kind == EFA_SEND && told->context != NULL && efa_worst(WORST_repeat, 100))
+    if (err != 0 && told->kind == EFA_SEND && told->context && efa_worst(WORST_repeat, 100))
         failure_repeat(ep->cq, told);
 }
 
@@ -103,7 +103,7 @@ void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t byte
 {
     struct efa_op *told = calloc(1, sizeof(*told));
 
-    if (told == NULL)
+    if (!told)
         abort();
     if (ep->cq->unread >= ep->cq->size)
         efa_breach(RULE_overrun, "it holds %zu and a write arrives", ep->cq->size);
@@ -128,7 +128,7 @@ static void stray_add(struct efa_cq *cq)
 {
     struct efa_op *op = calloc(1, sizeof(*op));
 
-    if (op == NULL)
+    if (!op)
         abort();
     op->err = FI_EIO;
     op->prov_errno = 14;
@@ -146,13 +146,13 @@ static ssize_t done_read(struct efa_cq *cq, struct fi_cq_tagged_entry *entries, 
 {
     size_t n = 0;
 
-    for (; n < count && cq->done.head != NULL && cq->done.head->err == 0; n++) {
+    for (; n < count && cq->done.head && cq->done.head->err == 0; n++) {
         struct efa_op *op = done_take(cq);
         entries[n] = (struct fi_cq_tagged_entry){.op_context = op->context, .flags = flags_of(op), .len = op->bytes,
                                                  .tag = op->tag, .data = op->kind == EFA_WRITTEN || op->kind == EFA_RECV ? op->target.data : 0};
         free(op);
     }
-    return n > 0 ? (ssize_t)n : cq->done.head != NULL ? -FI_EAVAIL : -FI_EAGAIN;
+    return n > 0 ? (ssize_t)n : cq->done.head ? -FI_EAVAIL : -FI_EAGAIN;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *entries, size_t count)
@@ -162,7 +162,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *entries, size_t count)
 
     efa_enter(cq->domain);
     cq->reads++;
-    for (struct efa_ep *ep = cq->eps; ep != NULL; ep = ep->next)
+    for (struct efa_ep *ep = cq->eps; ep; ep = ep->next)
         efa_wire_progress(ep);
     if (efa_worst(WORST_stray, 100) && efa_dice(2000) == 0)
         stray_add(cq);
@@ -178,7 +178,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 
     (void)flags;
     efa_enter(cq->domain);
-    if (cq->done.head == NULL || cq->done.head->err == 0) {
+    if (!cq->done.head || cq->done.head->err == 0) {
         efa_leave(cq->domain);
         return -FI_EAGAIN;
     }
@@ -231,7 +231,7 @@ static int cq_close(struct fid *fid)
 
     if (cq->users != 0)
         efa_breach(RULE_order, "a completion queue is closed that %d endpoints still use", cq->users);
-    while (cq->done.head != NULL)
+    while (cq->done.head)
         free(done_take(cq));
     cq->domain->users--;
     free(cq);
@@ -252,7 +252,7 @@ int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
     if (attr->size > efa_setting("EFA_QUEUE", SIZE_MAX))
         return -FI_EINVAL;
     cq = calloc(1, sizeof(*cq));
-    if (cq == NULL)
+    if (!cq)
         return -FI_ENOMEM;
     cq->fid = (struct fid_cq){.fid = {FI_CLASS_CQ, context, &fid_ops}, .ops = &ops};
     cq->domain = container(domain, struct efa_domain, fid);

@@ -19,9 +19,9 @@ static uint64_t *fresh(uint64_t *at)
 {
     void *memory;
 
-    if (at != NULL)
+    if (at)
         munmap(at, BYTES);
-    memory = mmap(at, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at != NULL ? MAP_FIXED : 0), -1, 0);
+    memory = mmap(at, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
     if (memory == MAP_FAILED)
         exit(2);
     return memory;

@@ -66,18 +66,18 @@ static void control_send(struct efa_ep *ep, const char *to, enum what what, uint
 {
     struct efa_control *control = calloc(1, sizeof(*control)), **link = &ep->controls;
 
-    if (control == NULL)
+    if (!control)
         abort();
     control->header = header_of(ep, what, id);
     memcpy(control->to, to, EFA_NAME_BYTES);
-    while (*link != NULL)
+    while (*link)
         link = &(*link)->next;
     *link = control;
 }
 
 static void controls_push(struct efa_ep *ep)
 {
-    for (struct efa_control **link = &ep->controls; *link != NULL;) {
+    for (struct efa_control **link = &ep->controls; *link;) {
         struct efa_control *control = *link;
         if (datagram_send(ep, control->to, &control->header, NULL, 0) == EAGAIN) {
             link = &control->next;
@@ -123,7 +123,7 @@ static struct efa_peer *peer_named(const struct efa_ep *ep, const char *name)
 
 static void acknowledged(struct efa_ep *ep, uint64_t id)
 {
-    for (struct efa_op **at = &ep->sends.head; *at != NULL; at = &(*at)->next)
+    for (struct efa_op **at = &ep->sends.head; *at; at = &(*at)->next)
         if ((*at)->id == id) {
             (*at)->acked = 1;
             (*at)->due = efa_worst(WORST_late, 50) ? hx_now_s() + 1e-6 * efa_dice(1000) : 0;
@@ -135,14 +135,14 @@ static struct efa_arrival *arrival_of(struct efa_ep *ep, const struct header *he
 {
     struct efa_arrival **link = &ep->arrivals, *arrival;
 
-    while (*link != NULL && ((*link)->id != header->id || memcmp((*link)->from, header->from, EFA_NAME_BYTES) != 0))
+    while (*link && ((*link)->id != header->id || memcmp((*link)->from, header->from, EFA_NAME_BYTES) != 0))
         link = &(*link)->next;
-    if (*link != NULL)
+    if (*link)
         return *link;
     if (efa_worst(WORST_reorder, 50))
         link = &ep->arrivals;
     arrival = malloc(sizeof(*arrival) + header->bytes);
-    if (arrival == NULL)
+    if (!arrival)
         abort();
     *arrival = (struct efa_arrival){.next = *link, .id = header->id, .tag = header->tag, .tagged = header->tagged,
                                     .is_write = header->what == WRITE, .target = header->target,
@@ -160,7 +160,7 @@ static void datagram_handle(struct efa_ep *ep, const struct header *header, cons
     case HELLO: control_send(ep, header->from, WELCOME, 0); break;
     case WELCOME:
         peer = peer_named(ep, header->from);
-        if (peer != NULL)
+        if (peer)
             peer->welcome = 1;
         break;
     case DATA:
@@ -193,7 +193,7 @@ static void datagrams_receive(struct efa_ep *ep)
 static int is_for(const struct efa_op *recv, const struct efa_arrival *arrival)
 {
     return recv->tagged == (int)arrival->tagged && ((recv->tag ^ arrival->tag) & ~recv->ignore) == 0 &&
-           (recv->peer == NULL || memcmp(recv->peer->name, arrival->from, EFA_NAME_BYTES) == 0);
+           (!recv->peer || memcmp(recv->peer->name, arrival->from, EFA_NAME_BYTES) == 0);
 }
 
 static void deliver(struct efa_ep *ep, struct efa_op *op, const struct efa_arrival *arrival)
@@ -236,9 +236,9 @@ static int is_received(struct efa_ep *ep, const struct efa_arrival *arrival)
 {
     struct efa_op **at = &ep->recvs.head;
 
-    while (*at != NULL && !is_for(*at, arrival))
+    while (*at && !is_for(*at, arrival))
         at = &(*at)->next;
-    if (*at == NULL)
+    if (!*at)
         return 0;
     deliver(ep, efa_list_take(&ep->recvs, at), arrival);
     return 1;
@@ -246,7 +246,7 @@ static int is_received(struct efa_ep *ep, const struct efa_arrival *arrival)
 
 static void arrivals_end(struct efa_ep *ep)
 {
-    for (struct efa_arrival **link = &ep->arrivals; *link != NULL;) {
+    for (struct efa_arrival **link = &ep->arrivals; *link;) {
         struct efa_arrival *arrival = *link;
 
         if (arrival->came < arrival->bytes || efa_worst(WORST_reorder, 30) ||
@@ -263,7 +263,7 @@ static void arrivals_end(struct efa_ep *ep)
 
 static void op_read(const struct efa_op *op, size_t offset, uint8_t *to, size_t bytes)
 {
-    if (op->copy != NULL) {
+    if (op->copy) {
         memcpy(to, op->copy + offset, bytes);
         return;
     }
@@ -331,7 +331,7 @@ void efa_wire_progress(struct efa_ep *ep)
     datagrams_receive(ep);
     controls_push(ep);
     arrivals_end(ep);
-    for (struct efa_op **at = &ep->sends.head; *at != NULL;)
+    for (struct efa_op **at = &ep->sends.head; *at;)
         if (send_advance(ep, *at, &code))
             efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? FI_EIO : 0, code);
         else
@@ -344,7 +344,7 @@ static int has_unsent(const struct efa_ep *ep)
 {
     const struct efa_op *op = ep->sends.head;
 
-    while (op != NULL && op->sent)
+    while (op && op->sent)
         op = op->next;
     return op != NULL;
 }
@@ -355,7 +355,7 @@ static void acknowledgements_end(struct efa_ep *ep)
 {
     const double limit = hx_now_s() + ACKNOWLEDGE_SECONDS;
 
-    for (controls_push(ep); ep->controls != NULL && hx_now_s() < limit; controls_push(ep))
+    for (controls_push(ep); ep->controls && hx_now_s() < limit; controls_push(ep))
         usleep(100);
 }
 
@@ -372,11 +372,11 @@ void efa_wire_close(struct efa_ep *ep)
         acknowledgements_end(ep);
         close(ep->socket);
     }
-    while ((control = ep->controls) != NULL) {
+    while ((control = ep->controls)) {
         ep->controls = control->next;
         free(control);
     }
-    while ((arrival = ep->arrivals) != NULL) {
+    while ((arrival = ep->arrivals)) {
         ep->arrivals = arrival->next;
         free(arrival);
     }

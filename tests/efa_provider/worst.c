@@ -28,7 +28,7 @@ static void switches_read(const char *list)
 {
     char *copy = strdup(list), *rest = copy, *word;
 
-    while ((word = strsep(&rest, ",")) != NULL) {
+    while ((word = strsep(&rest, ","))) {
         int known = *word == '\0' || strcmp(word, "none") == 0;
         for (int i = 0; i < WORST_COUNT; i++)
             if (strcmp(word, worst_names[i]) == 0 || strcmp(word, "all") == 0)
@@ -44,25 +44,25 @@ static void switches_read(const char *list)
 void efa_worst_start(void)
 {
     const char *list = getenv("EFA_WORST"), *seed = getenv("EFA_SEED"), *error = getenv("EFA_ERROR");
-    const char *rank = getenv("HX_RANK"), *at = error != NULL ? strchr(error, '@') : NULL;
+    const char *rank = getenv("HX_RANK"), *at = error ? strchr(error, '@') : NULL;
 
     if (started)
         return;
     started = 1;
-    switches_read(list != NULL ? list : "");
-    error_once = error != NULL && strncmp(error, "once", 4) == 0;
+    switches_read(list ? list : "");
+    error_once = error && strncmp(error, "once", 4) == 0;
     if (error_once)
         error += strlen("once");
-    if (error != NULL)
+    if (error)
         error_code = strncmp(error, "queue", 5) != 0 ? atoi(error) : atoi(error + 5) > 0 ? -atoi(error + 5) : -4109;
-    error_at = at != NULL ? strtoull(at + 1, NULL, 10) : 50;
-    if (seed != NULL)
+    error_at = at ? strtoull(at + 1, NULL, 10) : 50;
+    if (seed)
         state = strtoull(seed, NULL, 10);
     else if (getrandom(&state, 4, 0) != 4)
         state = (uint64_t)getpid();
-    if (list != NULL && *list != '\0')
+    if (list && *list != '\0')
         fprintf(stderr, "efa provider: EFA_WORST=%s EFA_SEED=%llu\n", list, (unsigned long long)state);
-    state = state * 1000003 + (rank != NULL ? strtoull(rank, NULL, 10) : (uint64_t)getpid()); /* each rank its own */
+    state = state * 1000003 + (rank ? strtoull(rank, NULL, 10) : (uint64_t)getpid()); /* each rank its own */
 }
 
 static uint64_t draw(void) /* splitmix64 */
@@ -88,7 +88,7 @@ size_t efa_setting(const char *name, size_t otherwise)
 {
     const char *text = getenv(name);
 
-    return text != NULL ? strtoull(text, NULL, 10) : otherwise;
+    return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 int efa_error_due(uint64_t sends, int *once)

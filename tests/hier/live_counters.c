@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         sizes.fine_slices = sizes.coarse_slices = 1;
     hx_plan_count(choice.plan, comm->members.shape, &sizes, &stats);
     wrong = after.messages_sent - before.messages_sent != stats.inter_messages ||
-            after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || strstr(choice.plan->name, argv[2]) == NULL;
+            after.bytes_sent - before.bytes_sent != stats.inter_bytes_sent || !strstr(choice.plan->name, argv[2]);
     if (comm->members.rank == 0 || wrong)
         printf("%s %s %s: %u rounds; messages %llu planned, %llu sent; bytes %llu planned, %llu sent\n", wrong ? "FAILED" : "ok",
                argv[1], choice.plan->name, stats.rounds, (unsigned long long)stats.inter_messages,

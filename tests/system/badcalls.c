@@ -517,7 +517,7 @@ static void freed_handles(void)
     list[0] = old;
     list[1] = request;
     EXPECT(hx_waitall(2, list), HX_ERR_STATE, NULL, "hx_waitall: this request of hx_iallreduce");
-    failures += list[1] != NULL || out != size; /* the other one is complete all the same */
+    failures += list[1] || out != size; /* the other one is complete all the same */
     EXPECT(hx_allreduce_init(&in, &out, 1, HX_INT32, HX_SUM, world, &old), HX_SUCCESS, world, "");
     EXPECT(hx_request_free(old), HX_SUCCESS, world, "");
     EXPECT(hx_start(old), HX_ERR_STATE, NULL, "hx_start: this request of hx_allreduce_init has been released by hx_request_free");

@@ -42,14 +42,14 @@ static int has_inode(const char *pid, unsigned long inode)
     snprintf(path, sizeof(path), "/proc/%s/fd", pid);
     snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
     folder = opendir(path);
-    while (folder != NULL && !found && (entry = readdir(folder)) != NULL) {
+    while (folder && !found && (entry = readdir(folder))) {
         ssize_t n;
         snprintf(path, sizeof(path), "/proc/%s/fd/%s", pid, entry->d_name);
         n = readlink(path, link, sizeof(link) - 1);
         link[n > 0 ? n : 0] = '\0';
         found = strcmp(link, wanted) == 0;
     }
-    if (folder != NULL)
+    if (folder)
         closedir(folder);
     return found;
 }
@@ -63,12 +63,12 @@ static void ports_find(const char *pid)
 
     snprintf(path, sizeof(path), "/proc/%s/net/tcp", pid);
     file = fopen(path, "r");
-    while (file != NULL && nports < PORTS_MAX && fgets(line, sizeof(line), file) != NULL)
+    while (file && nports < PORTS_MAX && fgets(line, sizeof(line), file))
         if (sscanf(line, " %*d: %x:%x %*x:%*x %x %*s %*s %*s %*d %*d %lu", &address, &port, &state, &inode) == 4 && state == 10 &&
             has_inode(pid, inode))
             ports[nports++] = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port),
                                                    .sin_addr.s_addr = address ? address : htonl(INADDR_LOOPBACK)};
-    if (file != NULL)
+    if (file)
         fclose(file);
 }
 

@@ -55,7 +55,7 @@ static int keep(void *ctx, const char *key, const char *value)
     found = hsearch(entry, ENTER);
     if (found)
         found->data = entry.data; /* put again */
-    return found == NULL;
+    return !found;
 }
 
 static int no_fence(void *ctx)

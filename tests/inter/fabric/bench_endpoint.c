@@ -119,7 +119,7 @@ static void run(const struct hx_env *env, int me, int fd, size_t max, const char
     size_t bytes = sizeof(blob);
     struct hx_segment out, in;
 
-    if (netns != NULL) {
+    if (netns) {
         char path[256];
         int ns;
         snprintf(path, sizeof(path), "/run/netns/%s", netns);

@@ -156,7 +156,7 @@ static int job_run(const char *provider, enum mode mode, size_t chunk, int n, vo
 {
     int status, failed = 0;
 
-    if (meeting == NULL)
+    if (!meeting)
         meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(meeting, MAP_FAILED);
 

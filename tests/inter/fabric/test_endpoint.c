@@ -149,7 +149,7 @@ static void case_region(struct world *w)
         ops->memory_add(w->net, memory[i], bytes, HX_MEMORY_WORK); /* no more than once */
         const uint8_t *last = memory[i] + bytes - 10;
         check((hx_region_find(w->net, w->net->rails, last, 10) != NULL) == w->net->register_local);
-        check(hx_region_find(w->net, w->net->rails, last, 11) == NULL); /* it does not end within */
+        check(!hx_region_find(w->net, w->net->rails, last, 11)); /* it does not end within */
     }
     for (int round = 0; round < 24; round++, at = (at + 1234567) % (bytes - 3 * MB - chunk)) {
         struct hx_segment to = {memory[0] + at, lengths[round % 4]};
@@ -520,7 +520,7 @@ static void case_mismatch_written(struct world *w)
         post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, i, &part, 1);
         if (w->me == 0) {
             snprintf(sent, sizeof(sent), "sends %zu bytes", bytes);
-            check(finish(w, &op) == -HX_ERR_MISMATCH && strstr(hx_last_detail(), sent) != NULL);
+            check(finish(w, &op) == -HX_ERR_MISMATCH && strstr(hx_last_detail(), sent));
         }
         meet(w, &w->meet->arrived, 2 + (int)i);
         if (w->me == 1) {
@@ -560,10 +560,10 @@ static void case_mismatch(struct world *w)
             check(buffer[k] == 0x77);
         snprintf(sent, sizeof(sent), " %zu ", to.bytes);
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
-        check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job") != NULL);
+        check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job"));
         check(strcmp(w->why, hx_last_detail()) == 0);
         cut = from.bytes > ops->chunk_bytes(w->net) || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
-        check(cut || strstr(hx_last_detail(), expected) != NULL); /* else it tells of a chunk */
+        check(cut || strstr(hx_last_detail(), expected)); /* else it tells of a chunk */
     }
 }
 
@@ -682,7 +682,7 @@ static void case_connection_breaks(struct world *w)
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 2, &part, 1);
         hx_files_visit(is_connected, NULL, hx_socket_reset);
-        check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(w->why, "the peer lives") != NULL);
+        check(finish(w, &op) == -HX_ERR_TRANSPORT && strstr(w->why, "the peer lives"));
         atomic_store(&w->meet->begun, 1);
     }
     for (double limit = hx_now_s() + 20; atomic_load(&w->meet->begun) == 0 && hx_now_s() < limit;)
@@ -807,7 +807,7 @@ static void test_late_again(void **state)
 static void test_peer_dies(void **state)
 {
     (void)state;
-    if (getenv("EFA_WORST") != NULL)
+    if (getenv("EFA_WORST"))
         skip(); /* a send may complete before it has arrived */
     if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 20)))
         skip(); /* tcp takes in what nobody has asked for yet */
@@ -829,9 +829,9 @@ static void test_one_dies(void **state)
     (void)state;
     if (strcmp(providers[0], "efa") != 0)
         skip(); /* over TCP inter/fabric/liveness.c finds out */
-    setenv("EFA_WORST", worst != NULL ? "repeat,reorder" : "", 1); /* with others a send may complete, or not begin */
+    setenv("EFA_WORST", worst ? "repeat,reorder" : "", 1); /* with others a send may complete, or not begin */
     int failed = job_run(providers[0], 0, 0, 3, case_one_dies);
-    if (worst != NULL)
+    if (worst)
         setenv("EFA_WORST", worst, 1);
     assert_int_equal(failed, 0);
 }
@@ -877,7 +877,7 @@ static void test_child(void **state)
 static void test_chunk_setting(void **state)
 {
     (void)state;
-    if (getenv("EFA_WORST") != NULL)
+    if (getenv("EFA_WORST"))
         skip(); /* ten thousand chunks, each with a mishap */
     assert_int_equal(job_run(providers[0], 0, 1000, 2, case_lengths), 0);
     assert_int_equal(job_run(providers[0], 1, 100000, 2, case_segments), 0);
@@ -906,9 +906,9 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    if (sanitizer != NULL && *sanitizer != '\0')
+    if (sanitizer && *sanitizer != '\0')
         nproviders = 1; /* nearly all that is ours is the same over each */
-    if (getenv("TEST_PROVIDER") != NULL) { /* that one only, which bounces whatever is asked for */
+    if (getenv("TEST_PROVIDER")) { /* that one only, which bounces whatever is asked for */
         providers[0] = getenv("TEST_PROVIDER");
         nproviders = 1;
         first_mode = BOUNCED;

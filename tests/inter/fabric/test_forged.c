@@ -184,7 +184,7 @@ static void case_early(struct world *w)
         for (uint64_t i = 0; i < KINDS; i++)
             check(finish(w, post(w, &op[0][i], HX_NET_RECV, 1, i, &parts[0][i], 1)) == 1 && holds(parts[0][i].base, lengths[i], i));
         ops->forget(w->net, 1, 0, 0, 0, UNWANTED + 1);
-        check(w->net->edges[1]->early_bytes == 0 && w->net->edges[1]->early == NULL);
+        check(w->net->edges[1]->early_bytes == 0 && !w->net->edges[1]->early);
     }
     meet(w, &w->meet->arrived, 2);
 }
@@ -224,7 +224,7 @@ static void case_credits(struct world *w)
         return;
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        while (w->net->edges[1]->credit_bounce == NULL || !w->net->edges[1]->credit_listening)
+        while (!w->net->edges[1]->credit_bounce || !w->net->edges[1]->credit_listening)
             turn(w);
         meet(w, &w->meet->arrived, 2);
         await_forged(w, 1);
@@ -297,7 +297,7 @@ static void case_forgotten(struct world *w)
         struct hx_net_op other = first; /* without a message to write nobody listens to invitations */
         other.match = 2;
         ops->post(w->net, &other);
-        while (w->net->edges[1]->invites == NULL && hx_now_s() < limit)
+        while (!w->net->edges[1]->invites && hx_now_s() < limit)
             turn(w);
         ops->cancel(w->net, &other);
         check(w->net->edges[1]->invites != NULL);
@@ -344,7 +344,7 @@ int main(void)
         cmocka_unit_test(test_invitations), cmocka_unit_test(test_forgotten),
     };
 
-    if (getenv("TEST_PROVIDER") != NULL) {
+    if (getenv("TEST_PROVIDER")) {
         providers[0] = getenv("TEST_PROVIDER");
         nproviders = 1;
         first_mode = BOUNCED;
