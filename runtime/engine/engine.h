@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An engine runs bound plans, one call after the other, in one context. A communicator has one for its blocking calls and several for
- * non-blocking ones. bind.c turns a plan and a count into addresses once; run.c issues steps: run_inline
- * walks a plan of one slice, blocking; run_progress keeps a window of slices of every stage under way. data.c copies
+ * non-blocking ones. bind.c turns a plan and a count into addresses once; run.c runs a call: run_inline
+ * walks a plan of one slice, blocking; run_slices.c keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
  * Slots are reused from call to call: call c writes into the bank that call c-2 used, which long slots go through part by part, so that

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two executors. Both issue steps by step_issue, which either does the step or says that it must wait:
- *   run_inline    one slice: walk each stage to its end, waiting where a step must
- *   run_progress  a window of slices per stage: issue what can be issued, oldest slice first, wait when nothing can
+ * Runs bound plans: enters a call, runs it, leaves it. There are two executors. Both issue steps by hx_step_issue, which either does the step
+ * or says that it must wait:
+ *   run_inline     one slice: walk each stage to its end, waiting where a step must
+ *   hx_slices_run  a window of slices of each stage: run_slices.c
  */
-#include "runtime/engine/flags.h"
+#include "runtime/engine/issue.h"
+#include "runtime/engine/run.h"
 #include "runtime/engine/trace_spans.h"
 #include "runtime/engine/awaited.h"
 #include "runtime/engine/stall.h"
@@ -13,76 +15,7 @@
 
 #define NET_LOOK_EVERY 16 /* looks at shared memory per look at the network, when only peers may need our progress */
 
-/* ---- steps --------------------------------------------------------------------------------------------------- */
-
-static int transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    for (; instance->cursor < step->n; instance->cursor++) {
-        const struct hx_transfer *t = &instance->transfers[step->handle + instance->cursor];
-        if (t->net.done == 0)
-            return 0;
-        if (t->net.done < 0) {
-            run->status = hx_transfer_failure(run, t);
-            return 0;
-        }
-    }
-    instance->cursor = 0;
-    return 1;
-}
-
-/* Issue one step. Returns 0 when it must wait, when it is an election and another's, or when run->status has become an error. Inline,
- * since a small call is little else than this. */
-static inline __attribute__((always_inline)) int step_issue(struct hx_run *run, struct hx_instance *instance,
-                                                            const struct hx_bound_step *step)
-{
-    switch (step->op) {
-    case HX_OP_COPY:
-        hx_data_copy(run, instance, step);
-        return 1;
-    case HX_OP_STREAM:
-        hx_data_stream(run, instance, step);
-        return 1;
-    case HX_OP_FETCH:
-        hx_data_fetch(run, instance, step);
-        return run->status == HX_SUCCESS;
-    case HX_OP_REDUCE:
-        hx_data_reduce(run, instance, step);
-        return 1;
-    case HX_OP_SEND:
-    case HX_OP_RECV:
-        hx_transfer_start(run, instance, step);
-        return run->status == HX_SUCCESS;
-    case HX_OP_JOIN:
-        return transfers_done(run, instance, step);
-    case HX_OP_PUBLISH:
-        hx_flag_publish(run, instance, step);
-        return 1;
-    case HX_OP_ELECT:
-        return hx_is_elected(run, instance, step);
-    case HX_OP_AWAIT:
-        return hx_flags_reached(run, instance, step);
-    case HX_OP_LEARN:
-        run->status = hx_bound_learn(run);
-        return run->status == HX_SUCCESS;
-    }
-    __builtin_unreachable(); /* the builder makes no others */
-}
-
-/* The step at the instance's pc, with addresses: those written down, or for this slice only, in *storage. */
-static inline const struct hx_bound_step *step_at_pc(const struct hx_run *run, const struct hx_instance *instance,
-                                                     struct hx_bound_step *storage)
-{
-    const struct hx_bound_stage *bs = instance->stage;
-
-    if (bs->steps)
-        return &bs->steps[instance->pc];
-    hx_bind_step(&run->engine->node, bs, &bs->stage->steps[instance->pc], instance->slice, storage);
-    hx_bind_stream(bs, instance->pc, storage);
-    return storage;
-}
-
-/* Let rings, network and other calls move. Returns nonzero when something moved. */
-static int world_progress(struct hx_run *run)
+int hx_run_move_others(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
     struct hx_process *process = engine->process;
@@ -115,20 +48,20 @@ static int inline_look(void *ctx)
     struct hx_process *process = run->engine->process;
 
     if (process->net || run->engine->nactive || process->active)
-        world_progress(run);
-    if (step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
+        hx_run_move_others(run);
+    if (hx_step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
         process->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
     return HX_PROBE_IN_VAIN(hx_awaited_rank(run));
 }
 
-static struct hx_wait wait_of(struct hx_run *run, int (*look)(void *))
+struct hx_wait hx_run_wait_of(struct hx_run *run, int (*look)(void *))
 {
     return (struct hx_wait){look, hx_stall_tell, run, run->engine->process->env->timeout, &run->engine->wait_clock};
 }
 
-static int wait_ended(struct hx_run *run, hx_status_t status)
+int hx_run_wait_ended(struct hx_run *run, hx_status_t status)
 {
     if (status == HX_SUCCESS)
         atomic_store_explicit(&run->engine->mine->waits_for, 0, memory_order_relaxed);
@@ -142,10 +75,10 @@ static int wait_ended(struct hx_run *run, hx_status_t status)
 /* The wait function: only a step that cannot go on comes here, or a call that cannot begin (which naps). */
 static __attribute__((noinline)) int run_wait(struct hx_run *run, int (*look)(void *), int naps)
 {
-    const struct hx_wait wait = wait_of(run, look);
+    const struct hx_wait wait = hx_run_wait_of(run, look);
 
     run->engine->wait_clock = (struct hx_wait_clock){.naps = naps};
-    return wait_ended(run, hx_wait_until(&run->engine->process->waiter, &wait));
+    return hx_run_wait_ended(run, hx_wait_until(&run->engine->process->waiter, &wait));
 }
 
 static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
@@ -153,7 +86,7 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
     const struct hx_bound_step *step = run->bound->steps, *end = run->bound->steps_end;
 
     for (; step < end; step++) {
-        if (step_issue(run, step->instance, step))
+        if (hx_step_issue(run, step->instance, step))
             continue;
         if (step->op == HX_OP_ELECT && run->status == HX_SUCCESS) {
             step += step->handle;
@@ -161,110 +94,6 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
         }
         run->waits = step;
         if (run->status != HX_SUCCESS || !run_wait(run, inline_look, 0))
-            return;
-    }
-}
-
-/* May this stage begin its next slice? */
-static int slice_ready(const struct hx_bound *bound, const struct hx_bound_stage *bs)
-{
-    if (!hx_slice_has_room(&bs->layout, bs->window, bs->started, bs->finished))
-        return 0;
-    for (const struct hx_bound_stage *before = bound->stages; before < bs; before++)
-        if (before->stage->level == bs->stage->after && before->finished < hx_slices_needed(&bs->layout, &before->layout, bs->started))
-            return 0;
-    return 1;
-}
-
-/* Issue steps of one slice until one must wait, never overtaking the slice before it. Returns steps issued. */
-static uint32_t instance_advance(struct hx_run *run, struct hx_bound_stage *bs, struct hx_instance *instance)
-{
-    const uint32_t before = bs->instances[(instance->slice - 1) % bs->window].pc, first = instance->pc;
-    const uint32_t limit = hx_slice_limit(instance->slice, bs->finished, bs->nsteps, before);
-    struct hx_bound_step storage;
-
-    for (; instance->pc < limit; instance->pc++) {
-        const struct hx_bound_step *step = step_at_pc(run, instance, &storage);
-        if (step_issue(run, instance, step))
-            continue;
-        if (step->op != HX_OP_ELECT || run->status != HX_SUCCESS)
-            break;
-        instance->pc += step->handle;
-    }
-    return instance->pc - first;
-}
-
-static int stage_advance(struct hx_run *run, struct hx_bound_stage *bs)
-{
-    uint32_t issued = 0;
-
-    while (slice_ready(run->bound, bs)) {
-        struct hx_instance *fresh = &bs->instances[bs->started % bs->window];
-        fresh->slice = bs->started++;
-        fresh->pc = 0;
-        HX_PROBE_STAGE_BEGIN(fresh);
-        issued++;
-        if (bs->started - bs->finished > 1)
-            break; /* older slices first */
-    }
-    for (uint64_t k = bs->finished; k < bs->started && run->status == HX_SUCCESS; k++) {
-        issued += instance_advance(run, bs, &bs->instances[k % bs->window]);
-        if (k == bs->finished && bs->instances[k % bs->window].pc == bs->nsteps) {
-            HX_PROBE_STAGE_END(run, &bs->instances[k % bs->window]);
-            bs->finished++;
-        }
-    }
-    return (int)issued;
-}
-
-static int stages_advance(struct hx_run *run)
-{
-    int issued = 0;
-
-    /* later stages first: they free slots */
-    for (int s = run->bound->nstages - 1; s >= 0 && run->status == HX_SUCCESS; s--)
-        issued |= stage_advance(run, &run->bound->stages[s]);
-    return issued;
-}
-
-static int progress_look(void *ctx)
-{
-    struct hx_run *run = ctx;
-    int moved = world_progress(run);
-
-    if (stages_advance(run)) {
-        hx_wait_clock_renew(&run->engine->wait_clock);
-        return 1;
-    }
-    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_awaited_rank(run));
-}
-
-static int all_finished(const struct hx_bound *bound)
-{
-    for (int s = 0; s < bound->nstages; s++)
-        if (bound->stages[s].finished < bound->stages[s].layout.nslices)
-            return 0;
-    return 1;
-}
-
-static void stages_begin(struct hx_run *run)
-{
-    for (int s = 0; s < run->bound->nstages; s++)
-        run->bound->stages[s].started = run->bound->stages[s].finished = 0;
-    run->waits = NULL;
-}
-
-/* What moves and ends a wait may be other calls' messages: the time goes on. */
-static void run_progress(struct hx_run *run)
-{
-    const struct hx_wait wait = wait_of(run, progress_look);
-    hx_status_t status;
-
-    run->engine->wait_clock = (struct hx_wait_clock){0};
-    stages_begin(run);
-    while (run->status == HX_SUCCESS && !all_finished(run->bound)) {
-        status = hx_wait_until(&run->engine->process->waiter, &wait);
-        if (!wait_ended(run, status == HX_SUCCESS ? hx_wait_check(&wait) : status))
             return;
     }
 }
@@ -310,7 +139,7 @@ static int slots_look(void *ctx)
 {
     struct hx_run *run = ctx;
 
-    world_progress(run);
+    hx_run_move_others(run);
     return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run));
 }
 
@@ -450,7 +279,7 @@ static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *eng
         if (bound->runs_inline)
             run_inline(&run);
         else
-            run_progress(&run);
+            hx_slices_run(&run);
     }
     status = run_leave(&run);
     engine->running = HX_IDLE;
@@ -486,7 +315,7 @@ void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *
     engine->running = run_enter(&engine->run, engine, bound, name, in, out, HX_TRACING) ? HX_RUNS : HX_AWAITS_SLOTS;
     engine->wait_clock = (struct hx_wait_clock){.naps = engine->running == HX_AWAITS_SLOTS};
     buffers_tell(&engine->run);
-    stages_begin(&engine->run);
+    hx_slices_begin(&engine->run);
 }
 
 int hx_run_advance(struct hx_engine *engine)
@@ -499,11 +328,11 @@ int hx_run_advance(struct hx_engine *engine)
     engine->running = HX_RUNS;
     engine->wait_clock.naps = 0;
     do {
-        if (all_finished(run->bound))
+        if (hx_slices_finished(run->bound))
             return 1;
         if (engine->nactive)
             engine->process->moves += (uint64_t)hx_transfer_progress(engine);
-    } while (stages_advance(run) && run->status == HX_SUCCESS && ++engine->process->moves);
+    } while (hx_slices_advance(run) && run->status == HX_SUCCESS && ++engine->process->moves);
     if (engine->process->moves != moves)
         hx_wait_clock_renew(&engine->wait_clock);
     return run->status != HX_SUCCESS;
