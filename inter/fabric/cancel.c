@@ -101,26 +101,25 @@ int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t the
     return 1;
 }
 
-void hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
+int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
-    double give_up;
-
     if (net->broken || op->done != 0)
-        return;
-    give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
+        return 1;
+    if (op->give_up > 0) {
+        if (hx_deadline_passed(op->give_up)) {
+            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
+                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+            hx_net_break(net, HX_ERR_TRANSPORT);
+        }
+        return net->broken != HX_SUCCESS;
+    }
+    op->give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
     if (op->direction == HX_NET_RECV &&
         hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=
             (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
-    while (op->done == 0 && !net->broken) {
-        hx_progress(net);
-        if (op->done == 0 && hx_deadline_passed(give_up)) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
-                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
-            hx_net_break(net, HX_ERR_TRANSPORT);
-        }
-    }
+    return op->done != 0;
 }
 
 /* ---- all of them */

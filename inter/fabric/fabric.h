@@ -460,7 +460,7 @@ static inline int hx_is_refusal(ssize_t rc)
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
 
 /* cancel.c */
-void hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
+int hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 /* Does the peer's invitation prove that it makes a different call? theirs: the signature in the invitation; 0: none, which counts as a
  * different call. If the calls differ, the message has failed. */

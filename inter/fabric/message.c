@@ -393,6 +393,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->state = NULL;
     op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
     op->theirs = op->doubt = 0;
+    op->give_up = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
     if (net->broken) {

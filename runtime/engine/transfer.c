@@ -276,15 +276,19 @@ struct hx_transfer *hx_transfer_next(const struct hx_bound *bound, struct hx_tra
 void hx_transfer_cancel_all(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
+    struct hx_net *net = engine->process->net;
     struct hx_transfers at = {0};
 
     for (struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));) {
         if (HX_TRACING && t->net.since && !t->net.done)
             HX_TRACE_MESSAGE(&t->net, 1);
         if (t->far && !t->net.done)
-            hx_registry.net->cancel(engine->process->net, &t->net);
-        t->net.done = 1;
+            hx_registry.net->cancel(net, &t->net);
     }
+    at = (struct hx_transfers){0}; /* all have been asked for: now the time runs for all of them */
+    for (struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at)); t->net.done = 1)
+        while (t->far && !t->net.done && !hx_registry.net->cancel(net, &t->net))
+            hx_registry.net->progress(net);
     for (int i = 0; i < engine->nactive; i++) {
         struct hx_ring_queue *q = &engine->queues[engine->active[i]];
         q->head = NULL;

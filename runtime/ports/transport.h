@@ -55,6 +55,7 @@ struct hx_net_op {
                       * caller finds out which. 0: none was dropped */
     uint64_t doubt_chunk; /* which chunk that was */
     int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
+    double give_up;       /* once it is taken back: the deadline (clock.h) for that; else 0 */
     struct hx_net_op *next;
     void *state;
 };
@@ -182,8 +183,9 @@ struct hx_net_ops {
      * numbers from match on. */
     void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
-    /* Take back a message that is not done: afterwards the transport never touches its memory again (closes the endpoint where it must). */
-    void (*cancel)(struct hx_net *net, struct hx_net_op *op);
+    /* Take back a message that is not done. Returns nonzero once the transport never touches its memory again. Until then call progress,
+     * and this again: it closes the endpoint when that takes too long. */
+    int (*cancel)(struct hx_net *net, struct hx_net_op *op);
 
     /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
      * peer is looked after, and asked by this control message. Returns 1 once it is certain that its endpoint has gone, with its

@@ -69,6 +69,12 @@ static void meet(struct world *w, atomic_int *counter, int count)
         turn(w);
 }
 
+static inline void take_back(struct hx_net *net, struct hx_net_op *op)
+{
+    while (!ops->cancel(net, op))
+        ops->progress(net);
+}
+
 static struct hx_net_op *post_in(struct world *w, struct hx_net_op *op, uint64_t flow, enum hx_net_direction direction, int peer,
                                  uint64_t match, const struct hx_segment *segments, int nsegments)
 {

@@ -291,7 +291,7 @@ static void case_cancel(struct world *w)
         post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
         for (int i = 0; i < 100 || (w->net->write_bytes > 0 && op.posted_bytes < sizeof(buffer)); i++)
             turn(w);
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done < 0);
         check(w->net->write_bytes == 0 || w->net->recvs_in_flight == 0); /* the peer may never write */
         meet(w, &w->meet->arrived, 2);
@@ -329,7 +329,7 @@ static void case_cancel_region(struct world *w)
         post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
         while (op.posted_bytes < BYTES)
             turn(w);
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done < 0 && ops->progress(w->net) < 0);
         check(strstr(ops->why(w->net), "rank 0 of the job may write into memory") != NULL);
         check(post(w, &next, HX_NET_RECV, 0, 2, &part, 1)->done < 0 && strcmp(w->why, ops->why(w->net)) == 0);
@@ -344,7 +344,7 @@ static void case_cancel_region(struct world *w)
     for (size_t i = 0; i < BYTES; i++)
         check(memory[i] == (w->me ? 0x77 : 0x11));
     if (w->me == 0 && op.done == 0)
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
 }
 
 /* A long send that nobody receives is cancelled: done at once or with the endpoint closed, but soon. From bounce buffers it is at once,
@@ -364,10 +364,10 @@ static void case_cancel_send(struct world *w)
             turn(w);
         check(op.done == 0);
         begin = hx_now_s();
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done < 0 && hx_now_s() - begin < 3);
         check(!w->net->broken && behind.done == 0);
-        ops->cancel(w->net, &behind);
+        take_back(w->net, &behind);
         check(behind.done < 0 && !w->net->broken);
         munmap(part.base, bytes); /* what is still under way does not use it */
     }
@@ -391,7 +391,7 @@ static void case_cancel_credits(struct world *w)
     if (w->me == 1) {
         post(w, &late, HX_NET_RECV, 0, 1, &part, 1);
         check(late.total_bytes == chunks * late.chunk_bytes);
-        ops->cancel(w->net, &late);
+        take_back(w->net, &late);
         check(late.done < 0);
     }
     meet(w, &w->meet->arrived, 2);
@@ -417,7 +417,7 @@ static void case_cancel_last(struct world *w)
             turn(w);
         check(first.posted_bytes <= (size_t)(HX_GRANT * w->net->edges[1]->npaths) * first.chunk_bytes); /* nobody has told of more */
         check(first.done == 0 && taken.posted_bytes == 0);
-        ops->cancel(w->net, &taken);
+        take_back(w->net, &taken);
         check(taken.done < 0);
         post(w, &last, HX_NET_SEND, 1, 3, &part, 1);
     }
@@ -474,7 +474,7 @@ static void case_cancel_bounced(struct world *w)
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
         while (op.posted_bytes < BYTES)
             turn(w);
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done != 0);
         memset(buffer, 0, BYTES);
     } else {
@@ -498,7 +498,7 @@ static void case_cancel_slots(struct world *w)
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
         while (op.posted_bytes < BYTES)
             turn(w);
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done != 0 && !w->net->broken);
         ops->memory_remove(w->net, memory);
     }
@@ -525,7 +525,7 @@ static void case_mismatch_written(struct world *w)
         meet(w, &w->meet->arrived, 2 + (int)i);
         if (w->me == 1) {
             check(op.done == 0);
-            ops->cancel(w->net, &op);
+            take_back(w->net, &op);
             check(op.done < 0);
             for (size_t k = 0; k < bytes; k++)
                 check(buffer[k] == 0);

@@ -205,7 +205,7 @@ static void case_doubt(struct world *w)
     } else {
         await_forged(w, 1);
         check(op.doubt == ops->proof(w->net, 1, 0, 5, 0, 1234) && op.doubt != ops->proof(w->net, 0, 1, 5, 0, 1234));
-        ops->cancel(w->net, &op);
+        take_back(w->net, &op);
         check(op.done < 0 && !w->net->broken);
     }
     meet(w, &w->meet->arrived, 2);
@@ -291,7 +291,7 @@ static void case_forgotten(struct world *w)
         ops->post(w->net, &first);
         for (int i = 0; i < 100 || first.posted_bytes < BYTES; i++)
             turn(w);
-        ops->cancel(w->net, &first);
+        take_back(w->net, &first);
         check(first.done < 0 && !w->net->broken);
     } else {
         struct hx_net_op other = first; /* without a message to write nobody listens to invitations */
@@ -299,7 +299,7 @@ static void case_forgotten(struct world *w)
         ops->post(w->net, &other);
         while (!w->net->edges[1]->invites && hx_now_s() < limit)
             turn(w);
-        ops->cancel(w->net, &other);
+        take_back(w->net, &other);
         check(w->net->edges[1]->invites != NULL);
         ops->forget(w->net, 1, 0, 0, 1, 1);
     }
