@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Descriptors: no file or socket gets the number of a standard stream that is closed, in ranks, in coll_run and in the tools; and how many
-# descriptors ranks and coll_run need is what README.md says.
+# descriptors ranks and coll_run need is what hierax-launch(7) says.
 . "$(dirname "$0")/common.sh"
 unset FI_LOG_LEVEL # libfabric's own words are not looked for here
 for fd in /proc/$$/fd/*; do # what make has left open would count
@@ -46,8 +46,8 @@ for tool in "coll_run --help" "coll_info --algorithms" "coll_plan explain allred
     has "$tmp/err" "standard output: Bad file descriptor" "$tool >&-"
 done
 
-# ---- how many: as README.md says
-readme=$top_srcdir/README.md
+# ---- how many: as hierax-launch(7) says
+readme=$top_srcdir/tools/man/hierax-launch.7.md
 
 # uses RANKS [NODES]: the largest number of descriptors of a rank, of which the tested program has 3
 uses() {
@@ -61,10 +61,10 @@ most() {
     shift
     used=$(uses "$@")
     echo "$* (ranks, nodes): $used descriptors of a rank, $limit allowed"
-    [ "$used" -le "$limit" ] || fail "$1 ranks on ${2:-1} nodes: a rank has $used descriptors, more than the $limit that README.md states"
+    [ "$used" -le "$limit" ] || fail "$1 ranks on ${2:-1} nodes: a rank has $used descriptors, more than the $limit that hierax-launch(7) states"
 }
 grep -q '7 + N descriptors' "$readme" && grep -q '20 + N + P descriptors' "$readme" && grep -q '8 + R descriptors' "$readme" ||
-    fail "README.md does not state the numbers of descriptors that this test asserts"
+    fail "hierax-launch(7) does not state the numbers of descriptors that this test asserts"
 most $((7 + 4)) 4
 most $((7 + 16)) 16
 most $((20 + 2 + 2)) 4 2

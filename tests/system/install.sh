@@ -14,7 +14,7 @@ case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\
 for tool in coll_run coll_bench coll_compare coll_info coll_plan coll_report coll_trace coll_tune; do
     [ -x "$prefix/bin/$tool" ] || fail "$tool is not installed"
 done
-for page in 1/coll_run.1 1/coll_info.1 3/hierax_collectives.3 3/hx_allreduce.3 7/hierax.7; do
+for page in 1/coll_run.1 1/coll_info.1 3/hierax_requests.3 3/hx_allreduce.3 7/hierax.7 7/hierax-tuning.7; do
     [ -s "$prefix/share/man/man$page" ] || fail "man page $page is not installed"
 done
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"

@@ -4,7 +4,7 @@
 # states it.
 . "$(dirname "$0")/common.sh"
 [ -z "${TEST_SANITIZER:-}" ] || skip "a sanitizer's heap is not the program's"
-readme=$(dirname "$0")/../../README.md
+readme=$(dirname "$0")/../../tools/man/hierax-launch.7.md
 
 # ranks, MB of a rank, MB of a node's table, MB fetched by a leader, s of start-up, KB of the largest plan
 for ranks in 1000 10000 100000; do
@@ -22,18 +22,18 @@ for ranks in 1000 10000 100000; do
 done
 cat "$tmp/rows"
 
-# What one more peer costs, from the two largest: README's formula.
+# What one more peer costs, from the two largest: hierax-launch(7)'s formula.
 awk '{p[NR] = $1; mb[NR] = $2} END {printf "bytes per peer %.0f\n", (mb[NR] - mb[NR - 1]) * 1e6 / (p[NR] - p[NR - 1])}' "$tmp/rows"
 
-# README's rows: sizes within a quarter, which is what providers differ by; times within ten times, at least a second
+# hierax-launch(7)'s rows: sizes within a quarter, which is what providers differ by; times within ten times, at least a second
 sed -n '/scale:begin/,/scale:end/{s/,//g; s/|/ /g; /^ *[0-9]/p}' "$readme" >"$tmp/stated"
-[ "$(wc -l <"$tmp/stated")" = 3 ] || fail "README has not three rows of scale"
+[ "$(wc -l <"$tmp/stated")" = 3 ] || fail "hierax-launch(7) has not three rows of scale"
 paste -d' ' "$tmp/rows" "$tmp/stated" | awk '{
     for (i = 1; i <= 6; i++) {
         got = $i; said = $(i + 6)
         if (i == 5 ? got > 1 && got > 10 * said : got > 1.25 * said + 0.005 || got < said / 1.25 - 0.005) {
-            print "column " i ": README says " said ", but it is " got; bad = 1
+            print "column " i ": hierax-launch(7) says " said ", but it is " got; bad = 1
         }
     }
-} END {exit bad}' >"$tmp/out" || fail "README: $(cat "$tmp/out")"
+} END {exit bad}' >"$tmp/out" || fail "hierax-launch(7): $(cat "$tmp/out")"
 finish

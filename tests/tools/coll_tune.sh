@@ -134,9 +134,9 @@ sed -e '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "flat(ring)"/' \
 [ "$(plan_of planted.json 2 1 allreduce 1M)" = "flat(ring)" ] || { fail "the last entry has no open end"; cat err >&2; }
 [ "$(plan_of planted.json 4 2 bcast 8)" = "flat(binomial)" ] || { fail "the planted broadcast is not used"; cat err >&2; }
 HX_EXPLAIN=1 plan_of planted.json 3 1 allreduce 512 >out # the table's cost model holds there, not its entries
-grep -q 'hierax plan: allreduce' err && ! grep -q "by the table" err || { fail "the table is used for another shape"; cat err >&2; }
+grep -q 'hierax plan: allreduce' err && ! grep -q "from the table" err || { fail "the table is used for another shape"; cat err >&2; }
 HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 2 -- "$bench" allreduce --min 512 --max 512 --repetitions 3 >out 2>err
-has err "by the table" "HX_EXPLAIN"
+has err "from the table" "HX_EXPLAIN"
 
 # ---- confirm: what is slower than the default goes back to it, what is faster stays; entries for other shapes are left alone
 sed -e '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "[^"]*"\(.*\)"default_plan": "[^"]*"/"plan": "flat(nary)"\1"default_plan": "flat(ring)"/' \

@@ -60,7 +60,7 @@ mkdir "$tmp/1"
 says 0 ' 0 fail; 2 ranks' env HX_TRACE="$tmp/%r/such" "$run" -n 2 -- "$info" --doctor
 # plans that need what only the job has
 says 0 ' 0 fail; 4 ranks' env HX_INTRA_BCAST=single_copy HX_INTER_SCAN=exclusive_dissemination "$run" -n 4 --nodes 2 -- "$info" --doctor
-says 1 '^fail +job settings .*HX_INTRA_BCAST=single_copy: ranks cannot read' env HX_INTRA_BCAST=single_copy HX_SINGLE_COPY=0 "$run" -n 2 -- "$info" --doctor
+says 1 '^fail +job settings .*HX_INTRA_BCAST=single_copy: on some node ranks cannot read' env HX_INTRA_BCAST=single_copy HX_SINGLE_COPY=0 "$run" -n 2 -- "$info" --doctor
 # rank 0's provider will hold on all ranks
 # shellcheck disable=SC2016
 job_says 0 '^warn +environment +HX_PROVIDER is ' 2 '[ "$HX_RANK" = 0 ] || export HX_PROVIDER=sockets'

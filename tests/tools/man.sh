@@ -36,14 +36,21 @@ done
 functions=$(sed -n 's/^HX_PUBLIC .*\(hx_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/runtime/hierax.h")
 [ "$(wc -w <<<"$functions")" = "$(grep -c '^HX_PUBLIC' "$top_srcdir/runtime/hierax.h")" ] || fault "the functions of hierax.h are not all found"
 for function in $functions; do
-    page=$(sed -n 's/^.so //p' "man/$function.3" 2>/dev/null)
-    [ -n "$page" ] && plain "man/${page#man3/}" | grep -q "^.fB.*[ *]$function(" || fault "$function has no page, or is not on it"
+    page=$(sed -n 's/^.so man3.//p' "man/$function.3" 2>/dev/null)
+    plain "man/${page:-$function.3}" | grep -q "^.fB.*[ *]$function(" || fault "$function has no page, or is not on it"
 done
+for page in $(grep -L '^.so' man/hx_*.3); do
+    [ "$(grep -cE '^.SH (SYNOPSIS|DESCRIPTION|RETURN VALUE|ERRORS|EXAMPLES)$' "$page")" = 5 ] || fault "$page lacks a section"
+    sed -n '/^.SH EXAMPLES/,/^.fi/p' "$page" | grep -q "^ *[^.]*hx_" || fault "$page has no example (tests/tools/man_examples.c)"
+done
+# shellcheck disable=SC2086
+${CC:-cc} -Wall -Wextra -Werror -I"$top_srcdir/runtime" -c -o "man/examples$$.o" "$top_srcdir/tests/tools/man_examples.c" || fault "the examples do not compile"
+rm -f "man/examples$$.o"
 [ "$(ls man/hx_*.3 | wc -l)" = "$(wc -w <<<"$functions")" ] || fault "links that are no functions"
 for word in HX_ERR_PEER_DEAD HX_BFLOAT16 HX_MAXLOC HX_IN_PLACE hx_bootstrap_t hx_reduce_fn_t; do
     cat man/hierax_*.3 | grep -q $word || fault "no page tells $word"
 done
-grep -q 'bitwise equal on all ranks' man/hierax_collectives.3 || fault "hx_allreduce's comment is not on its page"
+grep -q 'bitwise' man/hx_allreduce.3 || fault "hx_allreduce's comment is not on its page"
 
 # ---- settings and counters
 for setting in $(env -i tests/runtime/base/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
@@ -56,7 +63,9 @@ done
 for page in man/*.[137]; do
     if command -v groff >/dev/null; then
         warnings=$(cd man && groff -man -ww -z -Tutf8 "../$page" 2>&1 | grep -v "can't open 'man3/")
-        case $page in man/hx_*) ;; *) [ -z "$warnings" ] || fault "$page: $warnings" ;; esac
+        [ -z "$warnings" ] || fault "$page: $warnings"
+        wide=$(cd man && groff -man -Tutf8 -rLL=80n -P-c -P-b -P-u "../$page" 2>/dev/null | LC_ALL=C.UTF-8 grep '.\{81\}')
+        [ -z "$wide" ] || fault "$page is wider than 80 columns: $wide"
     fi
     if command -v mandoc >/dev/null; then
         warnings=$(mandoc -Tlint -W warning "$page" 2>&1 | grep -v 'missing date\|cannot open\|so is fragile')
@@ -64,7 +73,7 @@ for page in man/*.[137]; do
     fi
 done
 mkdir "man/again$$" && awk -v version="$(tools/coll_info --version | sed 's/.* //')" -v kind=api -v "dir=man/again$$" \
-    -f "$top_srcdir/tools/man/manpages.awk" "$top_srcdir/runtime/hierax.h"
+    -f "$top_srcdir/tools/man/manpages.awk" "$top_srcdir/runtime/hierax.h" "$top_srcdir/tests/tools/man_examples.c"
 for page in "man/again$$"/*; do
     cmp "$page" "man/$(basename "$page")" || fault "$page is not the same when it is made again"
 done

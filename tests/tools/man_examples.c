@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The EXAMPLES of the man pages: what stands between a line that names functions and "end". tests/tools/man.sh compiles them. */
+#include <hierax.h>
+#include <stdio.h>
+
+void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, size_t *counts, size_t *displs, int color,
+              hx_reduce_fn_t *multiply, const hx_bootstrap_t *callbacks);
+
+void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, size_t *counts, size_t *displs, int color,
+              hx_reduce_fn_t *multiply, const hx_bootstrap_t *callbacks)
+{
+    hx_comm_t *half, *copy, *group;
+    hx_request_t *request, *other;
+    hx_status_t status;
+    hx_op_t product;
+    hx_dtype_t quaternion;
+    hx_plan_info_t info;
+    void *memory;
+    int done = 0;
+
+    {
+/* hx_init hx_finalize hx_error_detail */
+hx_comm_t *world;
+
+if (hx_init(&world) != HX_SUCCESS)
+    fprintf(stderr, "%s\n", hx_error_detail(NULL));
+else
+    hx_finalize();
+/* end */
+    }
+/* hx_init_with */
+hx_config_t config = {.bootstrap = callbacks};
+
+status = hx_init_with(&config, &world);
+/* end */
+/* hx_rank hx_size hx_version */
+printf("rank %d of %d, Hierax %s\n", hx_rank(world), hx_size(world),
+       hx_version());
+/* end */
+/* hx_strerror */
+status = hx_barrier(world);
+if (status != HX_SUCCESS)
+    fprintf(stderr, "%s: %s\n", hx_strerror(status),
+            hx_error_detail(world));
+/* end */
+/* hx_comm_split hx_comm_free */
+hx_comm_split(world, color, hx_rank(world), &half);
+hx_barrier(half);
+hx_comm_free(half);
+/* end */
+/* hx_comm_dup */
+hx_comm_dup(world, &copy);
+/* end */
+/* hx_comm_group */
+int ranks[2] = {0, 1};
+
+if (hx_rank(world) < 2)
+    hx_comm_group(world, ranks, 2, &group);
+/* end */
+/* hx_barrier */
+hx_barrier(world);
+/* end */
+/* hx_allreduce */
+hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, world);
+hx_allreduce(HX_IN_PLACE, out, n, HX_FLOAT32, HX_MAX, world);
+/* end */
+/* hx_reduce_scatter_block */
+hx_reduce_scatter_block(in, out, n, HX_FLOAT32, HX_SUM, world);
+/* end */
+/* hx_reduce_scatter */
+hx_reduce_scatter(in, out, counts, HX_FLOAT32, HX_SUM, world);
+/* end */
+/* hx_allgather */
+hx_allgather(in, out, n, HX_FLOAT32, world);
+/* end */
+/* hx_allgatherv */
+hx_allgatherv(in, counts[hx_rank(world)], out, counts, NULL, HX_FLOAT32,
+              world);
+/* end */
+/* hx_bcast */
+hx_bcast(out, n, HX_FLOAT32, 0, world);
+/* end */
+/* hx_reduce */
+hx_reduce(in, out, n, HX_FLOAT32, HX_SUM, 0, world);
+/* end */
+/* hx_gather */
+hx_gather(in, out, n, HX_FLOAT32, 0, world);
+/* end */
+/* hx_scatter */
+hx_scatter(in, out, n, HX_FLOAT32, 0, world);
+/* end */
+/* hx_gatherv */
+hx_gatherv(in, n, out, counts, displs, HX_FLOAT32, 0, world);
+/* end */
+/* hx_scatterv */
+hx_scatterv(in, counts, displs, out, n, HX_FLOAT32, 0, world);
+/* end */
+/* hx_alltoall */
+hx_alltoall(in, out, n, HX_FLOAT32, world);
+/* end */
+/* hx_alltoallv */
+hx_alltoallv(in, counts, displs, out, counts, displs, HX_FLOAT32, world);
+/* end */
+/* hx_scan */
+hx_scan(in, sums, n, HX_FLOAT32, HX_SUM, world);
+/* end */
+/* hx_exscan */
+hx_exscan(in, sums, n, HX_FLOAT32, HX_SUM, world);
+/* end */
+/* hx_op_create hx_op_free hx_dtype_contiguous hx_dtype_free */
+hx_dtype_contiguous(4 * sizeof(float), &quaternion);
+hx_op_create(multiply, 0, NULL, &product);
+hx_scan(in, out, n, quaternion, product, world);
+hx_op_free(product);
+hx_dtype_free(quaternion);
+/* end */
+/* hx_alloc hx_free */
+hx_alloc(world, n * sizeof(float), &memory);
+hx_allreduce(HX_IN_PLACE, memory, n, HX_FLOAT32, HX_SUM, world);
+hx_free(world, memory);
+/* end */
+/* hx_plan_info */
+hx_plan_info(world, "allreduce", n, HX_FLOAT32, HX_SUM, 0, &info);
+printf("%s: %zu bytes to other nodes\n", info.plan, info.network_bytes);
+/* end */
+/* hx_start hx_request_free */
+hx_allreduce_init(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+for (int step = 0; step < 10; step++) {
+    hx_start(request);
+    hx_wait(request);
+}
+hx_request_free(request);
+/* end */
+/* hx_test hx_wait */
+hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+while (!done && hx_test(request, &done) == HX_SUCCESS)
+    ; /* compute something */
+/* end */
+/* hx_waitall */
+hx_ibarrier(world, &request);
+hx_ibcast(out, n, HX_FLOAT32, 0, world, &other);
+hx_waitall(2, (hx_request_t *[]){request, other});
+/* end */
+}
