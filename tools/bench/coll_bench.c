@@ -124,16 +124,6 @@ static int run(const struct bench_options *o, struct bench_job *job)
     return status;
 }
 
-/* The exit status. */
-static int tell(const struct bench_options *o)
-{
-    if (o->help)
-        bench_options_help();
-    else
-        printf("%s, %s\n", bench_backend_tool, bench_backend_name());
-    return standard_output_check(bench_backend_tool) ? 1 : 0;
-}
-
 int main(int argc, char **argv)
 {
     struct bench_options o;
@@ -142,11 +132,11 @@ int main(int argc, char **argv)
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job tells it once, but where none can start it is told all the same */
-    if (status && (o.help || o.version) && !o.error[0])
-        return tell(&o);
+    if (status && o.end >= OPTION_HELP && !o.error[0])
+        return bench_options_answer(&o);
     if (status)
         return status;
-    if (!o.help && !o.version)
+    if (o.end < OPTION_HELP)
         check_run(&o, job.rank, job.size);
     int bad = worst_of_all(o.error[0] != 0);
     if (bad < 0)
@@ -156,7 +146,7 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", bench_backend_tool, o.error[0] ? o.error : "another rank's arguments are bad");
         return finish(2);
     }
-    if (o.help || o.version)
-        return finish(job.rank == 0 ? tell(&o) : 0);
+    if (o.end >= OPTION_HELP)
+        return finish(job.rank == 0 ? bench_options_answer(&o) : 0);
     return finish(run(&o, &job));
 }

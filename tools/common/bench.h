@@ -86,7 +86,8 @@ struct bench_options {
     uint64_t warmup, root;
     hx_dtype_t dtype;
     hx_op_t op;
-    int in_place, alloc, check, help, version;
+    int in_place, alloc, check;
+    enum option_end end;
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
     struct report_files report;            /* html likewise */
     char command[OPTION_TEXT_BYTES];       /* as a shell would take it */
@@ -124,12 +125,14 @@ struct bench_row {
     uint64_t rounds, sent_bytes;
 };
 
-/* bench_options.c */
+/* names.c */
 extern const char *const bench_collective_names[HX_FUNCTION_COUNT + 1];
 extern const char *const bench_dtype_names[HX_INT64_INDEX + 2]; /* end with NULL */
 extern const char *const bench_op_names[HX_MAXLOC + 2];
+
+/* bench_options.c */
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
-void bench_options_help(void);
+int bench_options_answer(const struct bench_options *o); /* --help, --version; the exit status */
 
 /* bench_data.c: inputs are a pure function of (rank, index, call), so every rank knows everybody's. */
 size_t bench_dtype_bytes(hx_dtype_t dtype);

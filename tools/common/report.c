@@ -16,13 +16,6 @@
 enum { OPTIONS = 4 };
 static const char *const names[OPTIONS] = {"html", "gnuplot", "svg", "picture"};
 
-void report_option(struct report_files *files, int index, const char *arg)
-{
-    const char **values[REPORT_OPTIONS] = {&files->html, &files->gnuplot, &files->svg};
-
-    *values[index] = arg;
-}
-
 int report_wanted(const struct report_files *files)
 {
     return files->html || files->gnuplot || files->svg || files->picture;

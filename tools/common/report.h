@@ -18,12 +18,12 @@ struct report_files { /* as on the command line; NULL: not wanted */
     const char *picture; /* of coll_plan's documents, which have one */
 };
 
-/* The options, for tables of argp: keys from first on, as report_option takes them. */
-enum { REPORT_OPTIONS = 3 };
-#define REPORT_OPTION_TABLE(first, group)                                                                              \
-    {"html", (first), "FILE", 0, "write a report as one page of HTML, with plots, by coll_report", (group)},           \
-    {"gnuplot", (first) + 1, "PREFIX", 0, "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", (group)}, \
-    {"svg", (first) + 2, "PREFIX", 0, "write its plots to PREFIX-NAME.svg", (group)}
+/* The options: rows of a tool whose OPTIONS have such a member. */
+#define REPORT_ROWS(member, group, commands)                                                                              \
+    {"html", 0, "FILE", "write a report as one page of HTML, with plots, by coll_report", group, commands, IS_TEXT(member.html)}, \
+    {"gnuplot", 0, "PREFIX", "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", group, commands,    \
+     IS_TEXT(member.gnuplot)},                                                                                            \
+    {"svg", 0, "PREFIX", "write its plots to PREFIX-NAME.svg", group, commands, IS_TEXT(member.svg)}
 
 struct report {
     int to; /* a socket to coll_report; -1: it does not run */
@@ -33,8 +33,6 @@ struct report {
     char error[OPTION_TEXT_BYTES];    /* of the last document */
 };
 
-/* index: that of the option, from 0 on. */
-void report_option(struct report_files *files, int index, const char *arg);
 int report_wanted(const struct report_files *files);
 
 /* Start coll_report. Returns 0, or -1 with the reason in error: a file cannot be written. If coll_report cannot run here, say on standard

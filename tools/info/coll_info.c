@@ -34,10 +34,8 @@ static struct json_object *tables_tell(const char *files)
 /* What was asked for, but for the state of things here. */
 static int told_anywhere(const struct info_options *o, hx_status_t started)
 {
-    if (o->help) {
-        info_options_help();
-    } else if (o->version) {
-        printf("coll_info %s\n", hx_version());
+    if (o->end >= OPTION_HELP) {
+        return info_options_answer(o);
     } else if (o->error[0]) {
         fprintf(stderr, "coll_info: %s\n", o->error);
         return 2;
@@ -75,9 +73,9 @@ int main(int argc, char **argv)
 
     hx_streams_hold(O_CLOEXEC);
     info_options_parse(&options, argc, argv);
-    if (options.doctor && !options.help && !options.version && !options.error[0])
+    if (options.doctor && options.end == OPTION_GO_ON && !options.error[0])
         return doctor_run(&options); /* a job's ranks meet without hx_init */
-    int anywhere = options.help || options.version || options.algorithms || options.table || options.error[0];
+    int anywhere = options.end != OPTION_GO_ON || options.algorithms || options.table || options.error[0];
     hx_status_t started = hx_init(&world);
     if (started != HX_SUCCESS && !anywhere) /* one rank has told why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;

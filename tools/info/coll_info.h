@@ -8,17 +8,18 @@
 #include <json.h>
 
 struct info_options {
-    enum hx_coll colls[HX_COLL_COUNT];
+    int colls[HX_COLL_COUNT]; /* enum hx_coll */
     int ncolls;
     uint64_t ranks;
-    int ranks_given, algorithms, doctor, table, json, help, version;
+    int algorithms, doctor, table, json;
+    enum option_end end;
     const char *files; /* of --table; NULL: as HX_TABLE has it */
     char error[OPTION_TEXT_BYTES]; /* "": none */
 };
 
 /* Parsing is silent: only rank 0 of a job prints, and that is known later. */
 void info_options_parse(struct info_options *options, int argc, char **argv);
-void info_options_help(void);
+int info_options_answer(const struct info_options *options); /* --help, --version; the exit status */
 
 /* Add a member to an object. */
 void info_int(struct json_object *object, const char *key, int64_t value);

@@ -19,7 +19,8 @@ extern const struct plan_command plan_commands[]; /* the last has no name */
 
 struct plan_options {
     const char *command;
-    enum hx_coll colls[HX_COLL_COUNT];
+    int command_idx;          /* of plan_commands; -1: none */
+    int colls[HX_COLL_COUNT]; /* enum hx_coll */
     int ncolls;
     const char **shapes; /* NULL-terminated */
     int nshapes;
@@ -71,8 +72,8 @@ int plan_compare(const struct plan_options *options);
 int plan_verify(const struct plan_options *options);
 
 void plan_options_parse(struct plan_options *options, int argc, char **argv);
-/* Of a command, by its number, or of all: -1. takers: of each option, a bit for each command. */
-void plan_help(int command, const struct argp_option *options, const unsigned *takers);
+/* --help of a command, by its number, or of all: -1. The exit status. */
+int plan_help(int command, const struct option_row *options);
 void plan_options_release(struct plan_options *options);
 /* A message, and the end with status 2. */
 void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));

@@ -83,20 +83,6 @@ const struct plan_command plan_commands[] = {
      "last-level cache."},
     {0}};
 
-/* "explain, cost: " before what not every command takes. */
-static void takers_tell(unsigned bits, char *text, size_t capacity)
-{
-    unsigned every = 0;
-    size_t n = 0;
-
-    for (int c = 0; plan_commands[c].name; c++)
-        every |= 1u << c;
-    for (int c = 0; bits != every && plan_commands[c].name; c++)
-        if (bits & 1u << c)
-            n += (size_t)snprintf(text + n, capacity - n, "%s%s", n ? ", " : "", plan_commands[c].name);
-    snprintf(text + n, capacity - n, "%s", n ? ": " : "");
-}
-
 static void text_add(char *text, size_t capacity, const char *format, ...)
 {
     size_t n = strlen(text);
@@ -107,33 +93,38 @@ static void text_add(char *text, size_t capacity, const char *format, ...)
     va_end(args);
 }
 
-/* The options that a command takes (-1: all, each with the commands that take it). Their documents need not be freed. */
-static void options_show(int command, const struct argp_option *options, const unsigned *takers, struct argp_option *shown)
+/* The options that a command takes, or all (-1), each with the commands that take it. What they say need not be freed. */
+static void options_show(int command, const struct option_row *options, struct option_row shown[PLAN_OPTIONS_MAX + 1])
 {
     static char texts[PLAN_OPTIONS_MAX][256];
-    int n = 0;
+    int n = 0, ncommands = 0;
 
+    while (plan_commands[ncommands].name)
+        ncommands++;
     for (int t = 0; options[t].name && t < PLAN_OPTIONS_MAX; t++) {
+        const unsigned takers = options[t].commands;
         shown[n] = options[t];
         if (command >= 0) {
-            n += (takers[t] & 1u << command) != 0;
+            n += (takers & 1u << command) != 0;
             continue;
         }
-        takers_tell(takers[t], texts[t], sizeof(texts[t]));
-        text_add(texts[t], sizeof(texts[t]), "%s", options[t].doc);
-        shown[n++].doc = texts[t];
+        for (int c = 0; takers + 1 != 1u << ncommands && c < ncommands; c++)
+            if (takers & 1u << c)
+                text_add(texts[t], sizeof(texts[t]), "%s%s", texts[t][0] ? ", " : "", plan_commands[c].name);
+        text_add(texts[t], sizeof(texts[t]), "%s%s", texts[t][0] ? ": " : "", options[t].help);
+        shown[n++].help = texts[t];
     }
-    shown[n] = (struct argp_option){0};
+    shown[n] = (struct option_row){0};
 }
 
-void plan_help(int command, const struct argp_option *options, const unsigned *takers)
+int plan_help(int command, const struct option_row *options)
 {
-    struct argp_option shown[PLAN_OPTIONS_MAX + 1];
+    struct option_row shown[PLAN_OPTIONS_MAX + 1];
     char args[128] = "COMMAND [COLLECTIVE...]", doc[4096] = "";
-    struct argp argp = {shown, NULL, args, doc, NULL, NULL, NULL};
+    const struct option_tool tool = {args, doc, shown, NULL};
     int models = command < 0;
 
-    options_show(command, options, takers, shown);
+    options_show(command, options, shown);
     for (int t = 0; shown[t].name; t++)
         models |= !strcmp(shown[t].name, "model");
     if (command >= 0) {
@@ -155,5 +146,5 @@ void plan_help(int command, const struct argp_option *options, const unsigned *t
         text_add(doc, sizeof(doc), "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
     text_add(doc, sizeof(doc), "\n\nThe exit status is 0; 1 if a check fails or output cannot be written; 2 for a wrong command "
                                "line.");
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_plan");
+    return option_answer(&tool, OPTION_HELP, "coll_plan", NULL);
 }

@@ -16,32 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define OPTIONS struct options
 #define RANKS_MAX 16384
-#define SECONDS_MAX 1e9
-
-enum { KEY_NODES = 256, KEY_ENV, KEY_BIND, KEY_PREFIX, KEY_TIMEOUT, KEY_KILL_AFTER, KEY_HELP, KEY_VERSION };
+#define SECONDS_MAX 1000000000
 
 static const char *const bind_names[] = {"auto", "none", "core", NULL};
-
-static const struct argp_option argp_options[] = {
-    {"ranks", 'n', "RANKS", 0, "Number of ranks to start; may be written -np RANKS", 0},
-    {"np", 0, NULL, OPTION_ALIAS, NULL, 0},
-    {"nodes", KEY_NODES, "NODES", 0,
-     "Emulate nodes that talk only through libfabric (sets HX_NODES): a number of nodes, the ranks of each (3,1,2), or 8/2: 8 "
-     "ranks in 2 domains",
-     0},
-    {"env", KEY_ENV, "X=Y", 0, "Set an environment variable for the ranks; may be repeated", 0},
-    {"bind", KEY_BIND, "MODE", 0,
-     "auto (default): bind each rank to its own core, or spread them over fewer cores; core: fail if there are fewer; none: do "
-     "not bind",
-     0},
-    {"prefix", KEY_PREFIX, NULL, 0, "Write \"[rank] \" before every line of output", 0},
-    {"timeout", KEY_TIMEOUT, "S", 0, "End the job after S seconds, with exit status 124 (default 0: never)", 0},
-    {"kill-after", KEY_KILL_AFTER, "S", 0, "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)", 0},
-    {"help", KEY_HELP, NULL, 0, "Show this text", -1},
-    {"version", KEY_VERSION, NULL, 0, "Show the version", -1},
-    {0},
-};
 
 void say(const char *format, ...)
 {
@@ -69,46 +48,33 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     exit(EXIT_USAGE);
 }
 
-static int parse_int(const char *option, const char *text)
+static int ranks_take(void *given, const char *text, char error[OPTION_TEXT_BYTES])
 {
-    char error[OPTION_TEXT_BYTES];
-    uint64_t value;
+    struct options *options = given;
+    uint64_t ranks;
 
-    if (option_number(option, text, 1, RANKS_MAX, &value, error) < 0)
-        refuse("%s", error);
-    return (int)value;
+    if (option_number("ranks", text, 1, RANKS_MAX, &ranks, error) < 0)
+        return -1;
+    options->ranks = (int)ranks;
+    return 0;
 }
 
-static double parse_seconds(const char *option, const char *text)
+static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BYTES])
 {
-    char error[OPTION_TEXT_BYTES];
-    double value;
-
-    if (option_real(option, text, 1, SECONDS_MAX, &value, error) < 0)
-        refuse("%s", error);
-    return value;
-}
-
-static enum bind_mode parse_bind(const char *text)
-{
-    char error[OPTION_TEXT_BYTES];
-    const int chosen = option_choose("--bind mode", text, bind_names, error);
-
-    if (chosen < 0)
-        refuse("%s", error);
-    return (enum bind_mode)chosen;
-}
-
-static void add_setting(struct options *options, char *text)
-{
+    struct options *options = given;
     const char *equals = strchr(text, '=');
 
-    if (!equals || equals == text)
-        refuse("--env %s: NAME=VALUE is needed", text);
+    if (!equals || equals == text) {
+        snprintf(error, OPTION_TEXT_BYTES, "--env %s: NAME=VALUE is needed", text);
+        return -1;
+    }
     for (const char *const *own = coll_run_own_settings; *own; own++)
-        if (strlen(*own) == (size_t)(equals - text) && strncmp(*own, text, strlen(*own)) == 0)
-            refuse("--env %s: coll_run itself sets %s for every rank; leave it out", text, *own);
-    options->settings[options->nsettings++] = text;
+        if (strlen(*own) == (size_t)(equals - text) && strncmp(*own, text, strlen(*own)) == 0) {
+            snprintf(error, OPTION_TEXT_BYTES, "--env %s: coll_run itself sets %s for every rank; leave it out", text, *own);
+            return -1;
+        }
+    options->settings[options->nsettings++] = (char *)(uintptr_t)text;
+    return 0;
 }
 
 /* As the ranks will see it, or NULL. */
@@ -139,60 +105,32 @@ static void check_nodes(const struct options *options)
     hx_shape_free(shape);
 }
 
-static error_t parse_option(int key, char *text, struct argp_state *state)
+/* The program; what follows is its own. */
+static int program_take(void *given, char **words, int n, char error[OPTION_TEXT_BYTES])
 {
-    struct options *options = state->input;
-    char error[OPTION_TEXT_BYTES];
+    struct options *options = given;
 
-    switch (key) {
-    case 'n':
-        if (!strcmp(text, "p") && state->next < state->argc) /* -np 4, as mpirun has it */
-            text = state->argv[state->next++];
-        options->ranks = parse_int("ranks", text);
-        break;
-    case KEY_NODES:
-        options->nodes = text;
-        break;
-    case KEY_ENV:
-        add_setting(options, text);
-        break;
-    case KEY_BIND:
-        options->bind = parse_bind(text);
-        break;
-    case KEY_PREFIX:
-        options->prefix = 1;
-        break;
-    case KEY_TIMEOUT:
-        options->timeout = parse_seconds("timeout", text);
-        break;
-    case KEY_KILL_AFTER:
-        options->kill_after = parse_seconds("kill-after", text);
-        break;
-    case KEY_HELP:
-        argp_help(state->root_argp, stdout, ARGP_HELP_STD_HELP, (char *)"coll_run");
-        exit(standard_output_check("coll_run") ? 1 : 0);
-    case KEY_VERSION:
-        printf("coll_run " PACKAGE_VERSION "\n");
-        exit(standard_output_check("coll_run") ? 1 : 0);
-    case ARGP_KEY_ARG: /* the program; what follows is its own */
-        options->program = state->argv + state->next - 1;
-        state->next = state->argc;
-        break;
-    case ARGP_KEY_END:
-        if (!options->ranks)
-            refuse("the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
-        if (!options->program)
-            refuse("the program to run is missing: coll_run -n %d -- program", options->ranks);
-        check_nodes(options);
-        break;
-    case ARGP_KEY_ERROR:
-        option_refused(argp_options, state, error);
-        refuse("%s", error);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+    (void)error;
+    options->program = words;
+    return n;
 }
+
+static const struct option_row option_rows[] = {
+    {"ranks", 'n', "RANKS", "Number of ranks to start; may be written -np RANKS", 0, 0, IS_TAKEN(ranks_take)},
+    {"np", 0, NULL, NULL, 0, 0, IS_SAME},
+    {"nodes", 0, "NODES", "Emulate nodes that talk only through libfabric (sets HX_NODES): a number of nodes, the ranks of each "
+     "(3,1,2), or 8/2: 8 "
+     "ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
+    {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
+    {"bind", 0, "MODE", "auto (default): bind each rank to its own core, or spread them over fewer cores; core: fail if there "
+     "are fewer; none: do "
+     "not bind", 0, 0, IS_CHOICE(bind, bind_names)},
+    {"prefix", 0, NULL, "Write \"[rank] \" before every line of output", 0, 0, IS_FLAG(prefix)},
+    {"timeout", 0, "S", "End the job after S seconds, with exit status 124 (default 0: never)",
+     0, 0, IS_REAL(timeout, SECONDS_MAX)},
+    {"kill-after", 0, "S", "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)",
+     0, 0, IS_REAL(kill_after, SECONDS_MAX)},
+    {0}};
 
 /* 0, or the error that running path would give. */
 static int program_error(const char *path)
@@ -235,16 +173,14 @@ static int check_program(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {argp_options,
-                                     parse_option,
-                                     "[--] PROGRAM [ARGUMENT...]",
-                                     "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run "
-                                     "ends the others. The exit status is that of the first rank that failed, or 128 + its "
-                                     "signal.\v"
-                                     "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
-                                     NULL,
-                                     NULL,
-                                     NULL};
+    static const struct option_tool tool = {
+        "[--] PROGRAM [ARGUMENT...]",
+        "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run "
+        "ends the others. The exit status is that of the first rank that failed, or 128 + its "
+        "signal.\v"
+        "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
+        option_rows, program_take};
+    char error[OPTION_TEXT_BYTES];
     struct options options = {.kill_after = 2};
 
     hx_streams_hold(0); /* for the ranks too */
@@ -253,7 +189,16 @@ int main(int argc, char **argv)
         say("no memory");
         return 1;
     }
-    argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &options);
+    const enum option_end end = option_parse(&tool, argc, argv, &options, NULL, error);
+    if (end >= OPTION_HELP)
+        return option_answer(&tool, end, "coll_run", PACKAGE_VERSION);
+    if (end == OPTION_WRONG)
+        refuse("%s", error);
+    if (!options.ranks)
+        refuse("the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
+    if (!options.program)
+        refuse("the program to run is missing: coll_run -n %d -- program", options.ranks);
+    check_nodes(&options);
     int status = check_program(&options);
     if (!status)
         status = job_run(&options);

@@ -12,10 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct argp_option option_table[] = {{"help", 'h', NULL, 0, "show this text", 1},
-                                                  {"version", 'V', NULL, 0, "show the version", 1},
-                                                  {0}};
-
 static const char doc[] =
     "Show what the ranks of a job did and when, from the traces that HX_TRACE=FILE makes (FILE.0, FILE.1, ...).\n\n"
     "  merge OUT IN...   join all ranks into one file for ui.perfetto.dev or\n"
@@ -52,50 +48,35 @@ void *trace_memory(void *pointer)
 
 /* ---- the command line ---------------------------------------------------------------------------------------- */
 
-static void argument_take(struct trace_options *o, char *text)
+static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
 {
     static const char *const commands[] = {"merge", "summary", NULL};
-    char error[OPTION_TEXT_BYTES];
+    struct trace_options *o = options;
 
-    if (o->command && !strcmp(o->command, "merge") && !o->output) {
-        o->output = text;
-    } else if (o->command) {
-        o->inputs[o->ninputs++] = text;
-    } else {
-        if (option_choose("command", text, commands, error) < 0)
-            trace_refuse(2, "%s", error);
-        o->command = text;
-    }
-}
-
-static error_t option_take(int key, char *arg, struct argp_state *state)
-{
-    if (key == ARGP_KEY_ARG) {
-        argument_take(state->input, arg);
-    } else if (key == 'h') {
-        argp_help(state->root_argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
-                  (char *)(uintptr_t) "coll_trace");
-        exit(standard_output_check("coll_trace") ? 1 : 0);
-    } else if (key == 'V') {
-        printf("coll_trace (hierax) %s\n", PACKAGE_VERSION);
-        exit(standard_output_check("coll_trace") ? 1 : 0);
-    } else if (key == ARGP_KEY_ERROR) { /* argp has set errno and says nothing: ARGP_NO_ERRS */
-        char error[OPTION_TEXT_BYTES];
-        option_refused(option_table, state, error);
-        trace_refuse(2, "%s", error);
-    } else {
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
+    (void)n;
+    if (o->command && !strcmp(o->command, "merge") && !o->output)
+        o->output = words[0];
+    else if (o->command)
+        o->inputs[o->ninputs++] = words[0];
+    else if (option_choose("command", words[0], commands, error) < 0)
+        return -1;
+    else
+        o->command = words[0];
+    return 1;
 }
 
 void trace_options_parse(struct trace_options *o, int argc, char **argv)
 {
-    static const struct argp argp = {option_table, option_take, "merge OUT IN...\nsummary IN...", doc, NULL,
-                                     NULL,         NULL};
+    static const struct option_row none[] = {{0}};
+    static const struct option_tool tool = {"merge OUT IN...\nsummary IN...", doc, none, word_take};
+    char error[OPTION_TEXT_BYTES];
 
     *o = (struct trace_options){.inputs = trace_memory(calloc((size_t)argc, sizeof(char *)))};
-    argp_parse(&argp, argc, argv, ARGP_NO_HELP | ARGP_NO_ERRS, NULL, o);
+    const enum option_end end = option_parse(&tool, argc, argv, o, NULL, error);
+    if (end >= OPTION_HELP)
+        exit(option_answer(&tool, end, "coll_trace", PACKAGE_VERSION));
+    if (end == OPTION_WRONG)
+        trace_refuse(2, "%s", error);
     if (!o->command)
         trace_refuse(2, "a command is missing; choose merge or summary, then name the files (see --help)");
     if (o->ninputs == 0)

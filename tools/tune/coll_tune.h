@@ -46,7 +46,8 @@ struct tune_options {
     enum tune_command command;
     struct bench_options bench; /* sizes, dtype, op, collectives */
     const char *output;         /* as given, or NULL */
-    int resume;
+    int resume, schema;
+    uint64_t gain_percent; /* UINT64_MAX: not given */
     int refine; /* measure between sizes whose plans differ, too */
     double budget_s;
     double least_gain; /* of a plan over the default: 0.03 is 3 % faster; below 0 until the job is known: by TUNE_GAIN */
@@ -85,7 +86,7 @@ struct tune_point {
 
 /* tune_options.c: silent; a fault goes to o->error */
 void tune_options_parse(struct tune_options *o, int argc, char **argv);
-void tune_options_help(void);
+int tune_options_answer(const struct tune_options *o); /* --help, --version; the exit status */
 
 /* tune_files.c: the commands that need no job. The exit status. */
 int tune_files(const struct tune_options *o);

@@ -199,8 +199,7 @@ int tune_files(const struct tune_options *o)
     case TUNE_JUDGE: status = tune_judge(o); break;
     case TUNE_MODEL: status = tune_model(o); break;
     case TUNE_SCHEMA: printf("%s", hx_table_schema); break;
-    case TUNE_VERSION: printf("coll_tune %s\n", hx_version()); break;
-    default: tune_options_help(); break;
+    default: return tune_options_answer(o);
     }
     if (fflush(stdout) || ferror(stdout)) {
         perror("coll_tune: standard output");

@@ -2,35 +2,96 @@
 /* coll_tune's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later. */
 #include "tools/tune/coll_tune.h"
 #include "runtime/base/reduce.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS = 1, CHECKS = 2, MERGES = 4, DIFFS = 8 };
+#define OPTIONS struct tune_options
+#define BYTES_MOST ((uint64_t)1 << 40)
+
 static const char *const command_names[] = {"check", "merge", "diff", "judge", "model", "confirm", NULL};
 
-enum { KEY_COLLECTIVES = 0x100, KEY_MIN, KEY_MAX, KEY_FACTOR, KEY_BUDGET, KEY_GAIN, KEY_RESUME, KEY_DTYPE, KEY_ALLOC, KEY_REPORT, KEY_OP = KEY_REPORT + REPORT_OPTIONS, KEY_OUTPUT, KEY_SCHEMA };
+/* Which commands take an option. model and judge with files take other ones than in a job. */
+#define ON(command) (1u << (command))
+enum { ON_JOB = ON(TUNE_RUN) | ON(TUNE_JUDGE) | ON(TUNE_MODEL) | ON(TUNE_CONFIRM), ON_MODEL_FILES = 1 << 16 };
 
-static const struct argp_option option_table[] = {
-    {"output", 'o', "FILE", 0, "the table to write (default " TUNE_OUTPUT "; merge: no default)", 1},
-    {"collectives", KEY_COLLECTIVES, "A,B...", 0, "tune these (default: all; with --dtype of integers or 16-bit floats: the "
-                                                  "reductions)", 2},
-    {"min", KEY_MIN, "BYTES", 0, "smallest size (default 8); suffixes K M G are powers of 1024", 2},
-    {"max", KEY_MAX, "BYTES", 0, "largest size (default 16M; model: 1M; confirm: 1024G)", 2},
-    {"factor", KEY_FACTOR, "N", 0, "step from size to size, down from the largest (default 4, then also between sizes whose "
-                                   "plans differ)", 2},
-    {"dtype", KEY_DTYPE, "TYPE", 0, "element type (default float32); entries for reductions are for its class: floats, floats of "
-                                    "16 bits, or integers", 2},
-    {"op", KEY_OP, "OP", 0, "reduction (default sum)", 2},
-    {"alloc", KEY_ALLOC, NULL, 0, "use buffers in memory of hx_alloc; the entries are for calls with such buffers", 2},
-    {"budget", KEY_BUDGET, "TIME", 0, "time for the whole run, for example 90s, 5m or 1h (default 5m; model: 20s)", 3},
-    {"gain", KEY_GAIN, "PERCENT", 0, "choose another plan than the default only if it is faster by more than this (default 3; if "
-                                     "ranks share cores, 15)", 3},
-    {"resume", KEY_RESUME, NULL, 0, "keep the entries in FILE for this shape, measure only what is missing", 3},
-    REPORT_OPTION_TABLE(KEY_REPORT, 3),
-    {"schema", KEY_SCHEMA, NULL, 0, "print the JSON schema of a table", 4},
-    {"help", 'h', NULL, 0, "show this text", 4},
-    {"version", 'V', NULL, 0, "show the library's version", 4},
+/* The benchmark's collectives for which there is a choice that a table can hold; returns their number. Those with a count per rank are
+ * planned as others of these. */
+static int tunable(const char *names[HX_FUNCTION_COUNT + 1], int collectives[HX_FUNCTION_COUNT], int reductions_only)
+{
+    enum hx_coll coll;
+    int n = 0;
+
+    for (int i = 0; i < HX_FUNCTION_COUNT; i++)
+        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_pair_counts(coll) &&
+            (hx_coll_reduces(coll) || !reductions_only)) {
+            names[n] = bench_collective_names[i];
+            collectives[n++] = i;
+        }
+    names[n] = NULL;
+    return n;
+}
+
+static int collectives_take(void *options, const char *text, char error[OPTION_TEXT_BYTES])
+{
+    struct bench_options *b = &((struct tune_options *)options)->bench;
+    const char *names[HX_FUNCTION_COUNT + 1];
+    int tunables[HX_FUNCTION_COUNT], chosen[HX_FUNCTION_COUNT], n = 0;
+
+    tunable(names, tunables, 0);
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64] = "";
+        strncat(name, at, strcspn(at, ",") < sizeof(name) - 1 ? strcspn(at, ",") : sizeof(name) - 1);
+        if (option_collective_add(name, names, chosen, &n, error) < 0)
+            return -1;
+    }
+    for (int i = 0, k; i < n; i++) {
+        for (k = 0; k < b->ncollectives && b->collectives[k] != tunables[chosen[i]]; k++)
+            ;
+        b->collectives[k] = tunables[chosen[i]];
+        b->ncollectives += k == b->ncollectives;
+    }
+    return 0;
+}
+
+static int budget_take(void *options, const char *text, char error[OPTION_TEXT_BYTES])
+{
+    struct tune_options *o = options;
+    char *end;
+    double unit = 1;
+
+    o->budget_s = strtod(text, &end);
+    if (*end == 's' || *end == 'm' || *end == 'h')
+        unit = *end == 's' ? 1 : *end == 'm' ? 60 : 3600, end++;
+    o->budget_s *= unit;
+    if (end != text && *end == 0 && o->budget_s >= 0.1 && o->budget_s <= 1e7)
+        return 0;
+    snprintf(error, OPTION_TEXT_BYTES, "--budget=%s: expected a time such as 90s, 5m or 1h", text);
+    return -1;
+}
+
+static const struct option_row option_rows[] = {
+    {"output", 'o', "FILE", "the table to write (default " TUNE_OUTPUT "; merge: no default)",
+     1, ON_JOB | ON(TUNE_MERGE) | ON_MODEL_FILES, IS_TEXT(output)},
+    {"collectives", 0, "A,B...", "tune these (default: all; with --dtype of integers or 16-bit floats: the "
+     "reductions)", 2, ON_JOB, IS_TAKEN(collectives_take)},
+    {"min", 0, "BYTES", "smallest size (default 8); suffixes K M G are powers of 1024",
+     2, ON_JOB, IS_COUNT(bench.min_bytes, 0, BYTES_MOST)},
+    {"max", 0, "BYTES", "largest size (default 16M; model: 1M; confirm: 1024G)",
+     2, ON_JOB, IS_COUNT(bench.max_bytes, 0, BYTES_MOST)},
+    {"factor", 0, "N", "step from size to size, down from the largest (default 4, then also between sizes whose "
+     "plans differ)", 2, ON(TUNE_RUN), IS_COUNT(bench.factor, 2, 1 << 20)},
+    {"dtype", 0, "TYPE", "element type (default float32); entries for reductions are for its class: floats, floats of "
+     "16 bits, or integers", 2, ON_JOB, IS_CHOICE(bench.dtype, bench_dtype_names)},
+    {"op", 0, "OP", "reduction (default sum)", 2, ON_JOB, IS_CHOICE(bench.op, bench_op_names)},
+    {"alloc", 0, NULL, "use buffers in memory of hx_alloc; the entries are for calls with such buffers",
+     2, ON_JOB & ~ON(TUNE_MODEL), IS_FLAG(bench.alloc)},
+    {"budget", 0, "TIME", "time for the whole run, for example 90s, 5m or 1h (default 5m; model: 20s)",
+     3, ON_JOB, IS_TAKEN(budget_take)},
+    {"gain", 0, "PERCENT", "choose another plan than the default only if it is faster by more than this (default 3; if "
+     "ranks share cores, 15)", 3, ON(TUNE_RUN) | ON(TUNE_CONFIRM), IS_COUNT(gain_percent, 0, 1000)},
+    {"resume", 0, NULL, "keep the entries in FILE for this shape, measure only what is missing", 3, ON(TUNE_RUN), IS_FLAG(resume)},
+    REPORT_ROWS(bench.report, 3, ON(TUNE_RUN)),
+    {"schema", 0, NULL, "print the JSON schema of a table", 4, 0, IS_FLAG(schema)},
     {0}};
 
 static const char doc[] =
@@ -94,167 +155,43 @@ static const char doc[] =
     "The exit status is 0; 1 if something failed or diff found a difference; 2 for a wrong command line, setting or table. "
     "After a signal it is 128 and the signal's number.";
 
-struct parsing {
-    struct tune_options *o;
-    const char *run_option; /* one that only a run takes, if any was given */
-};
-
-/* The benchmark's collectives for which there is a choice that a table can hold; returns their number. Those with a count per rank are
- * planned as others of these. */
-static int tunable(const char *names[HX_FUNCTION_COUNT + 1], int collectives[HX_FUNCTION_COUNT], int reductions_only)
+static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
 {
-    enum hx_coll coll;
-    int n = 0;
+    struct tune_options *o = options;
+    int chosen;
 
-    for (int i = 0; i < HX_FUNCTION_COUNT; i++)
-        if (hx_coll_parse(bench_collective_names[i], &coll) == 0 && !hx_coll_has_pair_counts(coll) && (hx_coll_reduces(coll) || !reductions_only)) {
-            names[n] = bench_collective_names[i];
-            collectives[n++] = i;
-        }
-    names[n] = NULL;
-    return n;
-}
-
-static int collectives_add(struct tune_options *o, const char *text)
-{
-    const char *names[HX_FUNCTION_COUNT + 1];
-    int collectives[HX_FUNCTION_COUNT];
-
-    tunable(names, collectives, 0);
-    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char name[64] = "";
-        size_t n = strcspn(at, ",");
-        strncat(name, at, n < sizeof(name) - 1 ? n : sizeof(name) - 1);
-        int chosen = option_collective(name, names, o->error), known = 0;
-        if (chosen < 0)
-            return EINVAL;
-        for (int i = 0; i < o->bench.ncollectives; i++)
-            known |= o->bench.collectives[i] == collectives[chosen];
-        if (!known)
-            o->bench.collectives[o->bench.ncollectives++] = collectives[chosen];
-    }
-    return 0;
-}
-
-static int budget_parse(struct tune_options *o, const char *text)
-{
-    char *end;
-    double unit = 1;
-
-    o->budget_s = strtod(text, &end);
-    if (*end == 's' || *end == 'm' || *end == 'h')
-        unit = *end == 's' ? 1 : *end == 'm' ? 60 : 3600, end++;
-    o->budget_s *= unit;
-    if (end != text && *end == 0 && o->budget_s >= 0.1 && o->budget_s <= 1e7)
-        return 0;
-    snprintf(o->error, sizeof(o->error), "--budget=%s: expected a time such as 90s, 5m or 1h", text);
-    return EINVAL;
-}
-
-static int number(struct tune_options *o, const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value)
-{
-    return option_number(option, text, low, high, value, o->error) < 0 ? EINVAL : 0;
-}
-
-static int name(struct tune_options *o, const char *what, const char *text, const char *const *names, int *chosen)
-{
-    int found = option_choose(what, text, names, o->error);
-
-    *chosen = found < 0 ? 0 : found;
-    return found < 0 ? EINVAL : 0;
-}
-
-static error_t argument_take(struct tune_options *o, char *arg)
-{
-    if (o->command == TUNE_RUN) {
-        int chosen;
-        if (name(o, "command", arg, command_names, &chosen))
-            return EINVAL;
+    (void)n;
+    if (o->command != TUNE_RUN)
+        o->files[o->nfiles++] = words[0];
+    else if ((chosen = option_choose("command", words[0], command_names, error)) < 0)
+        return -1;
+    else
         o->command = TUNE_CHECK + (enum tune_command)chosen;
-        return 0;
-    }
-    o->files[o->nfiles++] = arg;
-    return 0;
+    return 1;
 }
 
-static error_t option_take(int key, char *arg, struct argp_state *state)
+static const struct option_tool tool = {"[COMMAND FILE...]", doc, option_rows, word_take};
+
+int tune_options_answer(const struct tune_options *o)
 {
-    struct parsing *p = state->input;
-    struct tune_options *o = p->o;
-    const uint64_t most = (uint64_t)1 << 40;
-    uint64_t percent = 0;
-    int chosen, status;
-
-    for (int i = 0; key >= KEY_COLLECTIVES && key <= KEY_OP && option_table[i].name; i++)
-        if (option_table[i].key == key)
-            p->run_option = option_table[i].name;
-    if (key >= KEY_REPORT && key < KEY_REPORT + REPORT_OPTIONS) {
-        report_option(&o->bench.report, key - KEY_REPORT, arg);
-        return 0;
-    }
-    switch (key) {
-    case 'o': o->output = arg; return 0;
-    case KEY_COLLECTIVES: return collectives_add(o, arg);
-    case KEY_MIN: return number(o, "min", arg, 0, most, &o->bench.min_bytes);
-    case KEY_MAX: return number(o, "max", arg, 0, most, &o->bench.max_bytes);
-    case KEY_FACTOR: o->refine = 0; return number(o, "factor", arg, 2, 1 << 20, &o->bench.factor);
-    case KEY_BUDGET: return budget_parse(o, arg);
-    case KEY_GAIN: status = number(o, "gain", arg, 0, 1000, &percent); o->least_gain = (double)percent / 100; return status;
-    case KEY_RESUME: o->resume = 1; return 0;
-    case KEY_DTYPE:
-        status = name(o, "dtype", arg, bench_dtype_names, &chosen);
-        o->bench.dtype = (hx_dtype_t)chosen;
-        return status;
-    case KEY_OP:
-        status = name(o, "op", arg, bench_op_names, &chosen);
-        o->bench.op = (hx_op_t)chosen;
-        return status;
-    case KEY_ALLOC: o->bench.alloc = 1; return 0;
-    case KEY_SCHEMA: o->command = TUNE_SCHEMA; return 0;
-    case 'h': o->command = TUNE_HELP; return 0;
-    case 'V': o->command = TUNE_VERSION; return 0;
-    case ARGP_KEY_ARG: return argument_take(o, arg);
-    case ARGP_KEY_ERROR:
-        if (!o->error[0])
-            option_refused(option_table, state, o->error);
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static const struct argp argp = {option_table, option_take, "[COMMAND FILE...]", doc, NULL, NULL, NULL};
-
-void tune_options_help(void)
-{
-    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"coll_tune");
+    return option_answer(&tool, o->command == TUNE_HELP ? OPTION_HELP : OPTION_VERSION, "coll_tune", hx_version());
 }
 
 /* What is wrong as a whole, once every option is read. */
-static void together_check(const struct parsing *p)
+static void together_check(struct tune_options *o, uint64_t used)
 {
-    struct tune_options *o = p->o;
-    int is_command = o->command >= TUNE_CHECK && o->command <= TUNE_CONFIRM && !tune_is_job(o);
-    const char *command = is_command ? command_names[o->command - TUNE_CHECK] : NULL;
-    const char *output = o->output ? o->output : TUNE_OUTPUT;
+    const unsigned of_files = o->command == TUNE_MODEL ? ON_MODEL_FILES : 0;
+    const char *output = o->output ? o->output : TUNE_OUTPUT,
+               *foreign = option_foreign(&tool, used, tune_is_job(o) || o->command < TUNE_JUDGE ? ON(o->command) : of_files);
 
-    if (command && p->run_option)
-        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", p->run_option, command);
-    else if (command && o->output && o->command != TUNE_MERGE && o->command != TUNE_MODEL)
-        snprintf(o->error, sizeof(o->error), "option --output is not one of coll_tune %s", command);
+    if (foreign)
+        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", foreign, command_names[o->command - TUNE_CHECK]);
     else if (o->command == TUNE_CHECK && o->nfiles == 0)
         snprintf(o->error, sizeof(o->error), "check takes tables: coll_tune check table.json");
     else if (o->command == TUNE_MERGE && (o->nfiles < 2 || !o->output))
         snprintf(o->error, sizeof(o->error), "merge takes two tables or more, and a new one: coll_tune merge a.json b.json -o c.json");
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
-    else if (tune_is_job(o) && o->command != TUNE_RUN && (o->resume || (o->least_gain >= 0 && o->command != TUNE_CONFIRM) || report_wanted(&o->bench.report)))
-        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s",
-                 o->resume ? "resume" : o->least_gain >= 0 && o->command != TUNE_CONFIRM ? "gain" : o->bench.report.html ? "html" : o->bench.report.svg ? "svg" : "gnuplot",
-                 command_names[o->command - TUNE_CHECK]);
-    else if (tune_is_job(o) && o->command != TUNE_RUN && !o->refine)
-        snprintf(o->error, sizeof(o->error), "option --factor is not one of coll_tune %s", command_names[o->command - TUNE_CHECK]);
-    else if (o->command == TUNE_MODEL && o->bench.alloc)
-        snprintf(o->error, sizeof(o->error), "option --alloc is not one of coll_tune model");
     else if (o->command == TUNE_MODEL && hx_traits_of(o->bench.dtype).numbers == HX_NUMBERS_HALF)
         snprintf(o->error, sizeof(o->error), "--dtype=%s: the model is that of floats of 32 bits and more, and integers", bench_dtype_names[o->bench.dtype]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
@@ -270,23 +207,30 @@ static void together_check(const struct parsing *p)
 
 void tune_options_parse(struct tune_options *o, int argc, char **argv)
 {
-    struct parsing p = {.o = o};
+    uint64_t used;
     const char *names[HX_FUNCTION_COUNT + 1];
 
-    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .refine = 1, .least_gain = -1,
-                               .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .factor = 4, .dtype = HX_FLOAT32, .op = HX_SUM}};
+    *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .gain_percent = UINT64_MAX,
+                               .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .dtype = HX_FLOAT32, .op = HX_SUM}};
     option_command_line(argc, argv, o->bench.command);
     if (!o->files) {
         snprintf(o->error, sizeof(o->error), "no memory");
         return;
     }
-    int parsed = argp_parse(&argp, argc, argv, ARGP_SILENT, NULL, &p) == 0;
+    const enum option_end end = option_parse(&tool, argc, argv, o, &used, o->error);
+    if (end >= OPTION_HELP)
+        o->command = end == OPTION_HELP ? TUNE_HELP : TUNE_VERSION;
+    else if (o->schema)
+        o->command = TUNE_SCHEMA;
+    o->refine = !o->bench.factor;
+    o->bench.factor = o->bench.factor ? o->bench.factor : 4;
+    o->least_gain = o->gain_percent == UINT64_MAX ? -1 : (double)o->gain_percent / 100;
     if (o->bench.max_bytes == UINT64_MAX)
         o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : o->command == TUNE_CONFIRM ? (uint64_t)1 << 40 : 16 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
     if (o->bench.ncollectives == 0)
         o->bench.ncollectives = tunable(names, o->bench.collectives, o->command != TUNE_JUDGE && hx_traits_of(o->bench.dtype).numbers != HX_NUMBERS_FLOAT);
-    if (parsed)
-        together_check(&p);
+    if (end == OPTION_GO_ON && o->command <= TUNE_CONFIRM)
+        together_check(o, used);
 }
