@@ -142,7 +142,9 @@ void json_add_real(struct json_object *object, const char *key, const char *form
 
 void json_print(FILE *out, struct json_object *document)
 {
-    fprintf(out, "%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED));
+    const int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+
+    fprintf(out, "%s\n", json_object_to_json_string_ext(document, flags));
 }
 
 int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES])

@@ -8,8 +8,7 @@
 static void document_print(const struct info_options *o, struct json_object *document)
 {
     if (o->json)
-        printf("%s\n", json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY |
-                                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
+        json_print(stdout, document);
     else
         info_print(document, 0, stdout);
     json_object_put(document);

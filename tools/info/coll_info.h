@@ -4,8 +4,7 @@
 #define HX_TOOLS_INFO_COLL_INFO_H
 #include "runtime/api/comm.h"
 #include "runtime/plan/plan.h"
-#include "tools/common/options.h"
-#include <json.h>
+#include "tools/common/json.h"
 
 struct info_options {
     int colls[HX_COLL_COUNT]; /* enum hx_coll */
@@ -20,11 +19,6 @@ struct info_options {
 /* Parsing is silent: only rank 0 of a job prints, and that is known later. */
 void info_options_parse(struct info_options *options, int argc, char **argv);
 int info_options_answer(const struct info_options *options); /* --help, --version; the exit status */
-
-/* Add a member to an object. */
-void info_int(struct json_object *object, const char *key, int64_t value);
-void info_real(struct json_object *object, const char *key, double value);
-void info_text(struct json_object *object, const char *key, const char *value); /* NULL: null */
 
 /* The registered algorithms, each with what its plans do on so many ranks. NULL after an error, which has been told. */
 struct json_object *info_algorithms(const struct info_options *options);

@@ -212,28 +212,28 @@ static struct json_object *examination_tell(const struct examination *e, int ran
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         snprintf(cpus + 16 * i, 17, "%016llx", (unsigned long long)place->bound_mask[i]);
-    info_int(o, "rank", rank);
-    info_text(o, "version", hx_version());
-    info_text(o, "host", place->hostname);
-    info_int(o, "placed", e->facts.placed);
-    info_text(o, "cpus", cpus);
-    info_int(o, "allowed_cpus", place->allowed_cpus);
-    info_int(o, "bound_cpus", place->bound_cpus);
-    info_int(o, "core", place->core);
-    info_real(o, "quota_cpus", place->quota_cpus);
-    info_int(o, "memory_bytes", (int64_t)place->memory_limit_bytes);
-    info_int(o, "files", e->facts.files > INT64_MAX ? INT64_MAX : (int64_t)e->facts.files);
-    info_int(o, "single_copy", e->facts.single_copy);
-    info_text(o, "provider", e->facts.provider);
-    info_text(o, "address", e->facts.address);
-    info_int(o, "port", port);
+    json_add_int(o, "rank", rank);
+    json_add_text(o, "version", hx_version());
+    json_add_text(o, "host", place->hostname);
+    json_add_int(o, "placed", e->facts.placed);
+    json_add_text(o, "cpus", cpus);
+    json_add_int(o, "allowed_cpus", place->allowed_cpus);
+    json_add_int(o, "bound_cpus", place->bound_cpus);
+    json_add_int(o, "core", place->core);
+    json_add_real(o, "quota_cpus", "%.6g", place->quota_cpus);
+    json_add_int(o, "memory_bytes", (int64_t)place->memory_limit_bytes);
+    json_add_int(o, "files", e->facts.files > INT64_MAX ? INT64_MAX : (int64_t)e->facts.files);
+    json_add_int(o, "single_copy", e->facts.single_copy);
+    json_add_text(o, "provider", e->facts.provider);
+    json_add_text(o, "address", e->facts.address);
+    json_add_int(o, "port", port);
     json_object_object_add(o, "env", doctor_env());
     for (int c = 0; c < CHECKS; c++) {
         struct json_object *f = json_object_new_object();
-        info_int(f, "grade", e->findings[c].grade);
-        info_text(f, "text", e->findings[c].text);
+        json_add_int(f, "grade", e->findings[c].grade);
+        json_add_text(f, "text", e->findings[c].text);
         if (e->findings[c].remedy[0])
-            info_text(f, "remedy", e->findings[c].remedy);
+            json_add_text(f, "remedy", e->findings[c].remedy);
         json_object_array_add(findings, f);
     }
     json_object_object_add(o, "findings", findings);
@@ -287,10 +287,10 @@ static struct json_object *hosts_pick(struct doctor_job *job)
         if (h < job->hosts)
             continue;
         struct json_object *o = json_object_new_object();
-        info_int(o, "rank", rank);
-        info_text(o, "host", r->host);
-        info_text(o, "address", r->told ? doctor_member(r->told, "address") : "");
-        info_int(o, "port", r->told ? doctor_number(r->told, "port") : 0);
+        json_add_int(o, "rank", rank);
+        json_add_text(o, "host", r->host);
+        json_add_text(o, "address", r->told ? doctor_member(r->told, "address") : "");
+        json_add_int(o, "port", r->told ? doctor_number(r->told, "port") : 0);
         json_object_array_add(picked, o);
         job->hosts++;
     }

@@ -113,7 +113,7 @@ void doctor_start(struct doctor_facts *, struct doctor_finding *);
 void doctor_provider(struct doctor_facts *, struct doctor_finding *);    /* doctor_network.c */
 void doctor_libfabric(struct doctor_facts *, struct doctor_finding *);
 void doctor_congestion(struct doctor_facts *, struct doctor_finding *);
-void doctor_memlock(struct doctor_facts *, struct doctor_finding *);     /* doctor_memory.c */
+void doctor_memlock(struct doctor_facts *, struct doctor_finding *);     /* doctor_machine.c */
 void doctor_huge_pages(struct doctor_facts *, struct doctor_finding *);
 void doctor_shm(struct doctor_facts *, struct doctor_finding *);
 void doctor_memfd(struct doctor_facts *, struct doctor_finding *);       /* doctor_share.c */

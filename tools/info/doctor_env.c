@@ -36,7 +36,7 @@ struct json_object *doctor_env(void)
             (row && row->scope != HX_SCOPE_JOB))
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(equals - *entry), *entry);
-        info_text(o, name, equals + 1);
+        json_add_text(o, name, equals + 1);
     }
     return o;
 }

@@ -139,13 +139,13 @@ static struct json_object *peer_ask(struct json_object *peer)
         error = time_ask(fd, &ms, &offset_s);
     if (fd >= 0)
         close(fd);
-    info_text(o, "host", doctor_member(peer, "host"));
-    info_text(o, "address", doctor_member(peer, "address"));
+    json_add_text(o, "host", doctor_member(peer, "host"));
+    json_add_text(o, "address", doctor_member(peer, "address"));
     if (error) {
-        info_text(o, "error", strerror(error));
+        json_add_text(o, "error", strerror(error));
     } else {
-        info_real(o, "ms", ms);
-        info_real(o, "offset_s", offset_s);
+        json_add_real(o, "ms", "%.6g", ms);
+        json_add_real(o, "offset_s", "%.6g", offset_s);
     }
     return o;
 }

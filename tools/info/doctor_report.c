@@ -45,11 +45,11 @@ void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_gra
     struct json_object *row = json_object_new_object(), *hosts = json_object_new_array();
     char *list = malloc((size_t)n * 12 + 64), *seen = calloc((size_t)job->hosts + 1, 1);
 
-    info_text(row, "check", name);
-    info_text(row, "grade", doctor_grades[grade]);
+    json_add_text(row, "check", name);
+    json_add_text(row, "grade", doctor_grades[grade]);
     if (list && ranks)
         ranks_format(ranks, n, list, (size_t)n * 12 + 64);
-    info_text(row, "ranks", list && ranks ? list : "all");
+    json_add_text(row, "ranks", list && ranks ? list : "all");
     for (int i = 0; ranks && seen && i < n; i++) {
         const struct doctor_rank *rank = &job->ranks[ranks[i]];
         if (!seen[rank->host_idx])
@@ -57,9 +57,9 @@ void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_gra
         seen[rank->host_idx] = 1;
     }
     json_object_object_add(row, "hosts", hosts);
-    info_text(row, "found", text);
-    info_text(row, "meaning", meaning);
-    info_text(row, "remedy", grade == DOCTOR_OK ? NULL : remedy);
+    json_add_text(row, "found", text);
+    json_add_text(row, "meaning", meaning);
+    json_add_text(row, "remedy", grade == DOCTOR_OK ? NULL : remedy);
     json_object_array_add(job->report, row);
     free(list);
     free(seen);
@@ -146,12 +146,12 @@ int doctor_print(const struct doctor_job *job, int json)
     }
     if (json) {
         struct json_object *all = json_object_new_object();
-        info_int(all, "ranks", job->size);
-        info_int(all, "hosts", job->hosts);
+        json_add_int(all, "ranks", job->size);
+        json_add_int(all, "hosts", job->hosts);
         for (int grade = 0; grade < 3; grade++)
-            info_int(all, doctor_grades[grade], count[grade]);
+            json_add_int(all, doctor_grades[grade], count[grade]);
         json_object_object_add(all, "checks", json_object_get(job->report));
-        printf("%s\n", json_object_to_json_string_ext(all, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+        json_print(stdout, all);
         json_object_put(all);
     } else {
         for (size_t i = 0; i < n; i++)

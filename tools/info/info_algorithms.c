@@ -122,23 +122,23 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
     if (algorithm_count(a, p, &most) < 0)
         return NULL;
     struct json_object *row = json_object_new_object();
-    info_text(row, "collective", hx_coll_name(a->coll));
-    info_text(row, "algorithm", a->name);
+    json_add_text(row, "collective", hx_coll_name(a->coll));
+    json_add_text(row, "algorithm", a->name);
     names_add(row, "where", hx_algorithm_scopes(a), scopes);
     names_add(row, "needs", a->needs, needs);
-    info_int(row, "rounds", most.rounds);
-    info_int(row, "messages", (int64_t)most.messages);
+    json_add_int(row, "rounds", most.rounds);
+    json_add_int(row, "messages", (int64_t)most.messages);
     if (a->coll == HX_COLL_BARRIER) { /* tokens */
-        info_text(row, "sent", NULL);
-        info_text(row, "received", NULL);
+        json_add_text(row, "sent", NULL);
+        json_add_text(row, "received", NULL);
     } else {
-        info_real(row, "sent", (double)most.out / vector);
-        info_real(row, "received", (double)most.in / vector);
+        json_add_real(row, "sent", "%.6g", (double)most.out / vector);
+        json_add_real(row, "received", "%.6g", (double)most.in / vector);
     }
-    info_int(row, "steps", (int64_t)most.steps);
-    info_int(row, "plan", (int64_t)most.plan_bytes);
-    info_text(row, "about", a->about);
-    info_text(row, "source", a->source);
+    json_add_int(row, "steps", (int64_t)most.steps);
+    json_add_int(row, "plan", (int64_t)most.plan_bytes);
+    json_add_text(row, "about", a->about);
+    json_add_text(row, "source", a->source);
     return row;
 }
 
@@ -166,8 +166,8 @@ static struct json_object *head(const struct info_options *options)
 {
     struct json_object *all = json_object_new_object();
 
-    info_int(all, "ranks", (int64_t)options->ranks);
-    info_text(all, "units",
+    json_add_int(all, "ranks", (int64_t)options->ranks);
+    json_add_text(all, "units",
               "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
     return all;
 }

@@ -24,20 +24,20 @@ static struct json_object *build_tell(void)
     uint32_t fabric = fi_version(), hwloc = hwloc_get_api_version();
     char text[64];
 
-    info_text(o, "hierax", hx_version());
+    json_add_text(o, "hierax", hx_version());
     snprintf(text, sizeof(text), "%u.%u (built with %d.%d)", FI_MAJOR(fabric), FI_MINOR(fabric), FI_MAJOR_VERSION,
              FI_MINOR_VERSION);
-    info_text(o, "libfabric", text);
+    json_add_text(o, "libfabric", text);
     snprintf(text, sizeof(text), "%u.%u (built with %u.%u)", hwloc >> 16, hwloc >> 8 & 255, HWLOC_API_VERSION >> 16,
              HWLOC_API_VERSION >> 8 & 255);
-    info_text(o, "hwloc", text);
+    json_add_text(o, "hwloc", text);
 #ifdef HAVE_PMIX
-    info_text(o, "pmix", "loaded when a launcher needs it");
+    json_add_text(o, "pmix", "loaded when a launcher needs it");
 #else
-    info_text(o, "pmix", "not built in");
+    json_add_text(o, "pmix", "not built in");
 #endif
-    info_text(o, "compiler", __VERSION__);
-    info_text(o, "kernels", hx_reduce_isa());
+    json_add_text(o, "compiler", __VERSION__);
+    json_add_text(o, "kernels", hx_reduce_isa());
     for (int i = 0; hx_reduce_table_at(i); i++)
         json_object_array_add(kernels, json_object_new_string(hx_reduce_table_at(i)->isa));
     json_object_object_add(o, "kernels_this_cpu_can_run", kernels);
@@ -49,9 +49,9 @@ static struct json_object *build_tell(void)
 static void index_tell(struct json_object *o, const char *key, int idx)
 {
     if (idx < 0)
-        info_text(o, key, "several");
+        json_add_text(o, key, "several");
     else
-        info_int(o, key, idx);
+        json_add_int(o, key, idx);
 }
 
 static struct json_object *machine_tell(const struct hx_topo *topo)
@@ -62,26 +62,26 @@ static struct json_object *machine_tell(const struct hx_topo *topo)
 
     hx_topo_size(topo, &size);
     hx_topo_place(topo, &place);
-    info_text(o, "host", place.hostname);
-    info_int(o, "sockets", size.sockets);
-    info_int(o, "numa_nodes", size.numa_nodes);
-    info_int(o, "l3_caches", size.l3_caches);
-    info_int(o, "cores", size.cores);
-    info_int(o, "cpus", size.cpus);
-    info_int(o, "cpus_allowed", place.allowed_cpus);
-    info_int(o, "cpus_bound_to", place.bound_cpus);
+    json_add_text(o, "host", place.hostname);
+    json_add_int(o, "sockets", size.sockets);
+    json_add_int(o, "numa_nodes", size.numa_nodes);
+    json_add_int(o, "l3_caches", size.l3_caches);
+    json_add_int(o, "cores", size.cores);
+    json_add_int(o, "cpus", size.cpus);
+    json_add_int(o, "cpus_allowed", place.allowed_cpus);
+    json_add_int(o, "cpus_bound_to", place.bound_cpus);
     if (place.quota_cpus > 0)
-        info_real(o, "cpu_quota", place.quota_cpus);
+        json_add_real(o, "cpu_quota", "%.6g", place.quota_cpus);
     else
-        info_text(o, "cpu_quota", "none");
-    info_real(o, "cpus_usable", place.usable_cpus);
+        json_add_text(o, "cpu_quota", "none");
+    json_add_real(o, "cpus_usable", "%.6g", place.usable_cpus);
     index_tell(o, "on_core", place.core);
     index_tell(o, "on_l3_cache", place.l3);
     index_tell(o, "on_numa_node", place.numa);
     index_tell(o, "on_socket", place.socket);
-    info_int(o, "l2_bytes_per_core", (int64_t)place.l2_bytes);
-    info_int(o, "last_level_cache_bytes", (int64_t)place.llc_bytes);
-    info_int(o, "memory_limit_bytes", (int64_t)place.memory_limit_bytes);
+    json_add_int(o, "l2_bytes_per_core", (int64_t)place.l2_bytes);
+    json_add_int(o, "last_level_cache_bytes", (int64_t)place.llc_bytes);
+    json_add_int(o, "memory_limit_bytes", (int64_t)place.memory_limit_bytes);
     return o;
 }
 
@@ -92,15 +92,15 @@ static void pci_tell(struct json_object *o, const struct hx_nic *nic)
     char text[32];
 
     snprintf(text, sizeof(text), "%04x:%02x:%02x.%x", nic->domain, nic->bus, nic->device, nic->function);
-    info_text(o, "pci", nic->has_pci ? text : NULL);
+    json_add_text(o, "pci", nic->has_pci ? text : NULL);
 }
 
 static void rate_tell(struct json_object *o, uint64_t rate_bits)
 {
     if (rate_bits)
-        info_real(o, "gbit_per_s", (double)rate_bits * 1e-9);
+        json_add_real(o, "gbit_per_s", "%.6g", (double)rate_bits * 1e-9);
     else
-        info_text(o, "gbit_per_s", NULL);
+        json_add_text(o, "gbit_per_s", NULL);
 }
 
 static const char *const distances[] = {"same NUMA node or L3 cache", "same socket", "other socket", "unknown"};
@@ -116,12 +116,12 @@ static struct json_object *rdma_tell(const struct hx_topo *topo)
     hx_nic_distances(topo, nics, n);
     for (int i = 0; i < n; i++) {
         struct json_object *o = json_object_new_object();
-        info_text(o, "device", nics[i].name);
-        info_text(o, "kind", nics[i].efa ? "EFA" : "RDMA");
-        info_text(o, "state", nics[i].up ? "up" : "down");
+        json_add_text(o, "device", nics[i].name);
+        json_add_text(o, "kind", nics[i].efa ? "EFA" : "RDMA");
+        json_add_text(o, "state", nics[i].up ? "up" : "down");
         rate_tell(o, nics[i].rate_bits);
         pci_tell(o, &nics[i]);
-        info_text(o, "distance", distances[nics[i].distance]);
+        json_add_text(o, "distance", distances[nics[i].distance]);
         json_object_array_add(list, o);
     }
     free(nics);
@@ -147,9 +147,9 @@ static void offer_tell(const struct fi_info *info, const char *state, void *arg)
             return;
     }
     o = json_object_new_object();
-    info_text(o, "interface", interface);
-    info_text(o, "provider", provider);
-    info_text(o, "state", state);
+    json_add_text(o, "interface", interface);
+    json_add_text(o, "provider", provider);
+    json_add_text(o, "state", state);
     json_object_array_add(list, o);
 }
 
@@ -165,11 +165,11 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
         for (int k = 0; k < choice->nrails; k++)
             if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
                 used = k ? "yes, also" : "yes";
-        info_text(o, "interface", nic->name);
-        info_text(o, "provider", choice->rails[0]->fabric_attr->prov_name);
+        json_add_text(o, "interface", nic->name);
+        json_add_text(o, "provider", choice->rails[0]->fabric_attr->prov_name);
         rate_tell(o, nic->rate_bits);
-        info_text(o, "distance", distances[nic->distance]);
-        info_text(o, "used", used);
+        json_add_text(o, "distance", distances[nic->distance]);
+        json_add_text(o, "used", used);
         json_object_array_add(list, o);
     }
     return list;
@@ -182,9 +182,9 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
     struct hx_nic_choice choice;
 
     if (hx_negotiate(world->process.env, &seat, &choice) != HX_SUCCESS)
-        info_text(o, "unusable", hx_last_detail());
+        json_add_text(o, "unusable", hx_last_detail());
     hx_offers_visit(offer_tell, offers);
-    info_text(o, "between_nodes",
+    json_add_text(o, "between_nodes",
               world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node");
     section(o, "rdma_devices", rdma_tell(topo));
     if (choice.nrails > 0)
@@ -208,14 +208,14 @@ static struct json_object *settings_tell(const struct hx_comm *comm)
         const char *shown = hx_env_value_format(env, row, value);
         if (idx == HX_ENV_IDX_secret && *shown)
             shown = "(hidden)";
-        info_text(o, "setting", row->name);
+        json_add_text(o, "setting", row->name);
         int by_table = env->source[idx] == HX_SOURCE_DEFAULT && info_table_has(comm, row->name);
-        info_text(o, "value", by_table ? "by size" : *shown ? shown : NULL);
-        info_text(o, "from", by_table ? "table" : hx_env_source_names[env->source[idx]]);
-        info_text(o, "scope", row->scope == HX_SCOPE_JOB ? "job" : "local");
-        info_text(o, "default", row->dflt);
-        info_text(o, "range", hx_env_range_format(row, range));
-        info_text(o, "meaning", row->help);
+        json_add_text(o, "value", by_table ? "by size" : *shown ? shown : NULL);
+        json_add_text(o, "from", by_table ? "table" : hx_env_source_names[env->source[idx]]);
+        json_add_text(o, "scope", row->scope == HX_SCOPE_JOB ? "job" : "local");
+        json_add_text(o, "default", row->dflt);
+        json_add_text(o, "range", hx_env_range_format(row, range));
+        json_add_text(o, "meaning", row->help);
         json_object_array_add(list, o);
     }
     return list;
@@ -233,9 +233,9 @@ static struct json_object *counters_tell(const struct hx_world *world)
         struct json_object *o = json_object_new_object();
         uint64_t value;
         memcpy(&value, (const char *)&counters + row->offset, sizeof(value));
-        info_text(o, "counter", row->name);
-        info_int(o, "value", (int64_t)value);
-        info_text(o, "meaning", row->help);
+        json_add_text(o, "counter", row->name);
+        json_add_int(o, "value", (int64_t)value);
+        json_add_text(o, "meaning", row->help);
         json_object_array_add(list, o);
     }
     return list;
@@ -270,14 +270,14 @@ static struct json_object *node_tell(const struct hx_shape *shape, int node, con
 
     for (int i = 0; i < hx_shape_node_size(shape, node); i++)
         json_object_array_add(ranks, json_object_new_int(hx_shape_member(shape, node, i)));
-    info_int(o, "node", node);
-    info_text(o, "host", host);
-    info_int(o, "size", hx_shape_node_size(shape, node));
+    json_add_int(o, "node", node);
+    json_add_text(o, "host", host);
+    json_add_int(o, "size", hx_shape_node_size(shape, node));
     json_object_object_add(o, "ranks", ranks);
     for (int level = 0; level < shape->nlevels; level++) {
         char key[24], *text = domains_write(shape, level, node);
         snprintf(key, sizeof(key), "level_%d", level);
-        info_text(o, key, text);
+        json_add_text(o, key, text);
         free(text);
     }
     return o;
@@ -302,10 +302,10 @@ static void ring_tell(struct json_object *o, const struct hx_comm *comm)
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++) {
             struct json_object *link = json_object_new_object();
-            info_int(link, "node", i);
-            info_int(link, "and_node", j);
-            info_real(link, "latency_us", links[i * n + j].latency_us);
-            info_real(link, "gigabytes_per_s", links[i * n + j].gb_s);
+            json_add_int(link, "node", i);
+            json_add_int(link, "and_node", j);
+            json_add_real(link, "latency_us", "%.6g", links[i * n + j].latency_us);
+            json_add_real(link, "gigabytes_per_s", "%.6g", links[i * n + j].gb_s);
             json_object_array_add(list, link);
         }
 }
@@ -320,9 +320,9 @@ static struct json_object *job_tell(struct hx_comm *comm, const char *host)
 
     strncat(mine, host, sizeof(mine) - 1);
     hx_shape_format(comm->members.shape, text, sizeof(text));
-    info_text(o, "launcher", hx_boot_name(comm->world->boot));
-    info_int(o, "ranks", comm->members.size);
-    info_text(o, "shape", text);
+    json_add_text(o, "launcher", hx_boot_name(comm->world->boot));
+    json_add_int(o, "ranks", comm->members.size);
+    json_add_text(o, "shape", text);
     ring_tell(o, comm);
     section(o, "nodes", nodes);
     if (hosts && hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) == HX_SUCCESS) {

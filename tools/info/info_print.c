@@ -12,29 +12,9 @@
  *                                                                                    eth0  1
  */
 #include "tools/info/coll_info.h"
-#include "tools/common/json.h"
 #include <string.h>
 
 #define COLUMNS_MAX 16
-
-void info_int(struct json_object *object, const char *key, int64_t value)
-{
-    json_object_object_add(object, key, json_object_new_int64(value));
-}
-
-/* json-c alone would print seventeen digits. */
-void info_real(struct json_object *object, const char *key, double value)
-{
-    char text[32];
-
-    snprintf(text, sizeof(text), "%.6g", value);
-    json_object_object_add(object, key, json_object_new_double_s(value, text));
-}
-
-void info_text(struct json_object *object, const char *key, const char *value)
-{
-    json_object_object_add(object, key, json_text_new(value));
-}
 
 /* "shared_bytes" -> "shared bytes" */
 static void key_print(const char *key, int width, FILE *file)

@@ -11,31 +11,31 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
     struct json_object *o = json_object_new_object();
     char text[64];
 
-    info_text(o, "collective", hx_coll_name(e->coll));
-    info_text(o, "operation", e->ordered ? "in order" : "any order");
-    info_text(o, "datatype", hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL);
-    info_text(o, "memory", e->shared_alloc ? "of hx_alloc" : NULL);
-    info_int(o, "nodes", e->nnodes);
+    json_add_text(o, "collective", hx_coll_name(e->coll));
+    json_add_text(o, "operation", e->ordered ? "in order" : "any order");
+    json_add_text(o, "datatype", hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL);
+    json_add_text(o, "memory", e->shared_alloc ? "of hx_alloc" : NULL);
+    json_add_int(o, "nodes", e->nnodes);
     snprintf(text, sizeof(text), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
-    info_text(o, "ranks_per_node", text);
-    info_text(o, "placement", e->in_order ? "block" : "other");
-    info_text(o, "provider", e->provider[0] ? e->provider : NULL);
-    info_int(o, "from_bytes", (int64_t)e->from_bytes);
+    json_add_text(o, "ranks_per_node", text);
+    json_add_text(o, "placement", e->in_order ? "block" : "other");
+    json_add_text(o, "provider", e->provider[0] ? e->provider : NULL);
+    json_add_int(o, "from_bytes", (int64_t)e->from_bytes);
     if (e->to_bytes > INT64_MAX)
-        info_text(o, "to_bytes", "any");
+        json_add_text(o, "to_bytes", "any");
     else
-        info_int(o, "to_bytes", (int64_t)e->to_bytes);
+        json_add_int(o, "to_bytes", (int64_t)e->to_bytes);
     if (e->measured_bytes >= 0)
-        info_int(o, "measured", e->measured_bytes);
+        json_add_int(o, "measured", e->measured_bytes);
     else
-        info_text(o, "measured", NULL);
-    info_text(o, "plan", e->plan);
-    info_text(o, "slice", NULL);
+        json_add_text(o, "measured", NULL);
+    json_add_text(o, "plan", e->plan);
+    json_add_text(o, "slice", NULL);
     if (e->slice_bytes)
-        info_int(o, "slice", (int64_t)e->slice_bytes);
-    info_real(o, "us", e->us);
-    info_real(o, "default_us", e->default_us);
-    info_text(o, "default_plan", e->default_plan);
+        json_add_int(o, "slice", (int64_t)e->slice_bytes);
+    json_add_real(o, "us", "%.6g", e->us);
+    json_add_real(o, "default_us", "%.6g", e->default_us);
+    json_add_text(o, "default_plan", e->default_plan);
     return o;
 }
 
@@ -43,11 +43,11 @@ static struct json_object *parameter_tell(int k, const char *provider, double va
 {
     struct json_object *o = json_object_new_object();
 
-    info_text(o, "parameter", hx_cost_parameters[k].name);
-    info_real(o, "value", value);
-    info_text(o, "of", hx_cost_parameters[k].net ? provider : "the node");
-    info_int(o, "points", points);
-    info_text(o, "meaning", hx_cost_parameters[k].about);
+    json_add_text(o, "parameter", hx_cost_parameters[k].name);
+    json_add_real(o, "value", "%.6g", value);
+    json_add_text(o, "of", hx_cost_parameters[k].net ? provider : "the node");
+    json_add_int(o, "points", points);
+    json_add_text(o, "meaning", hx_cost_parameters[k].about);
     return o;
 }
 
@@ -67,13 +67,13 @@ static struct json_object *file_tell(const char *path)
         return NULL;
     }
     const char *foreign = hx_table_foreign(table, why);
-    info_text(o, "file", path);
-    info_text(o, "made_by", table->machine.hierax);
-    info_text(o, "cpu", table->machine.cpu);
-    info_int(o, "cpus", table->machine.cpus);
+    json_add_text(o, "file", path);
+    json_add_text(o, "made_by", table->machine.hierax);
+    json_add_text(o, "cpu", table->machine.cpu);
+    json_add_int(o, "cpus", table->machine.cpus);
     snprintf(text, sizeof(text), "%s%s", foreign ? "no: " : "yes", foreign ? foreign : "");
-    info_text(o, "holds_here", text);
-    info_int(o, "entries_in_all", table->n);
+    json_add_text(o, "holds_here", text);
+    json_add_int(o, "entries_in_all", table->n);
     for (int i = 0; i < table->nmodels; i++)
         for (int k = 0; k < HX_COST_PARAMETERS; k++)
             if (table->models[i].values[k] > 0)
@@ -141,7 +141,7 @@ struct json_object *info_model(const struct hx_comm *comm)
             json_object_put(o);
             continue;
         }
-        info_text(o, "source", points ? "table" : "default");
+        json_add_text(o, "source", points ? "table" : "default");
         json_object_array_add(list, o);
     }
     return list;

@@ -173,6 +173,14 @@ int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *byte
                      struct tune_plan plans[HX_MAX_CANDIDATES]);
 
 /* tune_model.c: the cost model's parameters, from measured plans. On rank 0, or without a job. */
+/* A plan's measured time. */
+struct tune_observed {
+    const struct hx_shape *shape;
+    struct hx_candidate candidate;
+    double bytes, us, oversubscription;
+    int point; /* those measured side by side have the same, and follow each other */
+};
+
 struct tune_fitting {
     struct tune_observed *plans;
     int n, points;
