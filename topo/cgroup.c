@@ -6,9 +6,9 @@
  *   4:cpu,cpuacct:/a/b    ->   /sys/fs/cgroup/cpu/a/b   and   /sys/fs/cgroup/cpu,cpuacct/a/b
  *   0::/a/b               ->   /sys/fs/cgroup/a/b       and   /sys/fs/cgroup/unified/a/b
  *
- * A limit binds all groups below it, so the tightest on the path counts. Which files a folder has tells the version,
- * so each folder is to be asked for all of them. In a container the path may name folders outside of what is mounted:
- * those are not there, and the mount itself, which is the container's own group, is always looked at.
+ * A limit applies to all groups below it, so the tightest on the path counts. A folder's files depend on its version, so callers
+ * try all of them. In a container the path may name folders outside the mount: these do not exist. The mount itself is the
+ * container's own group, and is always visited.
  */
 #include "topo/cgroup.h"
 
@@ -40,14 +40,14 @@ int hx_cgroup_line(const char *dir, const char *file, char *line, int capacity_b
     return ok && *line;
 }
 
-/* Every folder from mount/path up to the mount. */
+/* Visit every folder from mount/path up to the mount. */
 static void read_path(const char *root, const char *mount, const char *path, struct visitor visitor)
 {
     char dir[PATH_BYTES];
     int mount_length = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s%s", root, *mount ? "/" : "", mount);
     if (mount_length + strlen(path) >= sizeof dir)
         return;
-    if (!strstr(path, "/..")) /* the group is outside of this cgroup namespace: only the mount can be seen */
+    if (!strstr(path, "/..")) /* "/..": the group is outside this cgroup namespace, so only the mount is visible */
         strcpy(dir + mount_length, path);
     for (;;) {
         visitor.look(dir, visitor.arg);
@@ -88,8 +88,8 @@ void hx_cgroup_folders(const char *root, void (*look)(const char *dir, void *arg
         fclose(in);
 }
 
-/* What of the group's memory only keeps files at hand: the kernel takes that back first. Version 1 tells it without the groups below, and then,
- * as "total_...", with them. */
+/* The page cache of the group, which the kernel reclaims first. Version 1 lists it without the groups below, and then with them, as
+ * "total_...". */
 static uint64_t cached_bytes(const char *dir)
 {
     char line[256];
@@ -107,7 +107,7 @@ static uint64_t cached_bytes(const char *dir)
     return active + inactive;
 }
 
-/* 0: there is none, as in "max". */
+/* 0: no number, as in "max". */
 static int read_bytes(const char *dir, const char *file, uint64_t *bytes)
 {
     char line[64], *end = line;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Limits from control groups (cgroup.c) and the thread's binding. */
-#include "topo/cores.h"
 #include "topo/cgroup.h"
+#include "topo/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +51,7 @@ static void read_folder(const char *dir, void *arg)
         limit_cpus(cores, line);
 }
 
-/* The calling thread's binding. It may name units that the machine does not have, so only what it shares with the
- * allowed ones counts. */
+/* The calling thread's binding. It may contain processing units that the machine does not have, so only allowed ones count. */
 static void read_binding(const char *root, struct hx_cores *cores)
 {
     char line[4096];
@@ -61,7 +60,7 @@ static void read_binding(const char *root, struct hx_cores *cores)
     while (in && fgets(line, sizeof line, in))
         if (!strncmp(line, key, sizeof key - 1)) {
             char *list = line + sizeof key - 1;
-            list[strcspn(list, "\n")] = 0; /* hwloc would read on */
+            list[strcspn(list, "\n")] = 0; /* hwloc stops only at the end of the string */
             hwloc_bitmap_list_sscanf(cores->bound, list + strspn(list, " \t"));
             break;
         }

@@ -43,7 +43,7 @@ int hx_helper_units(const struct hx_topo *topo, const struct hx_nic *nic, int pr
         if (hwloc_bitmap_iszero(usable))
             continue;
         struct place *place = &places[count++];
-        place->unit = hwloc_bitmap_last(usable); /* of its hardware threads, that which programs use last */
+        place->unit = hwloc_bitmap_last(usable); /* the last hardware thread of the core: programs use it last */
         place->is_program = program_unit >= 0 && hwloc_bitmap_isset(at->cpuset, (unsigned)program_unit);
         place->distance = nic ? hx_nic_distance(topo, at->cpuset, nic) : 0;
         place->is_far = program_unit >= 0 && !share_cache(topo, at->cpuset, program_unit);
@@ -59,7 +59,7 @@ int hx_helper_units(const struct hx_topo *topo, const struct hx_nic *nic, int pr
     return count;
 }
 
-/* A number at *at, which moves behind it; -1: there is none, or none so large. */
+/* Read a number and advance *at; -1: there is none, or it is too large. */
 static int number(const char **at)
 {
     long value = 0;

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct division { /* of all nodes at one level, under way */
+struct division { /* of all nodes at one level, while it is computed */
     const int *around; /* [nranks] domain of rank at the level around this one, or its node */
-    const int *ids;    /* of rank r: ids[r * depth] */
+    const int *ids;    /* ids[r * depth]: id of rank r */
     int depth;
     int *domain_of;    /* [nranks] */
-    int *lowest;       /* [domains so far] rank */
+    int *lowest;       /* [domains so far] lowest rank */
     int ndomains, most;
-    int says; /* some node has several domains, with several ranks in one, and more of them than around */
+    int is_useful; /* a node has more domains than at the level around, and a domain of several ranks */
 };
 
 static int is_divided(const struct hx_shape *s, const struct division *d, int node)
@@ -44,7 +44,7 @@ static void node_divide(const struct hx_shape *s, struct division *d, int node)
     }
     int n = d->ndomains - first;
     d->most = n > d->most ? n : d->most;
-    d->says |= finer && n < hx_shape_node_size(s, node);
+    d->is_useful |= finer && n < hx_shape_node_size(s, node);
 }
 
 int hx_shape_set_levels(struct hx_shape *s, const int *ids, int depth)
@@ -63,7 +63,7 @@ int hx_shape_set_levels(struct hx_shape *s, const int *ids, int depth)
                              .lowest = all + (size_t)depth * n};
         for (int node = 0; node < s->nnodes; node++)
             node_divide(s, &d, node);
-        if (d.says)
+        if (d.is_useful)
             s->most_domains[s->nlevels++] = d.most;
     }
     s->hash = hx_shape_hash(s, all);
@@ -96,7 +96,7 @@ int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole
 int hx_shape_levels_in_order(const struct hx_shape *s)
 {
     for (int k = 0; k < s->nlevels; k++)
-        for (int i = 1; i < s->nranks; i++) /* domains are numbered as their nodes' members come */
+        for (int i = 1; i < s->nranks; i++) /* domains are numbered in the order of members */
             if (hx_shape_domain(s, k, s->members[i]) < hx_shape_domain(s, k, s->members[i - 1]))
                 return 0;
     return 1;

@@ -1,14 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of struct hx_topo, for the files of topo only. */
+/* Inside struct hx_topo, for the files of topo only. */
 #ifndef HX_TOPO_MACHINE_H
 #define HX_TOPO_MACHINE_H
-#include "topo/cores.h"
 #include "topo/nic.h"
+#include <hwloc.h>
+
+/* What the kernel lets this process use: the cpuset, the cgroup's CPU quota and memory limit, the thread's binding. */
+struct hx_cores {
+    hwloc_bitmap_t allowed; /* in: the machine's processing units; out: those that the cgroups' cpusets leave */
+    hwloc_bitmap_t bound;   /* out: those of allowed that the calling thread may run on; never empty */
+    double quota_cpus;      /* out: the tightest CPU quota; 0: none */
+    uint64_t memory_bytes;  /* out: the tightest memory limit; UINT64_MAX: none */
+};
+
+/* root is put before /proc/... and /sys/fs/cgroup/...: "" for this machine, a folder of captured files for tests. What
+ * cannot be read does not limit. */
+void hx_cores_read(const char *root, struct hx_cores *cores);
 
 struct hx_topo {
-    hwloc_topology_t hwloc; /* the whole machine: what is near to what does not depend on limits */
+    hwloc_topology_t hwloc; /* the whole machine, without limits */
     struct hx_cores cores;
-    int described; /* from a file or a description: nothing may be asked of the machine we run on */
+    int described; /* from a file or a description, not of this machine */
 };
 
 /* As hx_nic_distances, from these processing units. */

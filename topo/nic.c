@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which network interfaces a rank uses: the best by state, nearness and rate; ranks that find the same ones equally
- * good share them out.
+ * Which network interfaces a rank uses: the best by state, distance and rate. Ranks that find the same ones equally good divide
+ * them.
  *
- * Nearness is a question about two sets of processing units: those that the thread is bound to, and those next to the
- * device (the first ordinary object above it in hwloc's tree). Whatever object holds both sets says how near they are.
+ * Distance compares two sets of processing units: those that the thread is bound to, and those next to the device (the first
+ * ordinary object above it in hwloc's tree). The smallest object that holds both sets gives the distance.
  */
 #include "topo/nic.h"
 
@@ -13,7 +13,7 @@
 
 #include "topo/machine.h"
 
-/* One object of this type holds the whole set, and also the other one where that is given. */
+/* Does one object of this type hold the whole set, and the other one, if given? */
 static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t set,
                      hwloc_const_bitmap_t other)
 {
@@ -23,7 +23,7 @@ static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_co
     return 0;
 }
 
-/* By PCI address, else by the operating system's name for it (libfabric's tcp tells only "eth0"). */
+/* By PCI address, else by the operating system's name, because libfabric's tcp reports only "eth0". */
 static hwloc_obj_t find_device(hwloc_topology_t hwloc, const struct hx_nic *nic)
 {
     hwloc_obj_t at = NULL;
@@ -46,8 +46,7 @@ int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const
         return 0;
     if (one_holds(topo, HWLOC_OBJ_PACKAGE, here, there))
         return 1;
-    /* Two known places in different sockets; a thread or device that belongs to the whole machine is neither near nor
-     * far. */
+    /* 2 needs two known sockets. A thread or device that belongs to the whole machine has no distance. */
     return one_holds(topo, HWLOC_OBJ_PACKAGE, here, NULL) && one_holds(topo, HWLOC_OBJ_PACKAGE, there, NULL) ? 2 : 3;
 }
 
@@ -118,7 +117,7 @@ int hx_nic_share(const struct hx_nic *nics, int n, int index, int sharers, int m
     for (int i = 1; i < n; i++)
         unlike |= nics[i].routed && nics[i].network != nics[0].network;
     count = n < max ? n : max;
-    if (!unlike) { /* a part of them, of its own */
+    if (!unlike) { /* each rank has its own part */
         first = sharers < n ? (int)((int64_t)index * n / sharers) : index % n;
         n = sharers < n ? (int)(((int64_t)index + 1) * n / sharers) - first : 1;
         count = n < max ? n : max;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where this process sits: hwloc knows the machine, cores.c what the kernel lets us use of it.
+ * The place of this process: hwloc knows the machine, cores.c the limits of this process.
  *
- * The machine is an input: a captured XML file or a synthetic description stands in for the real one, so that tests
- * and offline tools see machines that they do not run on.
+ * The machine is an input. A captured XML file or a synthetic description can replace the real one, for tests and offline tools.
  */
 #include "topo/place.h"
 
@@ -30,8 +29,7 @@ static int set_source(hwloc_topology_t hwloc, const char *xml, char *error)
 
 static int load(hwloc_topology_t hwloc, const char *xml, char *error)
 {
-    /* Plugins for accelerators and displays cost hundreds of milliseconds (and may hang) to tell us nothing that we
-     * use. */
+    /* Plugins for accelerators and displays take hundreds of milliseconds, may hang, and report nothing that is used. */
     static const char *const unneeded[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl", "pci" };
     /* "pci" leaks in libpciaccess; without it hwloc reads the same from sysfs. */
     if (set_source(hwloc, xml, error))
@@ -84,7 +82,7 @@ void hx_topo_close(struct hx_topo *topo)
     free(topo);
 }
 
-/* Logical index of the one object of this type that the binding lies in. */
+/* Logical index of the object of this type that holds the binding; -1: it spans several. */
 static int index_of(const struct hx_topo *topo, hwloc_obj_type_t type)
 {
     for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, type, at));)

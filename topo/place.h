@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* This process's place on its machine, by hwloc, within what cpuset and cgroup allow. */
+/* The place of this process on its machine, from hwloc, within its cpuset and cgroup. */
 #ifndef HX_TOPO_PLACE_H
 #define HX_TOPO_PLACE_H
 #include "topo/shape.h"
@@ -10,25 +10,24 @@ struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O 
 #define HX_PLACE_MASK_WORDS 16 /* 1024 processing units */
 
 struct hx_place {
-    int core, l3, numa, socket; /* logical hwloc indices of what this thread is bound to; -1 where it spans several */
+    int core, l3, numa, socket; /* logical hwloc indices of the thread's binding; -1: it spans several */
     int allowed_cpus;           /* processing units in the cpuset */
     int bound_cpus;             /* of these, those that the calling thread may run on */
-    double quota_cpus;          /* cgroup quota (v1 or v2) in processing units; 0 where there is none */
-    double usable_cpus;         /* allowed_cpus, or the cgroup quota (v1 or v2) where that is less; > 0 */
+    double quota_cpus;          /* cgroup quota (v1 or v2) in processing units; 0: none */
+    double usable_cpus;         /* the smaller of allowed_cpus and the quota; > 0 */
     size_t l2_bytes;            /* per core; 0 unknown */
     size_t llc_bytes;           /* last-level caches of the allowed machine, summed; 0 unknown */
     size_t memory_limit_bytes;  /* cgroup limit, else the machine's memory */
     char hostname[HOST_NAME_MAX + 1];
-    uint64_t machine_id;        /* hash of boot id: equal on one kernel (containers may still not share memory) */
-    /* Bit p: the calling thread may run on the processing unit with OS index p. The cores that several ranks have
-     * between them: the bits of all their masks together, or quota_cpus where that is less (bound 1:1 by a launcher,
-     * none of them sees the others' cores). */
+    uint64_t machine_id;        /* hash of the boot id: equal on one kernel, although containers may not share memory */
+    /* Bit p: the calling thread may run on the processing unit with OS index p. Several ranks have the cores of all their masks
+     * together, or quota_cpus if that is less. A launcher may bind each rank to its own core. */
     uint64_t bound_mask[HX_PLACE_MASK_WORDS];
 };
 
-/* xml: NULL for this machine, or a captured hwloc XML file or a synthetic description ("pack:2 l3:4 core:6 pu:1").
- * cgroup_root: a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/... for tests; NULL
- * for this machine's, or for no limits where xml is given. Returns 0, or -1 with a message in error. */
+/* xml: NULL for this machine; else a captured hwloc XML file or a synthetic description ("pack:2 l3:4 core:6 pu:1"). cgroup_root:
+ * for tests, a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/...; NULL: this machine's, or no
+ * limits if xml is given. Returns 0, or -1 with a message in error. */
 int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **topo, char error[HX_TOPO_ERROR_BYTES]);
 struct hx_machine_size { /* of the whole machine, whatever this process may use; cpus: processing units */
     int sockets, numa_nodes, l3_caches, cores, cpus;
@@ -38,7 +37,7 @@ void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size);
 void hx_topo_place(const struct hx_topo *topo, struct hx_place *place);
 void hx_topo_close(struct hx_topo *topo);
 
-/* Equal for processes that share their network addresses, loopback's too: one machine, one network namespace. 0: not known. */
+/* Equal for processes in one network namespace of one machine, which share their addresses, loopback too. 0: unknown. */
 uint64_t hx_topo_network_id(void);
 
 #endif

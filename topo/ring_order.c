@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME (1 + 1e-9) /* sums of the same times in another order */
-#define SEARCH_STARTS(n) (1 + 1024 / (n)) /* a second for 1024 nodes */
+#define SAME (1 + 1e-9) /* tolerance: sums of the same times in another order */
+#define SEARCH_STARTS(n) (1 + 1024 / (n)) /* the search takes a second for 1024 nodes */
 #define SEARCH_SWEEPS 100
-#define SEGMENT_MAX 3   /* nodes that an or-opt move takes along */
+#define SEGMENT_MAX 3   /* most nodes that an or-opt move moves */
 
 double hx_link_us(struct hx_link link)
 {
@@ -33,8 +33,7 @@ static int is_shorter(struct hx_ring_length a, struct hx_ring_length b)
     return a.worst * SAME < b.worst || (a.worst <= b.worst * SAME && a.sum * SAME < b.sum);
 }
 
-/* A copy with times that can be added: what is longer than most takes as long as all others together, a thousand
- * times. */
+/* A copy in which links above `most` cost a thousand times as much as all others together, so that sums avoid them. */
 static double *cost_within(const double *cost, int n, double most)
 {
     size_t links = (size_t)n * (size_t)n;
@@ -50,8 +49,8 @@ static double *cost_within(const double *cost, int n, double most)
 
 /* ---- exact ------------------------------------------------------------------------------------------------------- */
 
-/* left[S * n + j]: the best way from node j through all of S, a bit per node from 1 on, and back to node 0; by its
- * longest link or by the sum of all. */
+/* left[S * n + j]: cost of the best way from node j through all nodes of S and back to node 0. S has a bit for each node from 1 on.
+ * The cost is the longest link, or the sum of all. */
 struct subsets {
     const double *cost;
     int n, by_worst;
@@ -79,7 +78,7 @@ static void subsets_fill(struct subsets *s)
         }
 }
 
-/* Along the best ways, each time to the lowest node that has one. */
+/* Follow the best ways, always to the lowest node. */
 static void subsets_walk(const struct subsets *s, int *order)
 {
     unsigned set = (1u << (s->n - 1)) - 1;
@@ -136,7 +135,7 @@ static void reverse(int *order, int from, int to)
     }
 }
 
-/* 2-opt: the way from position i + 1 to j backwards. */
+/* 2-opt: reverse the positions i + 1 to j. */
 static int try_reverse(struct tour *t, int i, int j)
 {
     double before = link_of(t, i, i + 1) + link_of(t, j, j + 1), after = link_of(t, i, j) + link_of(t, i + 1, j + 1);
@@ -147,7 +146,7 @@ static int try_reverse(struct tour *t, int i, int j)
     return 1;
 }
 
-/* Or-opt: the nodes of the positions i + 1 to j go between k and k + 1, further on, either way round. */
+/* Or-opt: move the nodes at positions i + 1 to j between k and k + 1, in the better direction. */
 static int try_move(struct tour *t, int i, int j, int k)
 {
     double before = link_of(t, i, i + 1) + link_of(t, j, j + 1) + link_of(t, k, k + 1);
@@ -155,7 +154,7 @@ static int try_move(struct tour *t, int i, int j, int k)
 
     if ((link_of(t, i, j + 1) + (same < turned ? same : turned)) * SAME >= before)
         return 0;
-    reverse(t->order, i + 1, j); /* both parts turned, then the whole: they change places */
+    reverse(t->order, i + 1, j); /* reverse both parts, then the whole: this swaps them */
     reverse(t->order, j + 1, k);
     reverse(t->order, i + 1, k);
     if (turned < same)
@@ -186,7 +185,7 @@ static void improve(struct tour *t, const double *cost)
         ;
 }
 
-/* From start on always to the nearest of those left. */
+/* From start on, always go to the nearest node that is left. */
 static void nearest_neighbours(struct tour *t, int start)
 {
     for (int i = 0; i < t->n; i++)
@@ -204,7 +203,7 @@ static void nearest_neighbours(struct tour *t, int start)
     }
 }
 
-/* From node 0 on, and of its neighbours the lower one first. */
+/* Start at node 0, in the direction of its lower neighbour. */
 static void tour_normalise(const struct tour *t, int *order)
 {
     int zero = 0, step;
@@ -216,7 +215,7 @@ static void tour_normalise(const struct tour *t, int *order)
         order[i] = t->order[zero];
 }
 
-/* First the long links are dear beyond all others, then of those as long as need be the sum counts. */
+/* First shorten the longest links, then minimise the sum of links no longer than that. */
 static int tour_improve(struct tour *t, const double *cost, const double *steep)
 {
     double *within;
@@ -229,7 +228,7 @@ static int tour_improve(struct tour *t, const double *cost, const double *steep)
     return 0;
 }
 
-/* Each time to the 16th power, relative to the longest: then their sum nearly is that of the longest ones alone. */
+/* Each time to the 16th power, relative to the longest: the longest links dominate the sum. */
 static double *cost_steep(const double *within, int n)
 {
     size_t links = (size_t)n * (size_t)n;
@@ -285,7 +284,7 @@ int hx_ring_order_solve(const double *cost, int n, double margin, int *order)
     return status;
 }
 
-/* ---- text, and who meets whom ------------------------------------------------------------------------------------ */
+/* ---- text, and pairs --------------------------------------------------------------------------------------------- */
 
 int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t error_bytes)
 {
@@ -328,8 +327,8 @@ int hx_ring_order_format(const int *order, int n, char *text, size_t capacity)
     return length;
 }
 
-/* The round-robin tournament: on a circle of an odd number, i meets who is as far on the other side of the round's
- * number; who would meet itself there meets the one node too many. */
+/* The round-robin tournament: on a circle of an odd number of nodes, i meets its mirror image about the position of the round. If n
+ * is even, the last node is outside the circle and meets the node that is its own mirror image. */
 int hx_pair_partner(int i, int round, int n)
 {
     int circle = n % 2 ? n : n - 1, partner;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shapes: node ids of ranks in, the two directions of "which rank lives where" out.
+ * Shapes: from the node id of each rank to the tables node -> ranks and rank -> node.
  *
- * Every way to make a shape ends in hx_shape_from_nodes, which renumbers the ids by first appearance, so that equal
- * placements give equal shapes whatever the ids were. All of it is linear in the number of ranks, but for levels, which
- * compare each rank with the domains of its node: 100,000 take 2 ms.
+ * Every way to make a shape ends in hx_shape_from_nodes. It renumbers the ids by first appearance, so equal placements give equal
+ * shapes. The time is linear in the number of ranks, except that levels compare each rank with the domains of its node: 100,000
+ * ranks take 2 ms.
  */
 #include "topo/shape.h"
 
@@ -17,8 +17,8 @@
     "ranks per node such as \"4,4,3\", \"33x1\" or \"4x96,2x95\", " \
     "each with its domains if any, as in \"2x96/2/12\", then optionally \":block\" or \":cyclic\""
 
-/* Number nodes by first appearance of their id, through an open hash table from id to node; first_rank[node] tells the
- * node's id. Returns the number of nodes, 0 without memory. */
+/* Number nodes by the first appearance of their id, by an open hash table from id to node. node_id[first_rank[node]] is the node's
+ * id. Returns the number of nodes; 0: no memory. */
 static int number_nodes(const int *node_id, int nranks, int *first_rank, int *node_of)
 {
     int bits = 1;
@@ -65,7 +65,7 @@ static void fill_members(struct hx_shape *s)
     }
 }
 
-/* Says everything, since node_of determines the rest of a shape but its levels. */
+/* node_of determines the rest of a shape, except its levels. */
 uint64_t hx_shape_hash(const struct hx_shape *s, const int *domain_of)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)s->nranks;
@@ -106,7 +106,7 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks)
     return s;
 }
 
-/* A positive number without sign or blanks, capped just above MAX_RANKS; 0 when there is none. */
+/* A positive number without sign or blanks, limited to MAX_RANKS + 1; 0: there is none. */
 static int read_number(const char **text)
 {
     int value = 0;
@@ -117,10 +117,10 @@ static int read_number(const char **text)
 
 struct node_text {
     int size;
-    int parts[HX_SHAPE_LEVELS]; /* domains at each level, in each of the one around; 0: no such level */
+    int parts[HX_SHAPE_LEVELS]; /* domains at each level, within each domain of the level around; 0: no such level */
 };
 
-/* Read "/2/6", after a node's size. Returns why it is wrong, or NULL. */
+/* Read "/2/6" after a node's size. Returns what is wrong, or NULL. */
 static const char *read_parts(const char **text, struct node_text *node)
 {
     int domains = 1;
@@ -138,8 +138,8 @@ static const char *read_parts(const char **text, struct node_text *node)
     return NULL;
 }
 
-/* Read "4,4,3" or "4x96/2,2x95"; called twice: nodes NULL to count and check, then to fill. Returns why it is wrong, or
- * NULL, with *rest at what follows the list. */
+/* Read "4,4,3" or "4x96/2,2x95". Called twice: with nodes NULL to count and check, then to fill. Returns what is wrong, or NULL
+ * with *rest behind the list. */
 static const char *read_nodes(const char *text, struct node_text *nodes, int *nnodes, int *nranks, const char **rest)
 {
     *nnodes = *nranks = 0;
@@ -174,8 +174,7 @@ static void place_block(const struct node_text *nodes, int nnodes, int *node_id)
             *node_id++ = node;
 }
 
-/* Deal one rank to each node that still has room, round by round. Full nodes leave the list, so that a round costs only
- * what it deals. */
+/* Deal one rank to each node that has room, round by round. Full nodes leave the list, so the time is linear. */
 static void place_cyclic(const struct node_text *nodes, int nnodes, int *node_id, int *open)
 {
     for (int node = 0; node < nnodes; node++)
@@ -192,7 +191,7 @@ static void place_cyclic(const struct node_text *nodes, int nnodes, int *node_id
     }
 }
 
-/* The domains of the place-th of n ranks, those around them cut evenly. */
+/* The domains of local rank `place`: each domain is cut evenly. */
 static void find_domains(const struct node_text *node, int place, int ids[HX_SHAPE_LEVELS])
 {
     int64_t at = place, n = node->size;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shape: which rank lives on which node. Everything that plans depend on of the machine, and nothing else.
+ * A shape: which rank lives on which node. This is all that plans know of the machine.
  *
  *   ranks 0 1 2 3 4 5   nodes 3,1,2 in block placement:   node 0: 0 1 2   node 1: 3   node 2: 4 5
  *                                  cyclic placement:      node 0: 0 3 5   node 1: 1   node 2: 2 4
  *
- * Any number of ranks on any node in any placement order. Nodes are numbered by their lowest rank; the local rank is
- * the position among the node's ranks in rank order. Pure data: no hardware is looked at here.
+ * A node may have any number of ranks, in any order. Nodes are numbered by their lowest rank; the local rank is the position among
+ * the node's ranks in rank order. Pure data: nothing here reads the hardware.
  *
- * Inside the nodes there may be levels (sockets, NUMA nodes, last-level caches): each puts the ranks of a node in domains,
- * and those of the next level lie within them. Only levels that say something are kept: one where no node has several
- * domains of which one holds several ranks, or that is like the level around it, is none.
+ * Nodes may have levels (sockets, NUMA nodes, last-level caches). Each level divides the ranks of a node into domains, within the
+ * domains of the level around it. A level is dropped if it equals the level around it, or if no node has several domains, one with
+ * several ranks.
  *
  *   one node, 8/2/2:   level 0:  0 1 2 3 | 4 5 6 7      level 1:  0 1 | 2 3 | 4 5 | 6 7
  */
@@ -32,46 +32,43 @@ struct hx_shape {
     int *members;    /* [nranks] ranks, node by node, in rank order within a node */
     int *ring;       /* [nnodes] nodes in the order in which rings pass them; NULL: by number */
     int nlevels;     /* inside the nodes */
-    int most_domains[HX_SHAPE_LEVELS]; /* of a node, at each level */
+    int most_domains[HX_SHAPE_LEVELS]; /* most domains of a node, at each level */
     int *domain_of;  /* [nlevels][nranks] domain of rank at each level, outermost first, by lowest rank; NULL: no levels */
     uint64_t hash;   /* equal for equal shapes */
 };
 
 #define HX_TOPO_ERROR_BYTES 256
 
-/* From the node id of each rank (any ids). NULL only when memory is exhausted or nranks < 1. */
+/* From the node id of each rank (any ids). NULL: no memory, or nranks < 1. */
 struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks);
 
-/* From text: "4,4,3" (ranks per node), "33x1" (33 nodes of 1), "4x96,2x95"; a node's ranks may be in domains, which get
- * them in order and as evenly as can be: "2x96/2" (two each), "2x96/2/12" (and in each of these twelve); optional suffix
- * ":block" (default) or ":cyclic" placement. NULL with a message in error naming the text and what is expected. */
+/* From text: "4,4,3" (ranks per node), "33x1" (33 nodes of 1), "4x96,2x95". "2x96/2" divides each node into two domains,
+ * "2x96/2/12" each of these into twelve, in rank order and as evenly as possible. Optional suffix: ":block" (default) or ":cyclic"
+ * placement. NULL with a message in error that names the text and what is expected. */
 struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES]);
 
-/* What HX_NODES means for nranks ranks: a number of nodes, which get the ranks in order and as evenly as can be, or
- * text as above, of which each number then is a node's. NULL with a message in error, which tells what is wrong with
- * the text but not what the text is. */
+/* What HX_NODES means for nranks ranks: a number of nodes, which get the ranks in order and as evenly as possible, or a text as
+ * above. NULL with a message in error, which does not repeat the text. */
 struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TOPO_ERROR_BYTES]);
 
-/* The shortest text that hx_shape_parse reads back to the same node sizes ("3,1,2", "4x96"), without levels; returns as
- * snprintf. */
+/* The shortest text that hx_shape_parse reads as the same node sizes ("3,1,2", "4x96"), without levels. Returns as snprintf. */
 int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_bytes);
 
 /* The shape of a sub-group (ranks[i] of parent becomes rank i); without parent (ranks unused): of one node, n ranks.
  * NULL when memory is exhausted, n < 1, or a rank is not one of the parent's. */
 struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n);
 
-/* Of node_of, and of nlevels levels of domains. */
+/* Covers node_of, and nlevels levels of domains. */
 uint64_t hx_shape_hash(const struct hx_shape *shape, const int *domain_of);
 
-/* Set the levels: rank r is in the domains ids[r * depth] (of the outermost level) to ids[r * depth + depth - 1], any
- * ids, depth at most HX_SHAPE_LEVELS. A negative one: in no single domain, so at that level its node is not divided
- * further. -1 without memory. */
+/* Set the levels. Rank r is in the domains ids[r * depth] (outermost level) to ids[r * depth + depth - 1]; any ids, depth at most
+ * HX_SHAPE_LEVELS. A negative id: the rank spans several domains, so that level does not divide its node. -1: no memory. */
 int hx_shape_set_levels(struct hx_shape *shape, const int *ids, int depth);
 
-/* As in whole: ranks[i] of whole is rank i of shape. -1 without memory. */
+/* Take the levels of whole: ranks[i] of whole is rank i of shape. -1: no memory. */
 int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
 
-/* Do domains hold runs of their nodes' ranks, at every level? */
+/* Does each domain hold consecutive ranks of its node, at every level? */
 int hx_shape_levels_in_order(const struct hx_shape *shape);
 
 static inline int hx_shape_domain(const struct hx_shape *s, int level, int rank)
@@ -79,16 +76,15 @@ static inline int hx_shape_domain(const struct hx_shape *s, int level, int rank)
     return s->domain_of[(size_t)level * (size_t)s->nranks + (size_t)rank];
 }
 
-/* Rings pass the nodes in this order from now on: each of them once. -1 without memory. */
+/* Rings pass the nodes in this order from now on; it holds each node once. -1: no memory. */
 int hx_shape_set_ring(struct hx_shape *shape, const int *order);
 
-/* As those of whole pass them, where that has an order of its own: ranks[i] of whole is rank i of shape. -1 without
- * memory. */
+/* Take the order of whole, if it has one: ranks[i] of whole is rank i of shape. -1: no memory. */
 int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
 
 void hx_shape_free(struct hx_shape *shape);
 
-/* Does every node hold a run of ranks, so that members are the ranks in order? */
+/* Does every node hold consecutive ranks, so that members are the ranks in order? */
 static inline int hx_shape_is_in_order(const struct hx_shape *shape)
 {
     return shape->in_order;

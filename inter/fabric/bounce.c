@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of the endpoint's own: bounce buffers (bounces) and requests (chunks). Both come from blocks that are kept
- * until the endpoints close, so a steady state allocates and registers nothing. Where the provider wants local
- * registration each block is registered once, as a whole, for the rail that it serves.
+ * Bounce buffers: memory of the endpoint itself. They come from blocks that are kept until the endpoints close, so a steady state
+ * allocates and registers nothing. If the provider needs local registration, each block is registered once, as a whole, for its
+ * rail.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/base/memcpy.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, where there are any */
-#define CHUNKS_PER_BLOCK 256
+#define BLOCK_BYTES ((size_t)2 << 20) /* one huge page, if the kernel has any */
 
 struct hx_bounce_block {
     struct hx_bounce_block *next;
@@ -24,12 +22,6 @@ struct hx_bounce_block {
     size_t bytes;
     struct hx_registration registration;
     struct hx_bounce bounces[];
-};
-
-struct hx_chunk_block {
-    struct hx_chunk_block *next;
-    uint32_t first; /* its chunks' numbers */
-    struct hx_chunk chunks[CHUNKS_PER_BLOCK];
 };
 
 static void memlock_text(char *text, size_t capacity)
@@ -77,12 +69,12 @@ static int block_register(struct hx_rail *rail, struct hx_bounce_block *block, i
 {
     int rc = hx_rail_register(rail, block->base, block->bytes, &block->registration);
 
-    if (rc != 0 && first) /* else some of what is in use comes back */
+    if (rc != 0 && first) /* later failures are harmless: bounce buffers in use are released */
         registration_fail(rail, block->bytes, rc);
     return rc;
 }
 
-/* Map aligned to its size class, so that one huge page can hold it. */
+/* The mapping is aligned, so that one huge page can hold it. */
 static void *block_map(size_t bytes)
 {
     uint8_t *raw = mmap(NULL, bytes + BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *base;
@@ -96,7 +88,7 @@ static void *block_map(size_t bytes)
     return base;
 }
 
-/* 0, or what libfabric says. */
+/* 0, or libfabric's error. */
 static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int registered)
 {
     size_t bytes = pool->bounce_bytes * 4 > BLOCK_BYTES ? pool->bounce_bytes * 4 : BLOCK_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +96,7 @@ static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int regi
     struct hx_bounce_block *block;
     int rc;
 
-    if (pool->bounce_bytes < 4096) { /* control: a page or two */
+    if (pool->bounce_bytes < 4096) { /* for control messages */
         bytes = 8192;
         count = bytes / pool->bounce_bytes;
     }
@@ -143,11 +135,11 @@ int hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
     return rc;
 }
 
-/* Over TCP a message that is longer than its receive breaks its connection. Messages of other communicators on that connection are then
- * lost without an error. So each receive ends with a sink: room for the longest message, which nobody reads. */
+/* Over TCP a message that is longer than its receive breaks its connection. Messages of other communicators on that connection are
+ * then lost without an error. So each receive ends with a sink, which takes the rest of the longest message and is never read. */
 int hx_sink_is_needed(const struct hx_net *net)
 {
-    return hx_net_is_tcp(net) && net->info->rx_attr->iov_limit > 1;
+    return hx_provider_is_tcp(net->info) && net->info->rx_attr->iov_limit > 1;
 }
 
 int hx_sink_prepare(struct hx_net *net)
@@ -181,7 +173,7 @@ static int is_first_full(const struct hx_net *net)
     return 1;
 }
 
-/* Once a pool could not grow it stays as it is: to try for each message would cost more than it might gain. */
+/* A pool that could not grow once keeps its size: an attempt for each message would cost too much. */
 static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, struct hx_bounce_pool *pool)
 {
     int rc = pool->is_full ? -FI_ENOMEM : pool_grow(rail, pool, net->register_local);
@@ -210,8 +202,8 @@ struct hx_bounce *hx_bounce_alloc(const struct hx_net *net, struct hx_rail *rail
     return bounce;
 }
 
-/* Receives that hold all slots would end by the peers' sends only, and these, by the same, have no slot. So some are left to sends as
- * long as the pool grows, since it is seen to be full too late; and then half. */
+/* If receives held all bounce buffers on every rank, no rank could send, and no receive would end. So receives leave half a block
+ * to sends. Once the pool is full they leave half of the pool. */
 static size_t receives_max(const struct hx_bounce_pool *pool)
 {
     return pool->is_full ? pool->bounces / 2 : pool->bounces - pool->block_bounces / 2;
@@ -232,7 +224,7 @@ struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_ra
     return bounce;
 }
 
-void hx_bounce_leave(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
+void hx_bounce_end_receive(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
 {
     pool_for(rail, bytes)->receives -= (size_t)bounce->receives;
     bounce->receives = 0;
@@ -242,121 +234,9 @@ void hx_bounce_release(struct hx_rail *rail, struct hx_bounce *bounce, size_t by
 {
     struct hx_bounce_pool *pool = pool_for(rail, bytes);
 
-    hx_bounce_leave(rail, bounce, bytes);
+    hx_bounce_end_receive(rail, bounce, bytes);
     bounce->next = pool->free;
     pool->free = bounce;
-}
-
-/* ---- chunks */
-
-struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
-{
-    struct hx_chunk *chunk;
-
-    if (!net->free_chunks) {
-        struct hx_chunk_block *block = calloc(1, sizeof(*block));
-        if (!block)
-            return NULL;
-        block->next = net->chunk_blocks;
-        block->first = block->next ? block->next->first + CHUNKS_PER_BLOCK : 0;
-        net->chunk_blocks = block;
-        for (uint32_t i = CHUNKS_PER_BLOCK; i-- > 0;) {
-            block->chunks[i].number = block->first + i;
-            hx_chunk_release(net, &block->chunks[i]);
-        }
-    }
-    chunk = net->free_chunks;
-    net->free_chunks = chunk->next;
-    chunk->order = 0;
-    return chunk;
-}
-
-struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path)
-{
-    struct hx_chunk *chunk = hx_chunk_alloc(net);
-
-    if (!chunk)
-        return NULL;
-    chunk->kind = kind;
-    chunk->edge = edge;
-    chunk->path = path;
-    chunk->op = NULL;
-    chunk->bounce = NULL;
-    chunk->registration = NULL;
-    return chunk;
-}
-
-ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
-                        size_t bytes)
-{
-    struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk;
-    ssize_t rc;
-
-    if (path->rail->sends_in_flight >= net->send_limit || !(chunk = hx_control_alloc(net, kind, edge, path)))
-        return -FI_EAGAIN;
-    chunk->bytes = bytes;
-    chunk->bounce = hx_bounce_alloc(net, path->rail, bytes);
-    if (!chunk->bounce) {
-        hx_chunk_release(net, chunk);
-        return -FI_EAGAIN;
-    }
-    hx_proof_write(net, edge, control, message, bytes);
-    memcpy(chunk->bounce->base, message, bytes);
-    rc = fi_tsend(path->rail->ep, chunk->bounce->base, bytes, hx_descriptor(chunk->bounce->registration), path->addr,
-                  hx_control_tag(control), &chunk->context);
-    if (rc != 0) {
-        hx_bounce_release(path->rail, chunk->bounce, bytes);
-        hx_chunk_release(net, chunk);
-        return rc;
-    }
-    edge->said[control]++;
-    hx_path_posted(path, bytes, chunk);
-    path->rail->sends_in_flight++;
-    path->rail->unread = 1;
-    return 0;
-}
-
-int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
-                       const struct hx_bounce *bounce, size_t bytes)
-{
-    struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
-
-    if (!chunk)
-        return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(control), 0,
-                 &chunk->context) != 0) {
-        hx_chunk_release(net, chunk);
-        hx_path_refuse(path, HX_POST_RECV);
-        return -FI_EAGAIN;
-    }
-    path->rail->unread = 1;
-    return 0;
-}
-
-void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk)
-{
-    chunk->kind = HX_CHUNK_FREE;
-    chunk->next = net->free_chunks;
-    net->free_chunks = chunk;
-}
-
-struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number)
-{
-    struct hx_chunk_block *block = net->chunk_blocks;
-
-    while (block && number < block->first)
-        block = block->next;
-    return block && number - block->first < CHUNKS_PER_BLOCK ? &block->chunks[number - block->first] : NULL;
-}
-
-void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
-{
-    for (struct hx_chunk_block *block = net->chunk_blocks; block; block = block->next)
-        for (int i = 0; i < CHUNKS_PER_BLOCK; i++)
-            if (block->chunks[i].kind != HX_CHUNK_FREE)
-                visit(net, &block->chunks[i], arg);
 }
 
 void hx_bounce_close(struct hx_net *net)
@@ -372,64 +252,5 @@ void hx_bounce_close(struct hx_net *net)
             munmap(block->base, block->bytes);
             free(block);
         }
-    }
-    for (struct hx_chunk_block *block = net->chunk_blocks, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
-}
-
-/* ---- a message's segments */
-
-/* The segment that holds the byte at *offset, which becomes the offset within it. */
-static const struct hx_segment *segment_at(const struct hx_net_op *op, size_t *offset)
-{
-    const struct hx_segment *segment = op->segments;
-
-    while (*offset >= segment->bytes)
-        *offset -= segment++->bytes;
-    return segment;
-}
-
-void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes)
-{
-    const struct hx_segment *segment = segment_at(op, &offset);
-
-    return offset + bytes <= segment->bytes ? (uint8_t *)segment->base + offset : NULL;
-}
-
-size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most)
-{
-    size_t n = 0;
-
-    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
-        const size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        if (part == 0)
-            continue;
-        if (n == most)
-            return 0;
-        pieces[n++] = (struct iovec){(uint8_t *)segment->base + offset, part};
-        bytes -= part;
-    }
-    return n;
-}
-
-void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
-{
-    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
-        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        hx_memcpy(to, (const uint8_t *)segment->base + offset, part);
-        to = (uint8_t *)to + part;
-        bytes -= part;
-    }
-}
-
-void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes)
-{
-    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
-        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        hx_memcpy((uint8_t *)segment->base + offset, from, part);
-        from = (const uint8_t *)from + part;
-        bytes -= part;
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be cancelled
- * if no part of it has arrived. Messages in bounce buffers are left to end by themselves. Providers can hardly ever cancel a send from the
- * caller's memory, but over TCP such a send has left at once (room.c). A chunk that has arrived in part gets time for its rest. If all that
- * does not help, the endpoints are closed.
+ * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be
+ * cancelled if no part of it has arrived. If a part has arrived, this rank waits some seconds for the rest. Requests on bounce
+ * buffers may end by themselves. Providers can hardly ever cancel a send from the caller's memory, but over TCP such a send has
+ * left at once (tcp_space.c). If nothing helps, the endpoints are closed.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -16,25 +16,25 @@
 
 /* ---- one message */
 
-/* May this chunk go on after its message has failed? Devices cannot cancel sends or writes. A send from a bounce buffer may go on: a late
- * peer gets what was sent. A peer may still write into a bounce buffer: nobody looks there. The same holds for memory that a failed call
- * leaves alone. */
-static int may_be_left(const struct hx_net *net, const struct hx_chunk *chunk)
+/* May this request go on after its message has failed? Devices cannot cancel sends or writes. A send from a bounce buffer may go
+ * on: a late peer gets what was sent. A peer may still write into a bounce buffer, because nothing reads it. The same holds for
+ * memory of the runtime. */
+static int may_be_abandoned(const struct hx_net *net, const struct hx_chunk *chunk)
 {
-    if (chunk->kind == HX_CHUNK_RECV) /* it ends by its cancellation, or when its rest has come */
+    if (chunk->kind == HX_CHUNK_RECV) /* it ends when it is cancelled, or when the rest has arrived */
         return chunk->bounce != NULL;
     return (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_TARGET) &&
-           (chunk->bounce || hx_region_is_left(net, chunk->registration));
+           (chunk->bounce || hx_region_is_internal(net, chunk->registration));
 }
 
-/* No message waits for this write target any more. Its memory stays in use until the peer certainly writes no more. */
-static void target_leave(struct hx_net *net, struct hx_chunk *chunk)
+/* The message of this write target has failed. The memory stays in use until the peer certainly writes no more. */
+static void target_abandon(struct hx_net *net, struct hx_chunk *chunk)
 {
     net->recvs_in_flight--;
     chunk->edge->recvs_in_flight--;
     if (chunk->bounce)
-        hx_bounce_leave(chunk->path->rail, chunk->bounce, chunk->bytes);
-    if (!chunk->edge->ended)
+        hx_bounce_end_receive(chunk->path->rail, chunk->bounce, chunk->bytes);
+    if (!chunk->edge->process_ended)
         return;
     if (chunk->bounce)
         hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
@@ -47,18 +47,18 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
 {
     if (chunk->op != op)
         return;
-    if (chunk->kind == HX_CHUNK_AGAIN) { /* nothing is posted */
+    if (chunk->kind == HX_CHUNK_REPOST) { /* nothing is posted */
         size_t bytes = chunk->bytes;
-        chunk->edge->again--;
+        chunk->edge->reposts--;
         chunk->edge->recvs_in_flight--;
         net->recvs_in_flight--;
         hx_chunk_drop(net, chunk);
         hx_message_advance(net, op, bytes);
-    } else if (may_be_left(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->ended)) {
+    } else if (may_be_abandoned(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->process_ended)) {
         size_t bytes = chunk->bytes;
         chunk->op = NULL;
         if (chunk->kind == HX_CHUNK_TARGET)
-            target_leave(net, chunk);
+            target_abandon(net, chunk);
         else if (chunk->kind == HX_CHUNK_RECV)
             fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
         hx_message_advance(net, op, bytes);
@@ -71,7 +71,7 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
                      net->rank);
             hx_warn("%s", net->why);
         }
-        net->breaking = HX_ERR_TRANSPORT; /* not the message's: other peers have not died, nor sent what was not expected */
+        net->breaking = HX_ERR_TRANSPORT; /* not the message's status: that one tells nothing about other peers */
     }
 }
 
@@ -79,11 +79,12 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
 {
     struct hx_edge *edge = net->edges[op->peer];
 
-    if (hx_op_status(op) != 0 || op->done != 0)
+    if (op->failed || op->done != 0)
         return;
     hx_op_queue_remove(hx_op_queue_of(edge, op), op);
-    op->state = (void *)(uintptr_t)status;
-    if (op->theirs == 0) /* else the caller can tell more */
+    op->failed = status;
+    op->queued = 0;
+    if (op->theirs == 0) /* else the caller reports more */
         hx_detail_keep(op->why);
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
@@ -114,8 +115,7 @@ int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         return net->broken != HX_SUCCESS;
     }
     op->give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
-    if (op->direction == HX_NET_RECV &&
-        hx_op_pays_credits(op)) /* what the peer may still send must not cost it credits for ever */
+    if (op->direction == HX_NET_RECV && hx_op_pays_credits(op)) /* the peer may still send the rest: return its credits */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=
             (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;
     hx_message_fail(net, op, HX_ERR_TRANSPORT);
@@ -138,7 +138,7 @@ static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
 {
     (void)arg;
     if (chunk->op) {
-        chunk->op->done = -(hx_op_status(chunk->op) != 0 ? hx_op_status(chunk->op) : (int)net->broken);
+        chunk->op->done = -(int)(chunk->op->failed ? chunk->op->failed : net->broken);
         hx_detail_keep(chunk->op->why);
     }
     chunk->op = NULL;
@@ -159,7 +159,7 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
     net->broken = why;
     hx_detail_keep(net->why);
     hx_recall(net->why);
-    hx_chunks_visit(net, recv_cancel, NULL); /* closing may take longer than we wait for it */
+    hx_chunks_visit(net, recv_cancel, NULL); /* the close may take longer than this rank waits */
     hx_endpoints_close(net);
     hx_chunks_visit(net, chunk_break, NULL);
     for (int i = 0; i < net->nranks; i++)
@@ -172,7 +172,7 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
         }
 }
 
-/* ---- those that use some memory */
+/* ---- registrations in use */
 
 struct users {
     const struct hx_registration *first, *end;
@@ -195,7 +195,7 @@ static int users_of(struct hx_net *net, const struct hx_registration *first, siz
     return users.count;
 }
 
-int hx_registrations_leave(struct hx_net *net, const struct hx_registration *first, size_t n)
+int hx_registrations_drain(struct hx_net *net, const struct hx_registration *first, size_t n)
 {
     double give_up = hx_deadline(CANCEL_SECONDS);
 

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Closing the endpoints. Before libfabric 2.3 EFA waits then until all that is under way has left, and a peer that lives
- * but does not look takes nothing. So a thread closes them: what has not ended in time goes on by itself, until the peer
- * looks again or the process ends, and all that it uses stays.
+ * Closing the endpoints. Before libfabric 2.3, EFA's close waits until every send in flight has ended. A peer that is alive but
+ * makes no progress takes nothing. So a thread closes them. If it does not end in time, it goes on by itself, and everything that
+ * it uses stays open.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CLOSE_SECONDS 2.0
+#define DRAIN_SECONDS 1.0    /* an orderly close waits so long for sends in flight */
+#define GONE_SECONDS 0.2     /* the same if a peer is gone: its sends never end */
+#define LINGER_SECONDS 50e-3 /* then it makes progress for so long: peers may need it to read the last messages */
+#define LINGER_STEP_NS 200000
 #define CLOSE_STEP_NS 100000000
 
 static void *endpoints_close(void *arg)
@@ -27,7 +33,7 @@ static void closer_start(struct hx_net *net)
 {
     sigset_t all, before;
 
-    sigfillset(&all); /* the program's handlers are for its own threads */
+    sigfillset(&all); /* signal handlers of the program must not run in this thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     net->closing = HX_CLOSING;
     if (pthread_create(&net->closer, NULL, endpoints_close, net) != 0) {
@@ -64,4 +70,62 @@ int hx_endpoints_close(struct hx_net *net)
         hx_warn("an endpoint of %s does not close, since a peer does not take what is under way to it",
                 net->info->fabric_attr->prov_name);
     return net->closing == HX_CLOSED;
+}
+
+/* ---- the whole endpoint */
+
+static int sends_left(const struct hx_net *net)
+{
+    size_t sends = 0;
+
+    for (int i = 0; i < net->nrails; i++)
+        sends += net->rails[i].sends_in_flight;
+    return sends > 0 || net->active;
+}
+
+int hx_any_edge_is_gone(const struct hx_net *net)
+{
+    for (int i = 0; i < net->nranks; i++)
+        if (net->edges[i] && net->edges[i]->gone)
+            return 1;
+    return 0;
+}
+
+static void drain(struct hx_net *net)
+{
+    double limit = hx_deadline(hx_any_edge_is_gone(net) ? GONE_SECONDS : DRAIN_SECONDS), idle = hx_deadline(LINGER_SECONDS);
+
+    while (!net->broken && !hx_deadline_passed(sends_left(net) ? limit : idle))
+        if (hx_progress(net) > 0)
+            idle = hx_deadline(LINGER_SECONDS);
+        else
+            nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* peers may share this core */
+}
+
+int hx_net_close(struct hx_net *net, int orderly)
+{
+    if (orderly)
+        drain(net);
+    hx_liveness_close(net);
+    if (!hx_endpoints_close(net)) {
+        net->broken = HX_ERR_TRANSPORT;
+        return 1;
+    }
+    if (net->nrails > 1 && net->wait_fd >= 0)
+        close(net->wait_fd);
+    hx_regions_close(net);
+    hx_bounce_close(net);
+    for (int i = 0; i < net->nrails; i++)
+        hx_rail_close(&net->rails[i]);
+    for (int i = 0; net->edges && i < net->nranks; i++)
+        if (net->edges[i]) {
+            hx_unexpected_close(net->edges[i]);
+            hx_flows_close(net->edges[i]);
+            hx_invites_drop(net->edges[i], 0, UINT64_MAX);
+            free(net->edges[i]);
+        }
+    free(net->edges);
+    free(net->own_address);
+    free(net);
+    return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits: how far a sender of long messages may run ahead of its receiver, in each flow, so that what nobody receives
- * yet in one holds up no other. Both ends count the flow's large chunks from the start; the receiver tells its count
- * when half a grant has gone by since it last did. Counts are sums, so the largest one heard of a flow is the truth, in
- * whatever order they come. They name their flow: one receive for all of an edge's is posted, however many there are.
+ * Credits: how many chunks a sender may have in flight in each flow. A flow that nobody receives yet does not block another. Both
+ * ends count the chunks of long messages from the start. When a receiver has received half a grant, it sends its count. Counts are
+ * sums, so the largest count of a flow is valid, in whatever order they arrive. A credit names its flow, so an edge posts one
+ * receive for all flows.
  */
 #include "inter/fabric/fabric.h"
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number)
     return edge->flows = flow;
 }
 
-int hx_flows_wait(const struct hx_edge *edge)
+int hx_flows_are_pending(const struct hx_edge *edge)
 {
     const struct hx_flow *flow = edge->flows;
 
@@ -43,7 +43,7 @@ void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
     }
 }
 
-void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uint64_t match, uint64_t matches)
+void hx_communicator_drop(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uint64_t match, uint64_t matches)
 {
     struct hx_edge *edge = net->edges[peer];
 
@@ -56,8 +56,8 @@ void hx_forget(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uin
         free(flow);
     }
     if (edge) {
-        hx_early_forget(edge, match, matches);
-        hx_invites_forget(edge, match, matches);
+        hx_unexpected_drop(edge, match, matches);
+        hx_invites_drop(edge, match, matches);
     }
 }
 
@@ -71,16 +71,16 @@ void hx_flows_close(struct hx_edge *edge)
 
 /* ---- the sender */
 
-int hx_credit_listen(struct hx_net *net, struct hx_edge *edge)
+int hx_credit_receive(struct hx_net *net, struct hx_edge *edge)
 {
-    if (edge->credit_listening)
+    if (edge->credit_posted)
         return 0;
     if (!edge->credit_bounce)
         edge->credit_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct hx_credit));
     if (!edge->credit_bounce ||
-        hx_control_receive(net, HX_CHUNK_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_bounce, sizeof(struct hx_credit)) != 0)
+        hx_control_receive(net, HX_CHUNK_RECV_CREDIT, edge, HX_CONTROL_CREDIT, edge->credit_bounce, sizeof(struct hx_credit)) != 0)
         return -FI_EAGAIN;
-    edge->credit_listening = 1;
+    edge->credit_posted = 1;
     return 0;
 }
 
@@ -93,9 +93,9 @@ void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes)
         flow = flow->next;
     if (flow && credit.sum > flow->acknowledged)
         flow->acknowledged = credit.sum;
-    edge->credit_listening = 0;
-    edge->moved = 1;
-    if (hx_credit_listen(net, edge) != 0 || (flow && flow->large.head))
+    edge->credit_posted = 0;
+    edge->has_arrivals = 1;
+    if (hx_credit_receive(net, edge) != 0 || (flow && flow->large.head))
         hx_edge_activate(net, edge);
 }
 
@@ -107,11 +107,11 @@ ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const s
 
     hx_proof_write(net, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
     rc = fi_tinject(path->rail->ep, credit, sizeof(*credit), path->addr, hx_control_tag(HX_CONTROL_CREDIT));
-    edge->said[HX_CONTROL_CREDIT] += rc == 0;
+    edge->control_sent[HX_CONTROL_CREDIT] += rc == 0;
     return rc;
 }
 
-static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_credit *credit)
+static ssize_t credit_post(struct hx_net *net, struct hx_edge *edge, struct hx_credit *credit)
 {
     if (sizeof(*credit) <= net->inject_bytes) {
         ssize_t rc = hx_credit_inject(net, edge, &edge->paths[0], credit);
@@ -119,31 +119,31 @@ static ssize_t credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_c
             hx_path_posted(&edge->paths[0], sizeof(*credit), NULL);
         return rc;
     }
-    return hx_control_send(net, HX_CHUNK_TELL, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
+    return hx_control_send(net, HX_CHUNK_SEND_CREDIT, edge, HX_CONTROL_CREDIT, credit, sizeof(*credit));
 }
 
-void hx_credits_tell_again(struct hx_net *net, struct hx_edge *edge)
+void hx_credits_resend(struct hx_net *net, struct hx_edge *edge)
 {
     for (struct hx_flow *flow = edge->flows; flow; flow = flow->next)
-        flow->told = 0;
+        flow->reported = 0;
     hx_edge_activate(net, edge);
 }
 
-int hx_credit_tell(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+int hx_credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
     struct hx_path *path = &edge->paths[0];
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    rc = credit_send(net, edge, &(struct hx_credit){.flow = flow->number, .sum = flow->received});
+    rc = credit_post(net, edge, &(struct hx_credit){.flow = flow->number, .sum = flow->received});
     if (hx_is_refusal(rc)) {
         hx_path_refuse(path, HX_POST_SEND);
         return -FI_EAGAIN;
     }
-    flow->told = flow->received;
+    flow->reported = flow->received;
     if (rc != 0)
-        return 0; /* a broken edge shows in its messages */
+        return 0; /* other errors appear in the edge's messages too */
     net->count.credits_sent++;
     return 0;
 }

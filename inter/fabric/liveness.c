@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Late peers: a peer from which nothing comes may be gone. With most providers a receive from a process that has gone never ends. Over TCP
- * (libfabric 1.17) a send never ends either. So after a second of waiting
+ * Liveness: a late peer, from which nothing arrives, may be dead. With most providers a receive from a dead process never ends.
+ * Over TCP (libfabric 1.17) a send never ends either. So after a second of waiting
  *
- *   over a device   this rank asks the peer what it knows (control_message.c), in growing intervals. If the peer is gone, the question fails.
+ *   over a device   this rank asks the peer by control messages, in growing intervals. If the peer is gone, the send fails.
  *   over TCP        this rank also connects to the port on which the peer's endpoint listens, and sends nothing. The peer's kernel accepts
  *                   the connection, however busy the peer is. If the kernel refuses, the endpoint is gone, as a rule with its process. If
  *                   the host cannot be reached for a while, the host is gone. The connection stays open until the peer is no longer late,
  *                   so that this rank notices its end at once.
  *
- * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far as it
- * can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node know whether it
- * lives, so this rank asks them too (runtime/engine/stall.c). One death is found only at HX_TIMEOUT: that of a rank which is alone on its node and
- * has left a child, made by a raw clone, that holds its listener.
+ * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far
+ * as it can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node
+ * know whether it lives, so this rank asks them too (runtime/engine/stall.c). One death is found only at HX_TIMEOUT: that of a rank
+ * which is alone on its node and has left a child, made by a raw clone, that holds its listener.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -28,13 +28,12 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PATIENCE_NS SECOND_NS
-#define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not looked for so long is no longer late. A program that computes looks
-                                     * seldom */
-#define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions: so long an answer may be overdue */
-#define SILENT_NS (10 * SECOND_NS)  /* a host that cannot be reached for so long is gone */
+#define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not checked for so long is no longer late */
+#define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions */
+#define SILENT_NS (10 * SECOND_NS)  /* a host that is unreachable for so long is gone */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
-#define QUEUE_LENGTH 100            /* connections that surely fit into the queue of a peer which accepts none */
+#define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */
 
 static uint64_t now_ns(void)
 {
@@ -43,7 +42,7 @@ static uint64_t now_ns(void)
 
 /* ---- a connection over TCP */
 
-static void connection_close(struct hx_late *late)
+static void connection_close(struct hx_late_peer *late)
 {
     if (late->fd >= 0)
         close(late->fd);
@@ -51,8 +50,8 @@ static void connection_close(struct hx_late *late)
     late->connected = 0;
 }
 
-/* Returns 0, EINPROGRESS, the errno with which the peer cannot be reached, or EAGAIN: this process lacks a resource. */
-static int connection_begin(struct hx_late *late)
+/* Returns 0, EINPROGRESS, the errno that shows that the peer is unreachable, or EAGAIN: this process lacks a resource. */
+static int connection_begin(struct hx_late_peer *late)
 {
     const struct hx_path *path = &late->edge->paths[0];
     const int on = 1, idle_s = 3, step_s = 2, steps = 4; /* 11 s: longer than SILENT_NS */
@@ -74,7 +73,7 @@ static int connection_begin(struct hx_late *late)
 }
 
 /* The state of the connection: 0: established; EINPROGRESS; or the errno with which it has ended. */
-static int connection_look(const struct hx_late *late)
+static int connection_look(const struct hx_late_peer *late)
 {
     struct pollfd fd = {.fd = late->fd, .events = POLLIN | POLLOUT};
     socklen_t bytes = sizeof(int);
@@ -87,9 +86,9 @@ static int connection_look(const struct hx_late *late)
     return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* the peer sends nothing, so input means the end */
 }
 
-/* The peer may end a connection because it has too many. So this connection's end proves nothing; if the next one is refused, the peer is
- * gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
-static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t now)
+/* The peer may end a connection because it has too many. So this connection's end proves nothing; if the next one is refused, the
+ * peer is gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
+static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint64_t now)
 {
     int error = late->fd >= 0 ? connection_look(late) : connection_begin(late), stood = late->connected;
 
@@ -99,23 +98,23 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late *late, uint64_t 
     } else if (error != EINPROGRESS) {
         connection_close(late);
     }
-    if (error == EAGAIN || error == ECONNRESET) /* nobody could ask it, or its host has answered */
+    if (error == EAGAIN || error == ECONNRESET) /* this rank could not ask, or the host has answered */
         late->answered = now;
     return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
            (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
 }
 
-/* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer that
- * resets the probe, as it does with silent connections, is asked again. */
-int hx_edge_listens(const struct hx_net *net, struct hx_edge *edge)
+/* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer
+ * that resets the probe, as it does with silent connections, is asked again. */
+int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge)
 {
-    struct hx_late probe = {.edge = edge, .fd = -1};
+    struct hx_late_peer probe = {.edge = edge, .fd = -1};
     const uint64_t begun = now_ns();
     int error = EINPROGRESS, stood = 0;
 
-    if (!hx_net_is_tcp(net) || edge->gone)
+    if (!hx_provider_is_tcp(net->info) || edge->gone)
         return 0;
-    if (edge->listened_at != 0 && begun - edge->listened_at < CERTAIN_NS)
+    if (edge->accepted_at != 0 && begun - edge->accepted_at < CERTAIN_NS)
         return 1;
     while (error != ECONNREFUSED && now_ns() - begun < CERTAIN_NS) {
         error = probe.fd >= 0 ? connection_look(&probe) : connection_begin(&probe);
@@ -127,25 +126,25 @@ int hx_edge_listens(const struct hx_net *net, struct hx_edge *edge)
     connection_close(&probe);
     if (error == ECONNREFUSED || !stood)
         return 0;
-    edge->listened_at = now_ns();
+    edge->accepted_at = now_ns();
     return 1;
 }
 
-/* ---- who is late */
+/* ---- late peers */
 
-static void late_end(struct hx_late *late)
+static void late_end(struct hx_late_peer *late)
 {
     connection_close(late);
     late->edge = NULL;
 }
 
-/* The entry of a peer. A peer that was not late before gets a free entry, or that of the peer which this rank has not looked for longest.
- * NULL: too many peers are late at once. */
-static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
+/* The entry of a peer. A new one gets a free entry, or the entry that was not checked for the longest time. NULL: too many peers
+ * are late. */
+static struct hx_late_peer *late_of(struct hx_net *net, struct hx_edge *edge, uint64_t now)
 {
-    struct hx_late *unused = net->late;
+    struct hx_late_peer *unused = net->late_peers;
 
-    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++) {
+    for (struct hx_late_peer *late = net->late_peers; late < net->late_peers + HX_LATE_PEERS_MAX; late++) {
         if (late->edge && now - late->seen > FORGET_NS)
             late_end(late);
         if (late->edge == edge)
@@ -157,26 +156,26 @@ static struct hx_late *late_of(struct hx_net *net, struct hx_edge *edge, uint64_
         return NULL;
     if (unused->edge)
         late_end(unused);
-    *unused = (struct hx_late){.edge = edge, .fd = -1, .since = now, .seen = now};
+    *unused = (struct hx_late_peer){.edge = edge, .fd = -1, .since = now, .seen = now};
     return unused;
 }
 
-void hx_edge_lose(struct hx_net *net, struct hx_edge *edge)
+void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge)
 {
     edge->gone = 1;
     net->lost_ns = 0;
 }
 
-void hx_late_lose(struct hx_net *net, int code, const char *why)
+void hx_liveness_note_loss(struct hx_net *net, int code, const char *why)
 {
-    if (net->lost_ns != 0 || hx_any_edge_is_lost(net)) /* if a peer is known to be gone, the message was to that peer */
+    if (net->lost_ns != 0 || hx_any_edge_is_gone(net)) /* if a peer is known to be gone, the message was to that peer */
         return;
     net->lost_ns = now_ns();
     snprintf(net->lost_why, sizeof(net->lost_why), "provider code %d, %s", code, why);
 }
 
-/* A short message was lost SILENT_NS ago. If its peer were gone, this rank would know by now. So a living peer lacks a message, and the
- * device delivers no later message to it. Only a closed endpoint tells that peer. */
+/* A short message was lost SILENT_NS ago. If its peer were gone, this rank would know by now. So a peer that is alive misses a
+ * message, and receives no later ones. It notices only if this endpoint is closed. */
 static void lost_end(struct hx_net *net, uint64_t now)
 {
     if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
@@ -189,17 +188,17 @@ static void lost_end(struct hx_net *net, uint64_t now)
     net->breaking = HX_ERR_TRANSPORT;
 }
 
-int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *message)
+int hx_liveness_check(struct hx_net *net, int peer, const struct hx_control_message *message)
 {
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
-    struct hx_late *late;
+    struct hx_late_peer *late;
 
     if (net->broken || !edge)
         return 0;
     if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;
-    if (now - late->seen > PATIENCE_NS) /* this rank was away, and has not looked for an answer meanwhile */
+    if (now - late->seen > PATIENCE_NS) /* this rank has made no check for a while, so an answer may be unread */
         late->answered = now;
     late->seen = now;
     lost_end(net, now);
@@ -208,24 +207,24 @@ int hx_late_ask(struct hx_net *net, int peer, const struct hx_control_message *m
     if (late->interval == 0) {
         late->ask_at = late->answered = now;
         late->interval = PATIENCE_NS;
-    } else if (edge->moved) { /* something came from the peer, and now it is late again */
+    } else if (edge->has_arrivals) { /* the peer was not late meanwhile */
         late->interval = PATIENCE_NS;
         late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
     }
-    edge->moved = 0;
-    if (hx_net_is_tcp(net) && tcp_is_gone(net, late, now)) {
-        hx_edge_lose(net, edge);
+    edge->has_arrivals = 0;
+    if (hx_provider_is_tcp(net->info) && tcp_is_gone(net, late, now)) {
+        hx_edge_mark_gone(net, edge);
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !hx_net_is_tcp(net)) && hx_control_message_ask(net, edge, message) == 0) {
+    } else if (now >= late->ask_at && (late->connected || !hx_provider_is_tcp(net->info)) && hx_control_message_ask(net, edge, message) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }
     return edge->gone;
 }
 
-void hx_late_close(struct hx_net *net)
+void hx_liveness_close(struct hx_net *net)
 {
-    for (struct hx_late *late = net->late; late < net->late + HX_LATE_MAX; late++)
+    for (struct hx_late_peer *late = net->late_peers; late < net->late_peers + HX_LATE_PEERS_MAX; late++)
         if (late->edge)
             late_end(late);
 }

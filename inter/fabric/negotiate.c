@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Choosing a provider and an interface. Everything libfabric offers is graded: first by what kind of interface it is
- * (real before container bridge, before link-local addresses, before loopback; never one that is down), then by
- * provider, then IPv4 before IPv6, then libfabric's own order. HX_PROVIDER and HX_NIC narrow the field. Of the best
- * offer's provider a rank takes the nearest interfaces (nic.c).
+ * The choice of a provider. Each offer of libfabric gets a grade: first by the kind of its interface (real, container bridge,
+ * link-local address, loopback; never one that is down), then by provider, then IPv4 before IPv6. Equal grades keep libfabric's
+ * order. HX_PROVIDER and HX_NIC limit the choice. Then nic.c chooses among the interfaces of the best offer's provider.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/env.h"
@@ -16,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, tcp later; tcp of 1.17 has no RDM
+/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, and tcp later. The tcp of 1.17 has no RDM
  * endpoints. */
 static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm", "sockets"};
 #define PREFERRED ((int)(sizeof(preferred) / sizeof(preferred[0])))
@@ -40,8 +39,8 @@ static struct fi_info *hints_make(uint64_t reach)
     return hints;
 }
 
-/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM keeps shared memory out of efa, or 0,
- * which libfabric wants for loopback. Returns the list, or NULL. */
+/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM disables EFA's shared memory; or 0, which libfabric
+ * needs for loopback. Returns the list, or NULL. */
 static struct fi_info *offers_get(const char *provider, uint64_t reach)
 {
     struct fi_info *hints = hints_make(reach), *list = NULL;
@@ -132,7 +131,7 @@ static int provider_grade(const char *name)
     return PREFERRED;
 }
 
-/* Why this offer cannot serve, or NULL. */
+
 const char *hx_offer_defect(const struct fi_info *info)
 {
     if (!info->domain_attr || !info->domain_attr->name || !info->fabric_attr->prov_name)
@@ -151,8 +150,8 @@ const char *hx_offer_defect(const struct fi_info *info)
 #define GRADE(kind, provider_idx) ((int)(kind)*1000 + (provider_idx)*10)
 
 struct choice {
-    const struct fi_info *offer, *list; /* the list that it is of */
-    int grade; /* less is better; equal grades compete by distance */
+    const struct fi_info *offer, *list; /* the list that holds it */
+    int grade; /* less is better */
 };
 
 /* nics: names as in HX_NIC, NULL for any. provider: NULL for those of the preferred list. */
@@ -184,8 +183,7 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
     return best;
 }
 
-/* "a b c": each different name once. interface_of: NULL lists providers, else that provider's interfaces ("": any's).
- */
+
 void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
 {
     size_t used = 0;
@@ -215,7 +213,7 @@ static const char *other_name_of_tcp(const char *provider)
     return provider && strcmp(provider, "net") == 0 ? "tcp" : NULL;
 }
 
-/* Where the provider is there, in any of the lists and by either name, the interfaces are at fault. */
+/* If the provider is in one of the lists, by either name, HX_NIC is wrong. Else there is no such provider. */
 static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, const char *nics, const struct ifaddrs *interfaces)
 {
     const char *names[2] = {provider, other_name_of_tcp(provider)};
@@ -233,30 +231,7 @@ static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, 
                    providers);
 }
 
-/* On kernels before 5.13 EFA has either these or fork support: told to have both, libfabric ends the program or opens no
- * domain. Without fork support it ends a program that forks. */
-static int wants_huge_pages(void)
-{
-    const char *huge = hx_env_launcher("FI_EFA_USE_HUGE_PAGE");
-
-    return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") || (huge && strcmp(huge, "0") != 0);
-}
-
-/* Before libfabric first looks: user programs fork; libinfinipath, where it comes only now with a provider that is a
- * plug-in, would install signal handlers (signals.c, which is named here for a static link to take it in); short early
- * messages are to be kept instead of stopping their connection (1.17 keeps 4); the receive buffers of sockets must hold
- * several of TCP's longest segments (address.c: keep_moving). */
-static void libfabric_prepare(void)
-{
-    hx_signals_restore();
-    if (!wants_huge_pages())
-        setenv("FI_EFA_FORK_SAFE", "1", 0);
-    setenv("IPATH_NO_BACKTRACE", "1", 0);
-    setenv("FI_NET_MAX_SAVED", "1024", 0);
-    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* the kernel takes its rmem_max where that is less */
-}
-
-/* The best offer that libfabric makes when asked in several ways; the lists are the caller's to free. */
+/* Ask libfabric in several ways, and take the best offer. The caller frees the lists. */
 static struct choice choose_anywhere(const struct hx_env *env, const struct ifaddrs *interfaces, struct fi_info *lists[3])
 {
     const char *provider = env->provider, *other = other_name_of_tcp(provider);
@@ -290,7 +265,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     hx_status_t status;
 
     memset(out, 0, sizeof(*out));
-    libfabric_prepare();
+    hx_libfabric_prepare();
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     best = choose_anywhere(env, interfaces, lists);
@@ -316,7 +291,7 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
     struct ifaddrs *interfaces = NULL;
     struct fi_info *list;
 
-    libfabric_prepare();
+    hx_libfabric_prepare();
     if (getifaddrs(&interfaces) != 0)
         interfaces = NULL;
     list = offers_get(NULL, FI_REMOTE_COMM);
@@ -331,37 +306,4 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
         fi_freeinfo(list);
     if (interfaces)
         freeifaddrs(interfaces);
-}
-
-int hx_provider_is_native_tcp(const struct fi_info *info)
-{
-    return strcmp(info->fabric_attr->prov_name, "net") == 0 || strcmp(info->fabric_attr->prov_name, "tcp") == 0;
-}
-
-int hx_provider_is_efa(const struct fi_info *info)
-{
-    return strcmp(info->fabric_attr->prov_name, "efa") == 0;
-}
-
-void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
-{
-    const char *provider = info->fabric_attr->prov_name;
-    const double gb_s = link_bits > 0 ? link_bits / 8e9 : 12.5; /* EFA's first */
-
-    /* a kernel's TCP, 25 Gbit/s */
-    if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
-        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13};
-    else
-        *out = (struct hx_net_profile){
-            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3};
-    out->provider = provider;
-}
-
-size_t hx_profile_chunk_bytes(const struct fi_info *info)
-{
-    size_t bytes = 64 << 10; /* efa: sends above need a round trip */
-
-    if (hx_provider_is_native_tcp(info))
-        bytes = 1 << 20;
-    return bytes < info->ep_attr->max_msg_size ? bytes : info->ep_attr->max_msg_size;
 }

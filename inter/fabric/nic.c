@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of a provider's interfaces (libfabric: domains) a rank uses: those that HX_NIC names, or else the nearest, as
- * topo/nic.h orders them; in either case the ranks of a node share them out.
+ * Which of a provider's interfaces (libfabric: domains) a rank uses: those that HX_NIC names, or else the nearest in the order of
+ * topo/nic.h. The ranks of a node divide them among themselves.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
@@ -16,7 +16,7 @@
 
 /* ---- names */
 
-/* "10.0.1.5", or a network as "10.0.1.0/24": does the offer's own address lie there? */
+/* wanted: an address as "10.0.1.5", or a network as "10.0.1.0/24". Is the offer's own address in it? */
 static int address_matches(const struct fi_info *info, const char *wanted, size_t length)
 {
     const char *slash = memchr(wanted, '/', length);
@@ -40,7 +40,7 @@ static int address_matches(const struct fi_info *info, const char *wanted, size_
     return 1;
 }
 
-/* A device's name, or a domain's up to "-": rdmap0s6 for rdmap0s6-rdm; or an address. */
+/* wanted: the name of a device, of a domain up to "-" (rdmap0s6 for rdmap0s6-rdm), or an address. */
 static int name_matches(const struct fi_info *info, const char *wanted, size_t length)
 {
     const char *domain = info->domain_attr->name, *device = NULL;
@@ -52,7 +52,7 @@ static int name_matches(const struct fi_info *info, const char *wanted, size_t l
            address_matches(info, wanted, length);
 }
 
-/* The next of "a,b,c" at *at, which moves behind it; NULL at the end. */
+/* The next name of "a,b,c" at *at. Advances *at; NULL at the end. */
 static const char *next_name(const char **at, size_t *length)
 {
     const char *name;
@@ -64,7 +64,7 @@ static const char *next_name(const char **at, size_t *length)
     return name;
 }
 
-/* Its place in the list, from 1; 0: not there. */
+
 int hx_nic_is_named(const struct fi_info *info, const char *names)
 {
     const char *name;
@@ -84,7 +84,7 @@ static int is_down(const char *name, size_t length, const struct ifaddrs *interf
     return 0;
 }
 
-/* The first name that stands there again later, or NULL. */
+/* The first name that is in the list twice, or NULL. */
 static const char *named_twice(const char *nics, size_t *length)
 {
     const char *at = nics, *rest, *name, *other;
@@ -127,7 +127,7 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
                    is_address ? "; \"ip -br address\" shows their addresses and networks" : "");
 }
 
-/* ---- what there is */
+/* ---- listing interfaces */
 
 static uint32_t hash(const char *text) /* FNV-1a */
 {
@@ -158,7 +158,8 @@ void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
     }
 }
 
-/* How many addresses of the same family did the interface get before this one? The kernel lists them in that order, libfabric does not. */
+/* The index of the offer's address among its interface's addresses of the same family. The kernel lists them in the order in which
+ * they were added; libfabric does not. */
 static int address_place(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
     const struct sockaddr *own = info->src_addr;
@@ -191,7 +192,7 @@ static void nic_fill(struct hx_nic *nic, const struct fi_info *info, const struc
         nic->rate_bits = info->nic->link_attr->speed;
 }
 
-/* Rates that libfabric does not tell, from rdma-core, whose devices' names begin the domains'. */
+/* If libfabric reports no rate, take rdma-core's. The domain's name begins with the device's name. */
 static void rates_complete(struct hx_nic *nics, int n)
 {
     struct hx_nic devices[HX_NICS_MAX];
@@ -210,8 +211,8 @@ static void rates_complete(struct hx_nic *nics, int n)
     }
 }
 
-/* Of two offers of the same interface, should this one replace the other? An interface is used with IPv4 if it has an IPv4 address, else
- * with IPv6. In each network it is used with one address, the first that it got. */
+/* Should this offer replace the other one? An interface uses IPv4 if it has an IPv4 address, else IPv6. In each network it uses one
+ * address, the first that was added. */
 enum { BESIDE, INSTEAD, NOT_AT_ALL };
 static int offers_compare(const struct fi_info *info, const struct fi_info *other, const struct ifaddrs *interfaces)
 {
@@ -233,7 +234,7 @@ static void nic_enter(struct hx_nic_choice *out, const struct fi_info **offers, 
         int order = offers_compare(info, offers[i], interfaces);
         if (order == NOT_AT_ALL)
             return;
-        if (order == BESIDE) { /* stays */
+        if (order == BESIDE) {
             out->nics[n] = out->nics[i];
             offers[n] = offers[i];
             out->nics[n].id = n;
@@ -257,7 +258,7 @@ static void distances_fill(struct hx_nic *nics, int n)
 
     for (int i = 0; i < n; i++)
         known += nics[i].has_pci;
-    if (n < 2 || known == 0) /* the kernel's interfaces are equally near: all ranks must find the same networks */
+    if (n < 2 || known == 0) /* without PCI addresses all are equally near, so all ranks find the same networks */
         return;
     if (hx_topo_open(NULL, NULL, &topo, error) != 0) {
         hx_warn("nearest network interface not known: %s", error);
@@ -269,7 +270,7 @@ static void distances_fill(struct hx_nic *nics, int n)
 
 /* ---- choosing */
 
-/* Returns how many of the names are found, up to the first that is missing or stands there twice. */
+/* Returns how many names are found, up to the first that is missing or repeated. */
 static int by_name(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
 {
     for (int place = 1;; place++) {
@@ -285,7 +286,7 @@ static int by_name(struct hx_nic_choice *out, const struct fi_info **offers, con
     }
 }
 
-/* The interfaces named, in that order; each must be there and up. */
+/* The named interfaces, in that order. Each must exist and be up. */
 static hx_status_t choose_named(struct hx_nic_choice *out, const struct fi_info **offers, const char *names)
 {
     const char *at = names;
@@ -319,7 +320,8 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
         out->near = hx_nic_near(out->nics, out->n);
     else if (choose_named(out, offers, names) != HX_SUCCESS)
         return hx_nics_refuse(list, provider, names, interfaces);
-    /* where their nearness is not known, ranks in all places of the node have found the same; HX_NIC may be another rank's otherwise */
+    /* If distances are unknown, all ranks of the node find the same interfaces, so they divide them by their index on the node.
+     * HX_NIC may differ between ranks. */
     int by_place = names || out->nics[0].distance < 3;
     out->nrails = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
                                HX_RAILS_MAX, taken);

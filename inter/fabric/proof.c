@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Proofs that a message is of the job. They are needed because any process that reaches an endpoint can send to it. The keys come from the
- * job's secret.
+ * Proofs that a message belongs to the job. They are needed because any process that reaches an endpoint can send to it. The keys
+ * are derived from the job's secret.
  *
  *   control messages (rank to rank, credits, invitations)   A SipHash-2-4 of 64 bits over kind, sender, receiver, a number and the content.
  *       The number grows with each message of a kind to a peer. A receiver accepts each of the last 64 numbers once, in any order, and no
@@ -13,8 +13,8 @@
  *   remote writes   The number of the invitation, encrypted in 32 bits. If n write targets are open, a guess meets one with a probability of
  *       n * 2^-32.
  *
- * A proof takes 24 to 45 ns a message (240 ns for a message, but they are few). A message with a wrong proof is dropped and counted; the
- * first one is reported.
+ * A proof takes 24 to 45 ns a message (240 ns for a message, but they are few). A message with a wrong proof is dropped and
+ * counted; the first one is reported.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/log.h"
@@ -26,7 +26,7 @@
 
 _Static_assert(HX_NET_KEY_BYTES == crypto_kdf_KEYBYTES && HX_PROOF_KEY_BYTES == crypto_shorthash_KEYBYTES &&
                    crypto_shorthash_BYTES == sizeof(uint64_t),
-               "what libsodium takes");
+               "sizes that libsodium needs");
 
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES])
 {
@@ -53,7 +53,7 @@ void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum h
 {
     struct hx_proof *proof = message;
 
-    *proof = (struct hx_proof){.number = (uint64_t)control << COUNT_BITS | (edge->said[control] + 1), .from = net->rank, .to = edge->peer};
+    *proof = (struct hx_proof){.number = (uint64_t)control << COUNT_BITS | (edge->control_sent[control] + 1), .from = net->rank, .to = edge->peer};
     proof->mac = mac_of(net, proof, bytes);
 }
 
@@ -74,7 +74,7 @@ static int is_new(struct hx_replay_filter *heard, enum hx_control_kind control, 
     return 1;
 }
 
-void hx_forged(struct hx_net *net, const char *what, int claimed)
+void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
 {
     static const char *const of[2] = {"", " of rank "};
     char rank[16] = "";
@@ -97,9 +97,9 @@ struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control,
     if (came == bytes && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == control)
         edge = net->edges[proof->from];
     if (edge && (!sender || sender == edge) && mac_of(net, proof, bytes) == proof->mac &&
-        is_new(&edge->heard[control], control, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
+        is_new(&edge->replay[control], control, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
         return edge;
-    hx_forged(net, names[control], came == bytes ? proof->from : -1);
+    hx_forgery_note(net, names[control], came == bytes ? proof->from : -1);
     return NULL;
 }
 
@@ -122,7 +122,7 @@ static uint32_t round_of(const struct hx_net *net, uint32_t half, uint32_t i)
     return (uint32_t)hash(net, HX_PROOF_WRITE, words, sizeof(words)) & 0xffff;
 }
 
-uint32_t hx_number_hide(const struct hx_net *net, uint32_t number)
+uint32_t hx_number_encrypt(const struct hx_net *net, uint32_t number)
 {
     uint32_t left = number >> 16, right = number & 0xffff;
 
@@ -134,7 +134,7 @@ uint32_t hx_number_hide(const struct hx_net *net, uint32_t number)
     return left << 16 | right;
 }
 
-uint32_t hx_number_show(const struct hx_net *net, uint32_t hidden)
+uint32_t hx_number_decrypt(const struct hx_net *net, uint32_t hidden)
 {
     uint32_t left = hidden >> 16, right = hidden & 0xffff;
 

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that the runtime has told to be its own (segment, scratch, what hx_alloc gave): where the provider asks for registration, long
- * messages go straight from it and into it instead of through bounce buffers. Other memory of the program is never among it, since
- * nobody tells when that is unmapped.
+ * Regions: memory of the runtime (segment, scratch, memory of hx_alloc). If the provider needs registration, long messages use it
+ * without bounce buffers. Other memory of the program is never registered, because the program may unmap it at any time.
  *
- * A region is registered in blocks, each when it is first used, and for the rail that uses it: blocks that no long message touches are
- * not pinned. Each reaches one chunk into the next, so that a chunk is always within one.
+ * A region is registered in blocks, each on its first use by a rail. Blocks that no long message uses are not pinned. Each block
+ * overlaps the next by one chunk, so a chunk is always within one block.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/log.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define BLOCK_BYTES ((size_t)2 << 20) /* at least; and no more blocks than devices like */
-#define BLOCKS_MAX 1024
+#define BLOCK_BYTES ((size_t)2 << 20) /* at least */
+#define BLOCKS_MAX 1024               /* devices limit the number of registrations */
 
 struct hx_region {
     struct hx_region *next;
     uint8_t *base;
     size_t bytes, block_bytes, nblocks;
     enum hx_net_memory kind;
-    int refused;          /* the provider did not register a block: no more are tried */
+    int refused;          /* the provider has refused a block: ask no more */
     struct hx_registration registrations[]; /* [rails][nblocks], mr NULL: not yet */
 };
 
-/* Such that little of a block reaches into the next. */
+/* Large, so that the overlap is a small part. */
 static size_t block_bytes_for(const struct hx_net *net, size_t bytes)
 {
     size_t block = BLOCK_BYTES;
@@ -46,7 +45,7 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_mem
             return;
     region = calloc(1, sizeof(*region) + (size_t)net->nrails * nblocks * sizeof(region->registrations[0]));
     if (!region)
-        return; /* it bounces */
+        return; /* its messages use bounce buffers */
     region->base = base;
     region->bytes = bytes;
     region->block_bytes = block_bytes;
@@ -69,7 +68,7 @@ int hx_region_remove(struct hx_net *net, const void *base)
     for (struct hx_region **at = &net->regions, *region; (region = *at); at = &region->next) {
         if (region->base != base)
             continue;
-        if (!hx_registrations_leave(net, region->registrations, (size_t)net->nrails * region->nblocks))
+        if (!hx_registrations_drain(net, region->registrations, (size_t)net->nrails * region->nblocks))
             return 1;
         for (at = &net->regions; *at != region;) /* progress may have changed their order */
             at = &(*at)->next;
@@ -96,7 +95,7 @@ static int block_register(struct hx_region *region, size_t block, size_t chunk_b
     int rc = hx_rail_register(rail, region->base + at, bytes, out);
 
     if (rc == 0) {
-        if (region->kind != HX_MEMORY_WORK) /* rdma-core keeps from children what it has registered, for fear that a write moves the page: not of these */
+        if (region->kind != HX_MEMORY_WORK) /* rdma-core hides registered memory from children. Children need this memory */
             madvise(region->base + at, bytes, MADV_DOFORK);
         return 0;
     }
@@ -106,7 +105,7 @@ static int block_register(struct hx_region *region, size_t block, size_t chunk_b
     return -1;
 }
 
-/* The last used stands first: a call's chunks come from one or two. */
+/* Moves the region to the front: the chunks of a call are in one or two regions. */
 static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
 {
     for (struct hx_region **link = &net->regions, *region; (region = *link); link = &region->next) {
@@ -120,7 +119,7 @@ static struct hx_region *region_of(struct hx_net *net, const uint8_t *at)
     return NULL;
 }
 
-int hx_region_is_left(const struct hx_net *net, const struct hx_registration *registration)
+int hx_region_is_internal(const struct hx_net *net, const struct hx_registration *registration)
 {
     const struct hx_region *region = net->regions;
 

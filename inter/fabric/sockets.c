@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Keeping the endpoints' descriptors out of child processes. If a child holds a listener or a connection of its rank, the kernel keeps
- * answering for the rank after the rank's death, and hides it. libfabric (1.17 at least) opens these descriptors without FD_CLOEXEC. So
+ * Keeping the endpoints' descriptors out of child processes. If a child holds a listener or a connection of its rank, the kernel
+ * keeps answering for the rank after the rank's death, and hides it. libfabric (1.17 at least) opens these descriptors without
+ * FD_CLOEXEC. So
  *
- *   a child made by fork             closes them (hx_sockets_leave, from pthread_atfork);
+ *   a child made by fork             closes them (hx_sockets_close_in_child, from pthread_atfork);
  *   a child that executes a program  loses them by FD_CLOEXEC (hx_sockets_guard), since vfork, posix_spawn and system run no handlers. The
  *                                    flag is set on listeners once they are open. On connections it is set when the first message from or
  *                                    to a peer has passed, and a few more times in the next second, since both sides may connect.
  *
- * They are found among all descriptors by their addresses (runtime/base/sockets.h): they are bound to one of ours, or connected to a peer's.
+ * They are found among all descriptors by their addresses: bound to an address of this rank, or connected to a peer's.
  *
- * A device's (EFA) queues live as long as any process has the device file open, and accept what is sent to them. rdma-core opens the file
- * with O_CLOEXEC. A child made by fork must not use it, and closes it.
+ * A device's (EFA) queues live as long as any process has the device file open, and accept what is sent to them. rdma-core opens
+ * the file with O_CLOEXEC. A child made by fork must not use it, and closes it.
  *
- * Not covered: a fork while hx_init runs in another thread; children made by a raw clone; children made by vfork, until they execute; in a
- * child that executes a program, a connection over which no message has come yet. (In the last case the peer still learns of the death,
- * because the listener is gone.) If the rank shares its node, the other ranks there report its death anyway: see liveness.c.
+ * Not covered: a fork while hx_init runs in another thread; children made by a raw clone; children made by vfork, until they
+ * execute; in a child that executes a program, a connection over which no message has come yet. (In the last case the peer still
+ * learns of the death, because the listener is gone.) If the rank shares its node, the other ranks there report its death anyway:
+ * see liveness.c.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -36,7 +38,7 @@ static uint64_t mix(uint64_t hash, const void *data, size_t bytes) /* FNV-1a */
     return hash;
 }
 
-uint64_t hx_host_of(const void *name, size_t bytes)
+uint64_t hx_host_hash(const void *name, size_t bytes)
 {
     const uint64_t start = UINT64_C(14695981039346656037);
     const struct sockaddr_in *v4 = name;
@@ -49,28 +51,28 @@ uint64_t hx_host_of(const void *name, size_t bytes)
     return 0;
 }
 
-uint64_t hx_spot_of(const void *name, size_t bytes)
+uint64_t hx_address_hash(const void *name, size_t bytes)
 {
-    const uint64_t host = hx_host_of(name, bytes);
+    const uint64_t host = hx_host_hash(name, bytes);
     const uint16_t port = host != 0 ? hx_socket_port(name) : 0;
 
     return host != 0 ? mix(host, &port, sizeof(port)) : 0;
 }
 
-int hx_spot_is_own(const struct hx_net *net, uint64_t spot)
+int hx_address_is_own(const struct hx_net *net, uint64_t address_hash)
 {
     int found = 0;
 
-    for (int i = 0; i < net->nrails && spot != 0; i++)
-        found |= net->rails[i].spot == spot;
+    for (int i = 0; i < net->nrails && address_hash != 0; i++)
+        found |= net->rails[i].address_hash == address_hash;
     return found;
 }
 
-static int is_of_peer(const struct hx_net *net, uint64_t spot)
+static int is_of_peer(const struct hx_net *net, uint64_t address_hash)
 {
-    for (int i = 0; i < net->nranks && spot != 0; i++)
+    for (int i = 0; i < net->nranks && address_hash != 0; i++)
         for (int k = 0; net->edges[i] && k < net->edges[i]->npaths; k++)
-            if (net->edges[i]->paths[k].spot == spot)
+            if (net->edges[i]->paths[k].address_hash == address_hash)
                 return 1;
     return 0;
 }
@@ -81,7 +83,7 @@ static int is_ours(const void *ctx, int fd)
     const struct hx_net *net = ctx;
 
     return hx_socket_names(fd, &local, &peer) &&
-           (hx_spot_is_own(net, hx_spot_of(&local, sizeof(local))) || is_of_peer(net, hx_spot_of(&peer, sizeof(peer))));
+           (hx_address_is_own(net, hx_address_hash(&local, sizeof(local))) || is_of_peer(net, hx_address_hash(&peer, sizeof(peer))));
 }
 
 static int is_device(const void *ctx, int fd)
@@ -104,9 +106,9 @@ void hx_sockets_guard(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-    if (net->rails[0].spot == 0)
+    if (net->rails[0].address_hash == 0)
         net->unguarded = 0; /* no sockets over IP */
-    if (net->rails[0].spot == 0 || now - net->guarded_at < net->guard_ns)
+    if (net->rails[0].address_hash == 0 || now - net->guarded_at < net->guard_ns)
         return;
     net->guarded_at = now;
     net->guard_ns *= 2;
@@ -114,7 +116,7 @@ void hx_sockets_guard(struct hx_net *net)
     hx_files_visit(is_ours, net, hx_file_guard);
 }
 
-void hx_sockets_leave(const struct hx_net *net)
+void hx_sockets_close_in_child(const struct hx_net *net)
 {
     hx_files_visit(is_ours, net, hx_file_close);
     if (uses_devices(net))

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strangers: processes that connect to an endpoint and never send the request that a rank sends first. libfabric accepts every connection
- * and waits without a limit, so strangers use up descriptors. Before libfabric 1.20 native tcp also forgets some connections that have
- * ended or have sent half a request: it mistakes an old errno for theirs, and never closes them. This is rare if errno is 0 before each
- * round. tcp;ofi_rxm looks at such connections again in every round.
+ * Strangers: processes that connect to an endpoint and never send the request that a rank sends first. libfabric accepts every
+ * connection and waits without a limit, so strangers use up descriptors. Before libfabric 1.20 native tcp also forgets some
+ * connections that have ended or have sent half a request: it mistakes an old errno for theirs, and never closes them. This is rare
+ * if errno is 0 before each round. tcp;ofi_rxm looks at such connections again in every round.
  *
- * libfabric (1.17 at least) makes a connection non-blocking only after it has read the request, so a stranger that sends a part of a
- * request would block the rank. Connections inherit the receive time-out of their listener. A negative time-out makes a receive return at
- * once.
+ * libfabric (1.17 at least) makes a connection non-blocking only after it has read the request, so a stranger that sends a part of
+ * a request would block the rank. Connections inherit the receive time-out of their listener. A negative time-out makes a receive
+ * return at once.
  *
- * This rank looks at connections now and then. libfabric answers a request at once. So if nothing was sent to a connection, and it has
- * ended or has been silent for SILENT_MS, it is a stranger's. When there are many, CROWD_MS is enough. This rank resets the connection:
- * then libfabric reads an error and closes the descriptor. Descriptors that native tcp has forgotten are closed here, in the thread that
- * drives the provider.
+ * This rank looks at connections now and then. libfabric answers a request at once. So if nothing was sent to a connection, and it
+ * has ended or has been silent for SILENT_MS, it is a stranger's. When there are many, CROWD_MS is enough. This rank resets the
+ * connection: then libfabric reads an error and closes the descriptor. Descriptors that native tcp has forgotten are closed here,
+ * in the thread that drives the provider.
  *
- * If a rank's connection is reset by mistake, the rank has sent no message yet, and libfabric connects it again. Strangers that speak
- * libfabric's own protocol are not found: their connections look like those of ranks.
+ * If a rank's connection is reset by mistake, the rank has sent no message yet, and libfabric connects it again. Strangers that
+ * speak libfabric's own protocol are not found: their connections look like those of ranks.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -31,7 +31,7 @@
 #define LOOK_NS UINT64_C(1000000000)
 #define LOOK_AGAIN_NS UINT64_C(100000000) /* while there are strangers */
 
-enum { ESTABLISHED = 1, CLOSED = 7, LISTENS = 10 }; /* the kernel's states of TCP; its header and the C library's do not go together */
+enum { ESTABLISHED = 1, CLOSED = 7, LISTENS = 10 }; /* the kernel's states of TCP */
 
 struct look {
     const struct hx_net *net;
@@ -45,10 +45,9 @@ static int is_unanswered(const struct hx_net *net, int fd, struct tcp_info *info
     struct sockaddr_storage local, peer;
     socklen_t bytes = sizeof(*info);
 
-    return hx_socket_names(fd, &local, &peer) && hx_spot_is_own(net, hx_spot_of(&local, sizeof(local))) &&
+    return hx_socket_names(fd, &local, &peer) && hx_address_is_own(net, hx_address_hash(&local, sizeof(local))) &&
            getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes) == 0 &&
-           bytes >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info->tcpi_data_segs_out) && /* an old kernel does not report
-                                                                                                         * it */
+           bytes >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info->tcpi_data_segs_out) && /* older kernels lack it */
            info->tcpi_state != LISTENS && info->tcpi_data_segs_out == 0;
 }
 
@@ -58,11 +57,11 @@ static int is_listener(const void *ctx, int fd)
     socklen_t bytes = sizeof(int);
     int listens = 0;
 
-    return hx_socket_names(fd, &local, &peer) && hx_spot_is_own(ctx, hx_spot_of(&local, sizeof(local))) &&
+    return hx_socket_names(fd, &local, &peer) && hx_address_is_own(ctx, hx_address_hash(&local, sizeof(local))) &&
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens;
 }
 
-void hx_strangers_expect(const struct hx_net *net)
+void hx_strangers_prepare(const struct hx_net *net)
 {
     hx_files_visit(is_listener, net, hx_socket_hurry);
 }
@@ -86,23 +85,23 @@ static int is_stranger(const void *ctx, int fd)
     return info.tcpi_state != CLOSED && (info.tcpi_state != ESTABLISHED || info.tcpi_last_data_recv > look->silent_ms);
 }
 
-static void strangers_end(struct hx_net *net)
+static void strangers_reset(struct hx_net *net)
 {
     const struct look look = {net, net->strangers > hx_strangers_most(net->nranks) ? CROWD_MS : SILENT_MS, &net->strangers,
                              &net->ended};
 
-    if (net->seeks_early && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
+    if (net->peeks_unexpected && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
         hx_files_visit(is_forgotten, net, hx_file_close);
     net->strangers = net->ended = 0;
     hx_files_visit(is_stranger, &look, hx_socket_reset);
 }
 
-void hx_strangers_look(struct hx_net *net)
+void hx_strangers_check(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
 
-    if (net->rails[0].spot == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
+    if (net->rails[0].address_hash == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
-    strangers_end(net);
+    strangers_reset(net);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which paths a message takes. Both ends cut it alike and send and await chunk i on the same path:
+ * Which paths a message uses. Both ends cut it alike, and use the same path for chunk i:
  *
  *     0 1 2 3 | 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
  *     1 2 0 1   2 0 1 2
  *
- * A message that has HX_STRIPE_BYTES for each path gives all of them the same number of chunks; others, being of one
- * chunk, begin anywhere, so that many of them use all paths too. Where a message begins does not depend on its length:
- * ends that expect another length still meet, and tell.
+ * A message with HX_STRIPE_BYTES for each path has the same number of chunks on all paths. Shorter messages have one chunk; their
+ * match ids spread them over the paths. The first path does not depend on the length, so ends with different lengths still meet,
+ * and report it.
  */
 #ifndef HX_INTER_FABRIC_STRIPE_H
 #define HX_INTER_FABRIC_STRIPE_H
@@ -25,7 +25,7 @@ static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_ed
     return chunks + 63 < net->chunk_bytes ? (chunks + 63) & ~(size_t)63 : net->chunk_bytes;
 }
 
-/* Of the chunk at offset. */
+
 static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct hx_net_op *op, size_t offset)
 {
     uint64_t turn;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Early messages. Before libfabric 1.20 native tcp stops a whole connection at a message that has no receive posted, so
- * that everything behind it, credits included, waits for that receive; plans promise no such order. When nothing has
- * happened for a while, look (FI_PEEK) at what each peer that is waited for has to offer, and take it into memory of
- * our own; a receive posted later finds it there. When nothing has completed for half a second, look at what all peers offer, since
- * a question may stand behind their messages (control_message.c). The grants of the peer's flows bound that memory. A forger keeps to no grants, so
- * there are limits too: messages beyond them stay in the connection.
+ * Unexpected messages: those that arrive before their receive is posted. Before libfabric 1.20, native tcp stops the whole
+ * connection at such a message. Everything behind it, credits included, waits for that receive, although plans promise no such
+ * order. So when nothing has completed for a while, this rank looks (FI_PEEK) for messages of each peer that it waits for, and
+ * receives them into memory of its own. A receive that is posted later takes them from there. When nothing has completed for half a
+ * second, it looks at all peers, because a control message may be behind their messages. Credits bound that memory. A forger
+ * ignores credits, so there is a limit too: further messages stay in the connection.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define EARLY_BYTES_MAX ((size_t)1 << 30) /* of one peer */
-#define QUIET_NS UINT64_C(500000000)      /* then all peers are looked at once */
+#define UNEXPECTED_BYTES_MAX ((size_t)1 << 30) /* of one peer */
+#define QUIET_NS UINT64_C(500000000)           /* after so long without a completion, look at all peers */
 
-struct hx_early {
-    struct hx_early *next;
+struct hx_unexpected {
+    struct hx_unexpected *next;
     uint64_t tag;
     size_t bytes;
     uint32_t proof; /* its completion data */
@@ -38,7 +38,7 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
         hx_chunk_release(net, chunk);
 }
 
-/* Has nothing completed for a while, since the last time that this was so, too? */
+/* Has nothing completed for QUIET_NS, counted from the last time that this function returned 1? */
 static int is_quiet(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -52,16 +52,16 @@ static int is_quiet(struct hx_net *net)
 
 static int is_awaited(const struct hx_edge *edge)
 {
-    return edge->recvs_in_flight > 0 || edge->writes.head || hx_flows_wait(edge);
+    return edge->recvs_in_flight > 0 || edge->writes.head || hx_flows_are_pending(edge);
 }
 
-void hx_early_seek(struct hx_net *net)
+void hx_unexpected_peek(struct hx_net *net)
 {
-    const int all = net->seeks_early && is_quiet(net);
+    const int all = net->peeks_unexpected && is_quiet(net);
 
-    for (int i = 0; net->seeks_early && i < net->nranks; i++) {
+    for (int i = 0; net->peeks_unexpected && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (!edge || (!is_awaited(edge) && (!all || !edge->met || edge->gone)))
+        if (!edge || (!is_awaited(edge) && (!all || !edge->has_traffic || edge->gone)))
             continue;
         for (int k = 0; k < edge->npaths; k++)
             if (!edge->paths[k].peeking)
@@ -80,7 +80,7 @@ static void compare(struct hx_net *net, struct hx_chunk *chunk, void *arg)
     struct wanted *wanted = arg;
 
     (void)net;
-    wanted->posted |= (chunk->kind == HX_CHUNK_RECV || chunk->kind == HX_CHUNK_AGAIN) && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
+    wanted->posted |= (chunk->kind == HX_CHUNK_RECV || chunk->kind == HX_CHUNK_REPOST) && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
 }
 
 static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t tag)
@@ -91,96 +91,96 @@ static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t ta
     return wanted.posted;
 }
 
-/* The completions of receives posted since the look come after its own: is_posted still sees them. */
-void hx_early_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes)
+/* Receives posted after the peek complete after it, so is_posted still sees them. */
+void hx_unexpected_found(struct hx_net *net, struct hx_chunk *chunk, uint64_t tag, size_t bytes)
 {
     struct hx_edge *edge = chunk->edge;
-    struct hx_early *early;
+    struct hx_unexpected *kept;
 
     chunk->path->peeking = 0;
-    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > hx_chunk_bytes_most(net) || edge->early_bytes + bytes > EARLY_BYTES_MAX ||
+    if (hx_match_is_credit(tag >> HX_CHUNK_BITS) || bytes > hx_chunk_bytes_most(net) || edge->unexpected_bytes + bytes > UNEXPECTED_BYTES_MAX ||
         is_posted(net, edge, tag) ||
-        !(early = malloc(sizeof(*early) + bytes))) {
+        !(kept = malloc(sizeof(*kept) + bytes))) {
         hx_chunk_release(net, chunk);
         return;
     }
-    *early = (struct hx_early){.next = edge->early, .tag = tag, .bytes = bytes};
-    chunk->kind = HX_CHUNK_EARLY;
-    chunk->early = early;
-    if (fi_trecv(chunk->path->rail->ep, early->data, bytes, NULL, chunk->path->addr, tag, 0, &chunk->context) != 0) {
-        free(early);
+    *kept = (struct hx_unexpected){.next = edge->unexpected, .tag = tag, .bytes = bytes};
+    chunk->kind = HX_CHUNK_UNEXPECTED;
+    chunk->unexpected = kept;
+    if (fi_trecv(chunk->path->rail->ep, kept->data, bytes, NULL, chunk->path->addr, tag, 0, &chunk->context) != 0) {
+        free(kept);
         hx_chunk_release(net, chunk);
         return;
     }
-    edge->early = early;
-    edge->early_bytes += sizeof(*early) + bytes;
+    edge->unexpected = kept;
+    edge->unexpected_bytes += sizeof(*kept) + bytes;
     peek(net, edge, chunk->path); /* there may be more behind it */
 }
 
-void hx_early_none(struct hx_net *net, struct hx_chunk *chunk)
+void hx_unexpected_none(struct hx_net *net, struct hx_chunk *chunk)
 {
     chunk->path->peeking = 0;
     hx_chunk_release(net, chunk);
 }
 
-static void early_drop(struct hx_edge *edge, struct hx_early **link)
+static void unexpected_drop(struct hx_edge *edge, struct hx_unexpected **link)
 {
-    struct hx_early *early = *link;
+    struct hx_unexpected *kept = *link;
 
-    *link = early->next;
-    edge->early_bytes -= sizeof(*early) + early->bytes;
-    free(early);
+    *link = kept->next;
+    edge->unexpected_bytes -= sizeof(*kept) + kept->bytes;
+    free(kept);
 }
 
-void hx_early_end(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data)
+void hx_unexpected_complete(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data)
 {
-    struct hx_early **link = &chunk->edge->early;
+    struct hx_unexpected **link = &chunk->edge->unexpected;
 
-    while (*link != chunk->early)
+    while (*link != chunk->unexpected)
         link = &(*link)->next;
     (*link)->proof = data;
     (*link)->arrived = arrived;
     if (!arrived) /* its connection has broken */
-        early_drop(chunk->edge, link);
+        unexpected_drop(chunk->edge, link);
     hx_chunk_release(net, chunk);
 }
 
-int hx_early_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes)
+int hx_unexpected_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes)
 {
-    struct hx_early **link = &edge->early, *early;
+    struct hx_unexpected **link = &edge->unexpected, *kept;
     int proves = 0, coming = 0;
 
-    while (!proves && (early = *link)) { /* there may be forged ones beside it */
-        if (early->tag != tag || !early->arrived) {
-            coming |= early->tag == tag;
-            link = &early->next;
+    while (!proves && (kept = *link)) { /* forged messages may have the same tag */
+        if (kept->tag != tag || !kept->arrived) {
+            coming |= kept->tag == tag;
+            link = &kept->next;
             continue;
         }
-        proves = hx_recv_proves(net, op, op->posted_bytes, early->proof);
+        proves = hx_recv_check(net, op, op->posted_bytes, kept->proof);
         if (proves) {
             op->posted_bytes += bytes;
-            hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, early->bytes, early->data);
+            hx_recv_arrived(net, edge, op, op->posted_bytes - bytes, bytes, kept->bytes, kept->data);
         }
-        early_drop(edge, link);
+        unexpected_drop(edge, link);
     }
     return proves ? 1 : coming ? -FI_EAGAIN : 0;
 }
 
-void hx_early_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
+void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
-    for (struct hx_early **link = &edge->early, *early; (early = *link);) {
-        if ((early->tag >> HX_CHUNK_BITS) - match >= matches || !early->arrived) {
-            link = &early->next;
+    for (struct hx_unexpected **link = &edge->unexpected, *kept; (kept = *link);) {
+        if ((kept->tag >> HX_CHUNK_BITS) - match >= matches || !kept->arrived) {
+            link = &kept->next;
             continue;
         }
-        early_drop(edge, link);
+        unexpected_drop(edge, link);
     }
 }
 
-void hx_early_close(struct hx_edge *edge)
+void hx_unexpected_close(struct hx_edge *edge)
 {
-    for (struct hx_early *early = edge->early, *next; early; early = next) {
-        next = early->next;
-        free(early);
+    for (struct hx_unexpected *kept = edge->unexpected, *next; kept; kept = next) {
+        next = kept->next;
+        free(kept);
     }
 }

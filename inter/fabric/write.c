@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote writes: where a device writes into another's memory by itself, the processor of a long message's receiver has
- * nothing to match and, on EFA, nothing to copy.
+ * Remote writes: if devices write into remote memory by themselves, the receiver's processor need not match long messages, nor, on
+ * EFA, copy them.
  *
  *     receiver                                            sender
- *     a chunk of a receive is to come  --- invite --->    kept until its message is posted
- *     that chunk has come              <--- write ---     the chunk, with the invitation's number as immediate data
+ *     a receive is posted    --- invite --->    kept until its message is posted
+ *     the chunk has arrived  <--- write ---     the chunk, with the invitation's number as immediate data
  *
- * An invitation tells where the chunk may be written; all of an edge's have one tag. No write needs a credit: what is
- * invited has its place. Nor does a message wait for those to another, since each is followed when both it and its
- * message are there, in whatever order they come. None can be taken back: a write that nobody waits for any more ends
- * in a bounce buffer, or the endpoint has to be closed.
+ * An invitation names the memory for one chunk. All invitations of an edge have one tag. A write needs no credit, because its
+ * memory is reserved. A message does not wait for another one: a write starts when its invitation and its message are both there,
+ * in any order. An invitation cannot be cancelled. If its message fails, the write ends in a bounce buffer, or the endpoint is
+ * closed.
  *
- * The sender finds out where the ends expect other lengths; but where only one of these is written, both wait.
+ * The sender reports if the ends expect different lengths. But if only one of these lengths uses writes, both ends wait.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
@@ -25,7 +25,7 @@ struct invite { /* as it is sent */
     struct hx_proof proof;
     uint64_t match, total_bytes, chunk; /* chunk: which of the message */
     uint64_t address, key;
-    uint32_t number; /* of the receiver's request, hidden: what a write brings along proves that it was invited */
+    uint32_t number; /* of the receiver's request, encrypted. The write returns it, as a proof of its invitation */
     uint32_t signature; /* of the receiver's call */
 };
 
@@ -36,7 +36,7 @@ struct hx_invite {
 
 /* ---- does the device write? */
 
-int hx_writes_ask(struct hx_rail *rail)
+int hx_writes_negotiate(struct hx_rail *rail)
 {
     struct fi_info *hints, *list = NULL, *found = NULL;
 
@@ -46,7 +46,7 @@ int hx_writes_ask(struct hx_rail *rail)
     if (!hints)
         return 0;
     hints->caps |= FI_RMA;
-    hints->tx_attr->caps = hints->rx_attr->caps = 0; /* all that this takes */
+    hints->tx_attr->caps = hints->rx_attr->caps = 0; /* any */
     if (fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list) == 0 ||
         fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list) == 0) {
         if (list->domain_attr->cq_data_size >= sizeof(uint32_t))
@@ -61,8 +61,8 @@ int hx_writes_ask(struct hx_rail *rail)
     return 1;
 }
 
-/* An EFA device without them, or a libfabric that does not know the question, has writes that the target's processor
- * does. Until 1.20 those of the device could be lost where a receiver was not ready. */
+/* If an EFA device has no writes, libfabric emulates them on the target's processor. An old libfabric does not report this, so it
+ * counts as emulated. Before 1.20, writes of the device could be lost if a receiver was not ready. */
 int hx_writes_are_native(const struct hx_rail *rail)
 {
     const int emulated_write = -(0xefa << 16) + 2; /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
@@ -83,22 +83,22 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
                             .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
-                            .number = hx_number_hide(net, chunk->number), .signature = chunk->op->signature};
+                            .number = hx_number_encrypt(net, chunk->number), .signature = chunk->op->signature};
 
     invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    return hx_control_send(net, HX_CHUNK_INVITE, edge, HX_CONTROL_INVITE, &invite, sizeof(invite));
+    return hx_control_send(net, HX_CHUNK_SEND_INVITE, edge, HX_CONTROL_INVITE, &invite, sizeof(invite));
 }
 
 /* ---- the sender */
 
-static int listen_post(struct hx_net *net, struct hx_edge *edge)
+static int invite_receive(struct hx_net *net, struct hx_edge *edge)
 {
     if (!edge->invite_bounce)
         edge->invite_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct invite));
     if (!edge->invite_bounce ||
-        hx_control_receive(net, HX_CHUNK_LISTEN, edge, HX_CONTROL_INVITE, edge->invite_bounce, sizeof(struct invite)) != 0)
+        hx_control_receive(net, HX_CHUNK_RECV_INVITE, edge, HX_CONTROL_INVITE, edge->invite_bounce, sizeof(struct invite)) != 0)
         return -FI_EAGAIN;
-    edge->invite_listening = 1;
+    edge->invite_posted = 1;
     return 0;
 }
 
@@ -132,7 +132,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
 
 enum { FOLLOWED = 1 };
 
-/* FOLLOWED; 0: its message is yet to be posted; -FI_EAGAIN. */
+/* FOLLOWED; 0: its message is not posted yet; -FI_EAGAIN. */
 static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
 {
     struct hx_net_op *op = edge->writes.head;
@@ -151,7 +151,7 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
         return FOLLOWED;
     }
     if (!hx_op_lacks_chunk(op, invite->chunk)) {
-        hx_forged(net, "a repeated invitation", edge->peer);
+        hx_forgery_note(net, "a repeated invitation", edge->peer);
         return FOLLOWED;
     }
     rc = chunk_write(net, edge, op, invite);
@@ -165,7 +165,7 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
     if (!kept) {
         hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
         hx_detail_keep(net->why);
-        net->breaking = HX_ERR_NOMEM; /* it would wait for ever */
+        net->breaking = HX_ERR_NOMEM; /* else the peer waits for ever */
         return;
     }
     *kept = (struct hx_invite){NULL, *invite};
@@ -181,12 +181,12 @@ void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
     int rc;
 
     memcpy(&invite, edge->invite_bounce->base, sizeof(invite));
-    edge->invite_listening = 0;
+    edge->invite_posted = 0;
     hx_chunk_release(net, chunk);
     rc = hx_proof_check(net, HX_CONTROL_INVITE, edge, &invite, bytes, sizeof(invite)) ? invite_follow(net, edge, &invite) : FOLLOWED;
     if (rc != FOLLOWED)
         invite_keep(net, edge, &invite);
-    if (listen_post(net, edge) != 0 || rc < 0)
+    if (invite_receive(net, edge) != 0 || rc < 0)
         hx_edge_activate(net, edge);
 }
 
@@ -195,8 +195,8 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     struct hx_invite **link = &edge->invites, *kept;
     int again = 0;
 
-    if ((edge->writes.head || edge->invite_bounce) && !edge->invite_listening)
-        again = listen_post(net, edge);
+    if ((edge->writes.head || edge->invite_bounce) && !edge->invite_posted)
+        again = invite_receive(net, edge);
     while (edge->writes.head && (kept = *link)) {
         int rc = invite_follow(net, edge, &kept->invite);
         if (rc == FOLLOWED) {
@@ -210,7 +210,7 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     return again;
 }
 
-/* ---- ends */
+/* ---- failures */
 
 struct edge_failure {
     const struct hx_edge *edge;
@@ -229,7 +229,7 @@ static void target_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
         hx_message_fail(net, chunk->op, failure->status);
 }
 
-int hx_writes_wait(struct hx_net *net, const struct hx_edge *edge)
+int hx_writes_are_pending(struct hx_net *net, const struct hx_edge *edge)
 {
     struct edge_failure none = {edge, HX_SUCCESS, 0};
 
@@ -244,7 +244,7 @@ void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status
     hx_chunks_visit(net, target_fail, &(struct edge_failure){edge, status, 0});
 }
 
-void hx_invites_forget(struct hx_edge *edge, uint64_t match, uint64_t matches)
+void hx_invites_drop(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
     for (struct hx_invite **link = &edge->invites, *kept; (kept = *link);) {
         if (kept->invite.match - match >= matches) {

@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += intra/segment/join.c intra/segment/porter.c intra/segment/porter.h intra/segment/socket.c \
-    intra/segment/socket.h
+hx_sources += intra/segment/acceptor.c intra/segment/host.c intra/segment/join.c intra/segment/segment.h intra/segment/socket.c

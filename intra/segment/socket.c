@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The socket of a node: see socket.h. */
-#include "intra/segment/socket.h"
+/* The abstract Unix socket of a node, and messages with descriptors. */
+#include "intra/segment/segment.h"
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECT_TRIES 2000 /* a millisecond each: bound, but not yet listening */
+#define CONNECT_TRIES 2000 /* a millisecond each, while the host is bound but does not listen yet */
 
 /* ---- meeting ----------------------------------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@ static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secr
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* -1: not to be read. */
+/* -1: it cannot be read. */
 static long somaxconn(void)
 {
     FILE *f = fopen("/proc/sys/net/core/somaxconn", "re");
@@ -132,7 +132,7 @@ ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfd
         return -1;
     }
     got = recvmsg(s, &message, MSG_CMSG_CLOEXEC | (timeout < 0 ? MSG_DONTWAIT : 0));
-    if (got >= 0) /* descriptors are missing where the process may not open so many files */
+    if (got >= 0) /* descriptors are missing if the process may not open more files */
         errno = message.msg_flags & MSG_CTRUNC ? EMFILE : got ? EPROTO : ECONNRESET;
     struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {

@@ -6,7 +6,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/base/error.h"
 #include "runtime/ports/ports.h"
-#include "runtime/bootstrap/secret.h"
+#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/api/stats.h"
 #include "topo/place.h"
 #include "topo/ring_order.h"

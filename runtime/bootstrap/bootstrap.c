@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Choice of the launcher, and values of any length over stores that take short ones.
- *
- * The launcher is the one whose variables are in the environment, in the order of hx_boot_kinds. If a launcher runs inside the job of
- * another, the inner one counts: store_client.c and pmi1.c find out which it is. The child of a rank is of no job. It is
- * recognised: its HX_SECRET is overwritten (env.c), its PMI_FD is closed, and under PMIx it finds the rank among its ancestors
- * (pmix.c).
- *
- * A value travels as its length (8 bytes) and its bytes, cut into pieces that the launcher's store takes; piece i of
- * key K put after f fences is stored as "hx.f.K.i", because some stores (PMI-1) never forget a key and never take it
- * twice. */
+/* Choice of the launcher, and values of any length over stores that take short ones.  The launcher is the one whose variables are
+ * in the environment, in the order of hx_boot_kinds. If a launcher runs inside the job of another, the inner one counts:
+ * store_client.c and pmi1.c find it. The child of a rank belongs to no job. It is recognised: its HX_SECRET is overwritten (env.c),
+ * its PMI_FD is closed, and under PMIx it finds the rank among its ancestors (pmix.c).  A value is stored as its length (8 bytes)
+ * and its bytes, cut into pieces that the launcher's store takes. Piece i of key K, put after f fences, has the key "hx.f.K.i",
+ * because some stores (PMI-1) never delete a key and never take it twice. */
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,7 +238,7 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
     if (!status && key_owner(key) >= boot->size)
         return hx_fail(HX_ERR_BOOTSTRAP, "bootstrap key \"%s\" belongs to rank %ld, but there are %d ranks", key,
                        key_owner(key), boot->size);
-    while (!status && !piece && fence > 0) /* nearly always put just before the last fence */
+    while (!status && !piece && fence > 0) /* the newest first */
         status = get_piece(boot, --fence, key, 0, &piece, &have);
     if (status)
         return status;
@@ -287,39 +284,46 @@ void hx_boot_close(struct hx_boot *boot, int finalize)
         boot->ops->close(boot, finalize);
 }
 
-void hx_boot_leave_child(const struct hx_boot *boot)
+void hx_boot_close_in_child(const struct hx_boot *boot)
 {
-    if (boot->ops->leave_child)
-        boot->ops->leave_child(boot);
+    if (boot->ops->close_in_child)
+        boot->ops->close_in_child(boot);
 }
 
 static _Thread_local struct {
     int fd;
     int (*answer)(void *arg);
     void *arg;
-} meanwhile = {.fd = -1};
+} wait_hook = {.fd = -1};
 
-void hx_boot_meanwhile(int fd, int (*answer)(void *arg), void *arg)
+void hx_boot_on_wait(int fd, int (*answer)(void *arg), void *arg)
 {
-    meanwhile.fd = fd;
-    meanwhile.answer = answer;
-    meanwhile.arg = arg;
+    wait_hook.fd = fd;
+    wait_hook.answer = answer;
+    wait_hook.arg = arg;
 }
 
 int hx_boot_wait_fd(int fd, short events, double deadline)
 {
-    struct pollfd fds[] = {{.fd = fd, .events = events}, {.fd = meanwhile.fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = fd, .events = events}, {.fd = wait_hook.fd, .events = POLLIN}};
 
     for (;;) {
         const int ms = hx_deadline_ms(deadline);
-        const int ready = poll(fds, 2, fds[1].fd < 0 && meanwhile.fd >= 0 && ms > BUSY_MS ? BUSY_MS : ms);
+        const int ready = poll(fds, 2, fds[1].fd < 0 && wait_hook.fd >= 0 && ms > BUSY_MS ? BUSY_MS : ms);
 
         if (ready < 0 && errno != EINTR)
             return -1;
         if (ready > 0 && fds[0].revents)
             return 1;
-        fds[1].fd = ready > 0 && !meanwhile.answer(meanwhile.arg) ? -1 : meanwhile.fd;
+        fds[1].fd = ready > 0 && !wait_hook.answer(wait_hook.arg) ? -1 : wait_hook.fd;
         if (hx_deadline_passed(deadline))
             return 0;
     }
+}
+
+_Static_assert(HX_SECRET_BYTES == crypto_kdf_KEYBYTES, "size that libsodium needs");
+
+void hx_key_derive(const unsigned char secret[HX_SECRET_BYTES], enum hx_key_use use, unsigned char key[HX_KEY_BYTES])
+{
+    crypto_kdf_derive_from_key(key, HX_KEY_BYTES, (uint64_t)use, "hierax_1", secret);
 }

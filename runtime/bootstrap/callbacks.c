@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The caller's own put, fence and get (hx_bootstrap_t): text values, kept short because nothing is known of the
- * store. */
+/* The caller's own put, fence and get (hx_bootstrap_t). Values are short texts, because nothing is known about the store. */
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 
@@ -50,7 +49,7 @@ static hx_status_t user_get(struct hx_boot *boot, int owner, const char *key, vo
 
 static void user_abort(struct hx_boot *boot, const char *why)
 {
-    (void)boot; /* hx_bootstrap_t has no such callback: the caller learns by the returned status */
+    (void)boot; /* hx_bootstrap_t has no such callback: the caller sees the returned status */
     (void)why;
 }
 

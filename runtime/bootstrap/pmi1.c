@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMI-1 without a PMI library: a line of text to the launcher over the descriptor PMI_FD, a line back. Spoken by
- * hydra (mpiexec.hydra) and by Slurm (srun --mpi=pmi2). Source: MPICH's "Simple PMI" wire protocol. */
+/* PMI-1 without a PMI library: a line of text to the launcher over the descriptor PMI_FD, and a line back. hydra (mpiexec.hydra)
+ * and Slurm (srun --mpi=pmi2) use it. Source: MPICH's "Simple PMI" wire protocol. */
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define LINE_BYTES 4096
-#define VALUE_TEXT_BYTES 768 /* slurmstepd reads a request line of 1 KiB, keys and all, whatever get_maxes promises */
+#define VALUE_TEXT_BYTES 768 /* slurmstepd reads request lines of 1 KiB, whatever get_maxes returns */
 
 struct pmi1 {
     struct hx_boot boot;
@@ -23,7 +23,7 @@ struct pmi1 {
     char line[LINE_BYTES]; /* the last answer */
 };
 
-/* The decimal number in text, within low .. INT_MAX; -1 when it is none. */
+/* The decimal number in text, within low .. INT_MAX; else -1. */
 static int parse_number(const char *text, int low)
 {
     char *end;
@@ -41,9 +41,9 @@ static int is_socket(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) == 0;
 }
 
-/* If a launcher runs inside the job of another, the inner one counts. Variables of PMIx pass through any program, but a launcher closes
- * descriptors that are not its own. So if PMI_FD is an open socket, the PMI-1 launcher is the inner one; else PMI_FD is left over from the
- * outer job. */
+/* If a launcher runs inside the job of another, the inner one counts. Variables of PMIx pass through any program, but a launcher
+ * closes descriptors that are not its own. So if PMI_FD is an open socket, the PMI-1 launcher is the inner one; else PMI_FD is left
+ * over from the outer job. */
 int hx_boot_pmi1_present(const struct hx_env *env)
 {
     static const char *const others[] = {"PMI_RANK", "PMI_SIZE"};
@@ -76,7 +76,7 @@ static hx_status_t lost(const struct pmi1 *pmi1, const char *command)
                    (int)strcspn(command, " \n"), command, errno ? strerror(errno) : "it closed the connection");
 }
 
-/* Read one line into pmi1->line, without its newline. Nothing is ever sent unasked, so nothing can follow it. */
+/* Read one line into pmi1->line, without its newline. The launcher sends only answers, so nothing can follow it. */
 static hx_status_t read_line(struct pmi1 *pmi1, const char *command)
 {
     const double deadline = hx_deadline(pmi1->boot.timeout);
@@ -128,7 +128,7 @@ static int answer_number(const struct pmi1 *pmi1, const char *name, int otherwis
     return value ? atoi(value) : otherwise;
 }
 
-/* A launcher that is gone must not end this process by a signal; some give a pipe. */
+/* If the launcher has ended, no signal may end this process. Some launchers use a pipe. */
 static ssize_t tell(int fd, const char *text, size_t length)
 {
     const ssize_t sent = send(fd, text, length, MSG_NOSIGNAL);
@@ -207,7 +207,7 @@ static void pmi1_abort(struct hx_boot *boot, const char *why)
         errno = 0; /* the launcher is gone already */
 }
 
-static int has_left; /* this process, for good: PMI_FD is closed, and what has its number now is another file */
+static int is_finalized; /* PMI_FD is closed: its number may be another file now */
 
 static void pmi1_close(struct hx_boot *boot, int finalize)
 {
@@ -215,7 +215,7 @@ static void pmi1_close(struct hx_boot *boot, int finalize)
 
     if (finalize && ask(pmi1, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS) {
         close(pmi1->fd);
-        has_left = 1;
+        is_finalized = 1;
     }
     free(pmi1);
 }
@@ -256,7 +256,7 @@ hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
 {
     struct pmi1 *pmi1;
 
-    if (has_left)
+    if (is_finalized)
         return hx_fail(HX_ERR_BOOTSTRAP, "this process has left the PMI launcher (PMI_FD) already, in a start that failed");
     if (!(pmi1 = calloc(1, sizeof *pmi1)))
         return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
@@ -272,7 +272,7 @@ hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
     if (!status)
         status = handshake(pmi1);
     if (!status)
-        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* else a program that this rank starts could speak in its name */
+        fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* else a program that this rank starts could use it */
     if (status) {
         free(pmi1);
         return status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PMIx, as srun --mpi=pmix and Open MPI's mpirun provide it. libpmix is loaded here, at run time, so that Hierax
- * needs it only where it is used; pmix.h gives the types, and everything that would be a call into the library goes
- * by dlsym. */
+/* PMIx, as srun --mpi=pmix and Open MPI's mpirun provide it. libpmix is loaded at run time, so that Hierax needs it only under
+ * PMIx. pmix.h gives the types; all calls go through dlsym. */
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 #include "runtime/base/process.h"
@@ -99,7 +98,7 @@ static hx_status_t pmix_failed(const struct pmix *pmix, const char *what, const 
                    pmix->calls.Error_string(rc), (int)rc);
 }
 
-/* By hand, because PMIX_INFO_LOAD and its like call into the library. */
+/* PMIX_INFO_LOAD and similar macros would call into the library. */
 static pmix_info_t info_flag(const char *key)
 {
     pmix_info_t info = {.flags = 0};
@@ -161,7 +160,7 @@ static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, vo
     pmix_proc_t process = pmix->me;
     pmix_value_t *found = NULL;
 
-    process.rank = (pmix_rank_t)owner; /* named: not every store of PMIx 4 looks among all (PMIX_RANK_UNDEF) */
+    process.rank = (pmix_rank_t)owner; /* not PMIX_RANK_UNDEF: some stores of PMIx 4 do not search all ranks */
     const pmix_status_t rc = pmix->calls.Get(&process, key, &immediate, 1, &found);
     if (rc == PMIX_ERR_NOT_FOUND)
         return HX_SUCCESS;
@@ -241,8 +240,8 @@ static int process_has(int pid, const char *file, const char *text, int delimite
     return found;
 }
 
-/* PMIx takes a child of a rank for the rank itself, and both would wait for ever. So look for the rank among the ancestors: it has the same
- * name in PMIx and maps a segment of Hierax. Returns the pid of the nearest such process; 0: there is none. */
+/* PMIx takes a child of a rank for the rank itself, and both would wait for ever. So search the ancestors for the rank: it has the
+ * same name in PMIx and maps a segment of Hierax. Returns the pid of the nearest such process; 0: there is none. */
 static int rank_above(void)
 {
     char space[600], rank[64];

@@ -56,7 +56,7 @@ static void single_close(struct hx_boot *boot, int finalize)
 static const struct hx_boot_ops single_ops = {"single",     0,           single_put, single_fence, single_get,
                                               single_abort, single_close, NULL};
 
-/* Many processes that each believe to be alone are the commonest start-up mistake. */
+/* The most common start-up mistake: each process of a job runs alone. */
 static void warn_if_not_alone(void)
 {
     static const struct {

@@ -2,7 +2,7 @@
 /* Client of the TCP store (store.h has the protocol): one blocking connection, one request at a time. */
 #include "runtime/bootstrap/store_keys.h"
 #include "runtime/bootstrap/launcher.h"
-#include "runtime/bootstrap/store_thread.h"
+#include "runtime/bootstrap/root.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sockets.h"
@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -19,27 +18,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REFUSED_SECONDS 10.0 /* how long a store may be late */
-#define CONNECT_SECONDS 60.0 /* how long it may take to answer at all */
-#define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
-#define GREET_SECONDS 10.0   /* how long to try again if the store hangs up before it knows us: strangers may have crowded it */
-#define GONE_SECONDS 5.0     /* a store that has listened, and then refuses for so long, has ended */
+#define GREET_SECONDS 10.0   /* how long to try again if the store closes the connection during the handshake */
 #define CLEAR_MAX_BYTES 4096 /* frames that are not sealed are short */
 
 struct tcp {
     struct hx_boot boot;
     int fd;
-    hx_status_t broken;        /* why the connection is out of step: no further requests */
-    char why[HX_DETAIL_BYTES]; /* the text that was told then */
+    hx_status_t broken;        /* why no further requests are possible */
+    char why[HX_DETAIL_BYTES]; /* the text of that error */
     int hung_up; /* the connection broke before the store knew this rank */
-    int met;     /* a connection has succeeded: some process has listened */
     enum { STRANGER, PROVING, JOINED } state;
-    uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or not known yet */
+    uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or unknown yet */
     struct hx_store_greeting greeting;
     struct hx_store_keys keys;
     struct hx_root root;
-    struct hx_serve *serve; /* rank 0, where no launcher serves */
+    struct hx_store_thread *thread; /* rank 0, where no launcher serves */
 };
 
 struct answer {
@@ -48,8 +42,8 @@ struct answer {
     char *value; /* malloc'ed, NUL behind it */
 };
 
-/* coll_run removes the variables of outer launchers. So if those of another launcher stand beside coll_run's own, that launcher is the
- * inner one, as an mpirun that coll_run has started. */
+/* coll_run removes the variables of outer launchers. So variables of another launcher are from an inner one, such as an mpirun that
+ * coll_run has started. */
 static int has_nearer_launcher(const struct hx_env *env)
 {
     return env->bootstrap == 0 && env->launcher > 0 && (hx_env_launcher("PMI_FD") || hx_env_launcher("PMIX_NAMESPACE"));
@@ -74,28 +68,28 @@ int hx_boot_tcp_present(const struct hx_env *env)
     return -1;
 }
 
-/* With the last text. */
-static hx_status_t break_off(struct tcp *tcp, hx_status_t status)
+/* Keeps the text of the last error. */
+static hx_status_t connection_break(struct tcp *tcp, hx_status_t status)
 {
     tcp->broken = status;
     hx_detail_keep(tcp->why);
     return status;
 }
 
-/* The connection broke. errno: as the call left it, 0 for end of file. A rank that serves the store leaves last, so it has died. (If the
- * job fails, the store says so before.) */
-static hx_status_t lost(struct tcp *tcp, const char *doing)
+/* The connection broke. errno: as the call left it, 0: end of file. A rank that serves the store leaves last, so it has died. (If
+ * the job fails, the store sends the reason first.) */
+static hx_status_t connection_lost(struct tcp *tcp, const char *doing)
 {
     const char *why = errno ? strerror(errno) : "closed by the store (has its process ended?)";
 
     if (tcp->state != JOINED) {
         tcp->hung_up = 1;
-        return HX_ERR_BOOTSTRAP; /* without a text: see meet_store */
+        return HX_ERR_BOOTSTRAP; /* store_join gives the text */
     }
     if (tcp->server != HX_STORE_LAUNCHER)
-        return break_off(tcp, hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
+        return connection_break(tcp, hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
                                       tcp->server, tcp->root.host, tcp->root.port, doing, why));
-    return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s broke while %s: %s", tcp->root.host,
+    return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the connection to the store at %s:%s broke while %s: %s", tcp->root.host,
                                   tcp->root.port, doing, why));
 }
 
@@ -112,7 +106,7 @@ static hx_status_t receive(struct tcp *tcp, void *to, size_t bytes, double deadl
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (n <= 0)
-            return lost(tcp, "reading");
+            return connection_lost(tcp, "reading");
         got += (size_t)n;
     }
     return HX_SUCCESS;
@@ -136,16 +130,16 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     const size_t bytes = head.value_bytes;
     if ((head.magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > (sealed ? HX_STORE_VALUE_MAX_BYTES : CLEAR_MAX_BYTES) ||
         (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE)) {
-        return break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
+        return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
                                                         "store", tcp->root.host,
                                       tcp->root.port));
     }
     *answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
     if (!answer->value)
-        return break_off(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
+        return connection_break(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
     status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
     if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, answer->value, bytes) < 0)
-        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s does not know HX_SECRET, or "
+        status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s does not know HX_SECRET, or "
                                                           "its answer was changed on the way", tcp->root.host, tcp->root.port));
     if (status) {
         free(answer->value);
@@ -169,7 +163,7 @@ static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t 
             continue;
         if (n < 0) {
             errno = errno ? errno : ETIMEDOUT;
-            return lost(tcp, "writing");
+            return connection_lost(tcp, "writing");
         }
         sent += (size_t)n;
     }
@@ -198,8 +192,8 @@ static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void
     return status;
 }
 
-/* The fence was not reached in time: give up, and be told for whom it waits. The answer may be success after all. */
-static hx_status_t give_up_fence(struct tcp *tcp, struct answer *answer)
+/* The fence took too long: ask the store which ranks are missing. The answer may still be success. */
+static hx_status_t fence_time_out(struct tcp *tcp, struct answer *answer)
 {
     char seconds[32];
 
@@ -216,16 +210,16 @@ static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct an
     *answer = (struct answer){.value = NULL};
     status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
-        status = give_up_fence(tcp, answer);
+        status = fence_time_out(tcp, answer);
     if (status == HX_ERR_TIMEOUT)
-        return break_off(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT); if another program has this "
+        return connection_break(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT); if another program has this "
                                       "port, choose a free one for HX_ROOT", tcp->root.host, tcp->root.port, tcp->boot.timeout));
     if (status)
         return status;
     if (answer->op == HX_STORE_REFUSE) {
-        for (char *c = answer->value; *c; c++) /* anybody may have sent it */
+        for (char *c = answer->value; *c; c++) /* any process may have sent it */
             *c = (unsigned char)*c < ' ' ? ' ' : *c;
-        status = break_off(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
+        status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
     } else if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT) {
         status = hx_fail((hx_status_t)answer->status, "%s", answer->value);
     }
@@ -240,7 +234,7 @@ static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key
                            size_t bytes, struct answer *answer)
 {
     *answer = (struct answer){.value = NULL};
-    if (tcp->broken) { /* told already */
+    if (tcp->broken) {
         hx_recall(tcp->why);
         return tcp->broken;
     }
@@ -298,13 +292,13 @@ static void tcp_close(struct hx_boot *boot, int finalize)
         send_request(tcp, HX_STORE_BYE, NULL, 0, NULL, 0);
     if (tcp->fd >= 0)
         close(tcp->fd);
-    hx_serve_stop(tcp->serve, finalize);
+    hx_store_thread_stop(tcp->thread, finalize);
     if (tcp->root.addresses)
         freeaddrinfo(tcp->root.addresses);
     free(tcp);
 }
 
-/* The listener, or the connection of a rank. */
+/* Is it the listener, or the connection of a rank? */
 static int is_of_store(const void *port, int fd)
 {
     struct sockaddr_storage local, peer;
@@ -312,107 +306,21 @@ static int is_of_store(const void *port, int fd)
     return hx_socket_names(fd, &local, &peer) && hx_socket_port(&local) == *(const uint16_t *)port;
 }
 
-static void tcp_leave_child(const struct hx_boot *boot)
+static void tcp_close_in_child(const struct hx_boot *boot)
 {
     const struct tcp *tcp = (const struct tcp *)boot;
     const uint16_t port = htons((uint16_t)atoi(tcp->root.port));
 
     if (tcp->fd >= 0)
         close(tcp->fd);
-    if (tcp->serve)
+    if (tcp->thread)
         hx_files_visit(is_of_store, &port, hx_file_close);
 }
 
-static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close, tcp_leave_child};
-
-/* While nobody listens at an address of this machine, the kernel may give the port to the very socket that asks for it: then it is
- * connected, to itself. */
-static int is_own_echo(int fd)
-{
-    struct sockaddr_storage mine = {.ss_family = AF_UNSPEC}, theirs = {.ss_family = AF_UNSPEC};
-    socklen_t mine_bytes = sizeof mine, their_bytes = sizeof theirs;
-
-    return getsockname(fd, (struct sockaddr *)&mine, &mine_bytes) == 0 && getpeername(fd, (struct sockaddr *)&theirs, &their_bytes) == 0 &&
-           mine_bytes == their_bytes && memcmp(&mine, &theirs, mine_bytes) == 0;
-}
-
-/* A connected socket, or -1 and errno. */
-static int connect_once(const struct addrinfo *address, double deadline)
-{
-    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int error = 0;
-    socklen_t bytes = sizeof error;
-
-    if (fd < 0)
-        return -1;
-    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0) {
-        error = errno;
-        if (error == EINPROGRESS) {
-            error = ETIMEDOUT;
-            if (hx_boot_wait_fd(fd, POLLOUT, deadline) > 0)
-                getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
-        }
-    }
-    if (error == 0 && !is_own_echo(fd))
-        return fd;
-    close(fd);
-    errno = error ? error : ECONNREFUSED;
-    return -1;
-}
-
-/* Fail with "no store answers". error: the last errno, of any of the addresses. */
-static hx_status_t unanswered(const struct tcp *tcp, double start, int error)
-{
-    const char *who = tcp->root.unserved   ? "; rank 0 cannot listen there itself: "
-                      : tcp->boot.rank > 0 ? "; rank 0 serves it, unless a launcher does: it has not started, or has ended"
-                                           : "";
-
-    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", tcp->root.host, tcp->root.port,
-                   hx_clock_awake() - start, strerror(error), who, tcp->root.unserved ? strerror(tcp->root.unserved) : "");
-}
-
-/* The store may start after this rank, so a refusal is not final at once. If rank 0 serves, it may be late. The others wait until
- * HX_TIMEOUT, because they cannot tell a late process from one that has ended, unless it has listened before. Rank 0 itself connects only
- * if it cannot listen at this address: then a launcher serves there, and has done so since before it started ranks. */
-static hx_status_t connect_root(struct tcp *tcp)
-{
-    const int waits = tcp->boot.rank != 0;
-    const double timeout = tcp->boot.timeout > 0 ? tcp->boot.timeout : waits ? HUGE_VAL : CONNECT_SECONDS;
-    const double limit = !waits && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
-    const double start = hx_clock_awake(), deadline = start + limit, told = start + REFUSED_SECONDS;
-    const double late = waits || limit < REFUSED_SECONDS ? deadline : told;
-    const double attempt = tcp->root.addresses->ai_next ? ATTEMPT_SECONDS : CONNECT_SECONDS;
-    int silent = 1;
-    struct timespec pause = {.tv_nsec = 10000000};
-
-    for (;;) {
-        int error = 0;
-
-        for (const struct addrinfo *address = tcp->root.addresses; address; address = address->ai_next) {
-            tcp->fd = connect_once(address, fmin(hx_clock_awake() + attempt, deadline));
-            if (tcp->fd >= 0) {
-                hx_store_socket_tune(tcp->fd);
-                tcp->met = 1;
-                return HX_SUCCESS;
-            }
-            error = errno;
-        }
-        const double now = hx_clock_awake();
-        if (tcp->met && error == ECONNREFUSED && now >= start + GONE_SECONDS)
-            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: the store that it (or a launcher) served at HX_ROOT=%s:%s no longer answers",
-                           tcp->root.host, tcp->root.port);
-        if (now >= (error == ETIMEDOUT ? deadline : late))
-            return unanswered(tcp, start, error);
-        if (silent && now >= told)
-            hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", tcp->root.host, tcp->root.port, strerror(error));
-        silent = silent && now < told;
-        nanosleep(&pause, NULL);
-        pause.tv_nsec = pause.tv_nsec < 200000000 ? pause.tv_nsec * 2 : pause.tv_nsec;
-    }
-}
+static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close, tcp_close_in_child};
 
 /* Both sides prove that they know the secret. */
-static hx_status_t greet(struct tcp *tcp, const char *secret)
+static hx_status_t handshake(struct tcp *tcp, const char *secret)
 {
     struct hx_store_greeting *greeting = &tcp->greeting;
     unsigned char hello[2 * sizeof(uint32_t) + HX_STORE_NONCE_BYTES];
@@ -450,17 +358,17 @@ static hx_status_t greet(struct tcp *tcp, const char *secret)
 }
 
 /* Connect, and greet the store. If it hangs up meanwhile, because strangers crowd it or because it has just ended, try again. */
-static hx_status_t meet_store(struct tcp *tcp, const char *secret)
+static hx_status_t store_join(struct tcp *tcp, const char *secret)
 {
     const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
     const struct timespec pause = {.tv_nsec = 20000000};
     hx_status_t status;
 
     for (;;) {
-        if ((status = connect_root(tcp)) != HX_SUCCESS)
+        if ((status = hx_root_connect(&tcp->root, tcp->boot.rank, tcp->boot.timeout, &tcp->fd)) != HX_SUCCESS)
             return status;
-        tcp->boot.timeout = timeout > 0 && timeout < CONNECT_SECONDS ? timeout : CONNECT_SECONDS;
-        status = greet(tcp, secret);
+        tcp->boot.timeout = timeout > 0 && timeout < HX_CONNECT_SECONDS ? timeout : HX_CONNECT_SECONDS;
+        status = handshake(tcp, secret);
         tcp->boot.timeout = timeout;
         if (!tcp->hung_up)
             return status;
@@ -498,9 +406,9 @@ hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
     if (!status)
         status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)
-        status = hx_serve_start(&tcp->root, (int)env->size, secret, &tcp->serve);
+        status = hx_store_thread_start(&tcp->root, (int)env->size, secret, &tcp->thread);
     if (!status)
-        status = meet_store(tcp, secret);
+        status = store_join(tcp, secret);
     if (status) {
         tcp_close(&tcp->boot, 0);
         return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys and seals of a connection to the TCP store: see store_keys.h. A keyed hash (BLAKE2b) over the greeting gives each
- * direction its key and the client its proof; frames are sealed by ChaCha20-Poly1305. */
+/* Keys and seals of a connection to the TCP store. A keyed hash (BLAKE2b) over the greeting gives each direction its key, and the
+ * client its proof. Frames are sealed by ChaCha20-Poly1305. */
 #include "runtime/bootstrap/store_keys.h"
 
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ static void derive(unsigned char *out, size_t bytes, const unsigned char key[32]
 
 void hx_store_keys_open(struct hx_store_keys *keys, const char *secret, const struct hx_store_greeting *greeting)
 {
-    const int fast = sodium_init(); /* it chooses the code for this processor; without it all works, slower */
+    const int fast = sodium_init(); /* chooses the code for this processor; a failure only costs speed */
     unsigned char key[32];
 
     (void)fast;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection of a rank to the TCP store, for both ends. Each side proves to the other that it knows HX_SECRET, which never crosses the
- * wire. Everything after that is encrypted and authenticated. */
+/* The connection of a rank to the TCP store, for both ends. Each side proves to the other that it knows HX_SECRET, which never
+ * crosses the wire. Everything after that is encrypted and authenticated. */
 #ifndef HX_BOOTSTRAP_STORE_KEYS_H
 #define HX_BOOTSTRAP_STORE_KEYS_H
 #include "runtime/bootstrap/store.h"
 
-/* What both sides send in clear. The proofs and keys depend on all of it: its fresh numbers give each connection keys of its own. */
+/* What both sides send in clear. The proofs and keys depend on all of it. Its nonces give each connection its own keys. */
 struct hx_store_greeting {
     uint32_t version, rank, size; /* in network byte order, here and below */
     uint32_t server;              /* the rank that serves the store, or HX_STORE_LAUNCHER */
@@ -29,11 +29,12 @@ void hx_store_keys_open(struct hx_store_keys *keys, const char *secret, const st
 int hx_store_proof_is(const struct hx_store_keys *keys, const void *proof, size_t bytes);
 /* Encrypt bytes of body in place, and write HX_STORE_SEAL_BYTES behind it. head is as on the wire. */
 void hx_store_seal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
-/* Decrypt in place: 0, or -1 where body or head are not what the other side sealed. */
+/* Decrypt in place: 0, or -1 if body or head are not what the other side sealed. */
 int hx_store_unseal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
 /* Convert between the byte order of this machine and that of the wire. */
 struct hx_store_frame hx_store_frame_swap(const struct hx_store_frame *head);
-/* Set the socket's options, on both ends: small frames leave at once, and the connection breaks 25 s after the other host has vanished. */
+/* Set the socket's options, on both ends: small frames leave at once, and the connection breaks 25 s after the other host has
+ * vanished. */
 void hx_store_socket_tune(int fd);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One client's connection to the store's server. Frames are assembled and answers queued here; what they mean is
- * store.c's. A connection that fails is only marked dead: the server looks for those. */
-#include "runtime/bootstrap/store_wire.h"
+/* One client's connection to the store's server: assembles frames and queues answers. store_requests.c gives them their meaning. A
+ * failed connection is only marked dead, and the server releases it. */
+#include "runtime/bootstrap/store_server.h"
 #include "runtime/hierax.h"
 
 #include <errno.h>
@@ -111,7 +111,7 @@ static size_t body_bytes(const struct hx_store_client *client)
     return (size_t)client->head.key_bytes + client->head.value_bytes + (client->sealed ? HX_STORE_SEAL_BYTES : 0);
 }
 
-/* The header has come: check it and make room for the body. */
+/* The header is complete: check it, and allocate the body. */
 static int accept_head(struct hx_store_client *client)
 {
     struct hx_store_frame *head = &client->head;
@@ -120,7 +120,7 @@ static int accept_head(struct hx_store_client *client)
 
     *head = hx_store_frame_swap(head);
     if ((head->magic & 0xffff0000u) != HX_STORE_MAGIC) {
-        client->dead = 1; /* no client of ours */
+        client->dead = 1; /* not a client of Hierax */
         return 0;
     }
     if ((head->magic & 0xffffu) != HX_STORE_VERSION) {
@@ -139,7 +139,7 @@ static int accept_head(struct hx_store_client *client)
     return client->body != NULL;
 }
 
-/* All has come. A frame that its rank has not sealed ends the connection, and so the job. */
+/* The body is complete. A frame with a wrong seal ends the connection, and so the job. */
 static int accept_body(struct hx_store_client *client)
 {
     const struct hx_store_frame head = hx_store_frame_swap(&client->head);

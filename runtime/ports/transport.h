@@ -57,7 +57,8 @@ struct hx_net_op {
     int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
     double give_up;       /* once it is taken back: the deadline (clock.h) for that; else 0 */
     struct hx_net_op *next;
-    void *state;
+    hx_status_t failed; /* what it has failed with; HX_SUCCESS: it has not */
+    int queued;         /* a receive that waits in the queue of its edge */
 };
 
 #define HX_MATCH_BITS_LEAST 42 /* of a match id. The transport adds 6 bits of chunk number: 48 in all, which every provider has */
@@ -224,7 +225,7 @@ struct hx_net_ops {
 
     /* Called in a child made by fork, which has inherited this process's descriptors: close those that would hide the death of this process
      * from its peers. Calls only functions that are safe there. */
-    void (*leave_child)(const struct hx_net *net);
+    void (*close_in_child)(const struct hx_net *net);
 
     /* orderly != 0: drain what was sent first (bounded time). Returns 1 if the end of what is under way is not to be
      * had, since a peer that lives takes nothing: then the memory that was added stays, as memory_remove tells. */

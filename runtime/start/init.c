@@ -15,8 +15,8 @@ static void forget_world(void)
     if (!hx_world)
         return;
     if (hx_world->process.net)
-        hx_registry.net->leave_child(hx_world->process.net);
-    hx_boot_leave_child(hx_world->boot);
+        hx_registry.net->close_in_child(hx_world->process.net);
+    hx_boot_close_in_child(hx_world->boot);
     hx_world_end("works in the process that called hx_init only, not in its child made by fork");
 }
 

@@ -23,32 +23,32 @@ plant "$here/comms" "$top_srcdir/inter/fabric/message.c" && HX_TIMEOUT=20 draw |
 
 caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
-caught "second try before the queue is read" message.c '/hx_path_refuse(path, /d' 'efa contract: again'
-caught "no descriptor when sending" message.c \
+caught "second try before the queue is read" chunk.c '/hx_path_refuse(path, /d' 'efa contract: again'
+caught "no descriptor when sending" chunk.c \
     '/fi_tsend/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
-caught "no descriptor when receiving" message.c \
+caught "no descriptor when receiving" chunk.c \
     '/fi_trecv/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
-caught "no sequence number in the tag" message.c \
+caught "no sequence number in the tag" chunk.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' "$mixed"
-caught "buffer overwritten while it is sent" message.c \
+caught "buffer overwritten while it is sent" chunk.c \
     's/path->rail->sends_in_flight++;/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
 EFA_NICS=2 caught "ends that take turns of their own" message.c \
     's/hx_chunk_path(edge, op, op->posted_bytes)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
-EFA_WORST=reorder caught "receives from anybody" message.c '/fi_trecv(/s/message.addr/FI_ADDR_UNSPEC/' "$mixed"
-caught "no limit of sends" message.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
+EFA_WORST=reorder caught "receives from anybody" chunk.c '/fi_trecv(/s/message.addr/FI_ADDR_UNSPEC/' "$mixed"
+caught "no limit of sends" chunk.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
-HX_RDMA=0 caught "completion queue too short" endpoint.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
+HX_RDMA=0 caught "completion queue too short" rail.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
 caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
-caught "registrations closed before the endpoint" endpoint.c \
+caught "registrations closed before the endpoint" close.c \
     's/^        drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
 # by remote writes
 export EFA_RDMA=1 HX_RDMA=1
 caught "an invitation that is forgotten" write.c 's/invite_keep(net, edge, &invite);/;/' 'HX_ERR_TIMEOUT'
 caught "an invitation for another chunk" write.c 's/\.chunk = chunk->offset.*, \.key/.chunk = 0, .key/' "$mixed"
 caught "no second try" write.c 's/hx_edge_activate(net, edge);/;/' 'HX_ERR_TIMEOUT'
-caught "another request's number" write.c 's/hx_number_hide(net, chunk->number)/hx_number_hide(net, chunk->number + 1)/' "nobody was invited|$mixed"
-caught "another message's invitation" write.c '/while (op != NULL && op->match/,/next;/d' "$mixed"
+caught "another request's number" write.c 's/hx_number_encrypt(net, chunk->number)/hx_number_encrypt(net, chunk->number + 1)/' "nobody was invited|$mixed"
+caught "another message's invitation" write.c '/while (op && op->match/,/next;/d' "$mixed"
 HX_RDMA=500 caught "buffer overwritten while it is written" write.c \
     '/^static int chunk_write/,/^}/s/path->rail->sends_in_flight++;/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
 caught "no descriptor when writing" write.c '/fi_writedata/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'

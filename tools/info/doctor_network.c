@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The network: libfabric, the provider it gives, and why it may not be the one that was paid for. */
 #include "tools/info/doctor.h"
-#include "inter/fabric/fabric.h"
+#include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
 #include <dirent.h>
 #include <ifaddrs.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info without --algorithms: the state of things in this process, and in its job. */
 #include "tools/info/coll_info.h"
-#include "inter/fabric/fabric.h"
+#include "inter/fabric/provider.h"
 #include "runtime/base/env_value.h"
 #include "runtime/base/reduce_table.h"
 #include "runtime/start/startup.h"

@@ -323,7 +323,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
             job->pids[i] = 0;
             job->running--;
             if (!failed) /* else the job ends */
-                hx_store_ended(job->store, i);
+                hx_store_rank_ended(job->store, i);
         }
         waitpid(info.si_pid, NULL, 0);
     }

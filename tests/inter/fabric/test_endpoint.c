@@ -57,7 +57,7 @@ static void case_segments(struct world *w)
         check(holds(in, 7, 3));
     }
     ops->counters(w->net, &c);
-    check((c.bounced_bytes > 0) == (w->net->pieces_most < 2 || w->net->refers != HX_REFERS));
+    check((c.bounced_bytes > 0) == (w->net->pieces_most < 2 || w->net->direct != HX_DIRECT_ALWAYS));
     memset(in, 0, 15000);
     for (size_t i = 0, at = 0; i < 5; at += many[i++].bytes)
         many[i].base = (w->me == 0 ? out : in) + at;
@@ -129,10 +129,10 @@ static void case_both_ways(struct world *w)
     paths = (size_t)w->net->edges[!w->me]->npaths; /* as many chunks on each */
     check(c.chunks_sent == (chunks + paths - 1) / paths * paths);
     check(w->net->write_bytes > 0 ? c.chunks_written == c.chunks_sent : c.chunks_written == 0 && c.credits_sent > 0);
-    if (w->net->register_local || w->net->refers == HX_REFERS_NEVER)
+    if (w->net->register_local || w->net->direct == HX_DIRECT_NEVER)
         check(c.bounced_bytes > 0);
     else /* long messages are received in place, and sent from there if the kernel has room */
-        check(c.bounced_bytes <= (w->net->refers == HX_REFERS ? 0 : bytes));
+        check(c.bounced_bytes <= (w->net->direct == HX_DIRECT_ALWAYS ? 0 : bytes));
 }
 
 /* Long messages of memory that is the runtime's own are not copied, wherever in it they begin; of its blocks only those in use are
@@ -172,7 +172,7 @@ static void case_region(struct world *w)
             check(((uint8_t *)from.base)[i] == (uint8_t)(i * 7 + (size_t)round + (size_t)!w->me));
     }
     ops->counters(w->net, &c);
-    check((c.bounced_bytes > 0) == (w->net->register_local || w->net->refers != HX_REFERS));
+    check((c.bounced_bytes > 0) == (w->net->register_local || w->net->direct != HX_DIRECT_ALWAYS));
 }
 
 /* The receiver waits for the last message before it posts the others; short ones and as many long chunks as are
@@ -451,7 +451,7 @@ static void case_older_credit(struct world *w)
     meet(w, &w->meet->arrived, 2);
     if (w->me == 1) {
         flow->received -= 24 * (uint64_t)edge->npaths;
-        while (hx_credit_tell(w->net, edge, flow) != 0)
+        while (hx_credit_send(w->net, edge, flow) != 0)
             turn(w);
     }
     meet(w, &w->meet->arrived, 3);
@@ -855,7 +855,7 @@ static void case_child(struct world *w)
         }
     check(n >= 2); /* a listener, and a connection */
     if (fork() == 0) {
-        ops->leave_child(w->net);
+        ops->close_in_child(w->net);
         for (int fd = 0; fd < 1000; fd++)
             check(fd == own || !hx_socket_names(fd, &local, &peer));
         check(fcntl(device, F_GETFD) < 0 && fcntl(other, F_GETFD) >= 0 && fcntl(own, F_GETFD) >= 0);

@@ -92,7 +92,7 @@ static void case_repeated(struct world *w)
     for (int i = 0; i < 5; i++) {
         expected += said[i].is_new;
         if (w->me == 1) {
-            w->net->edges[0]->said[HX_CONTROL_MESSAGE] = said[i].number - 1;
+            w->net->edges[0]->control_sent[HX_CONTROL_MESSAGE] = said[i].number - 1;
             word_say(w, 0, &message);
         } else {
             for (double limit = hx_now_s() + 20; heard + (int)forged(w) < i + 1 && hx_now_s() < limit;)
@@ -184,7 +184,7 @@ static void case_early(struct world *w)
         for (uint64_t i = 0; i < KINDS; i++)
             check(finish(w, post(w, &op[0][i], HX_NET_RECV, 1, i, &parts[0][i], 1)) == 1 && holds(parts[0][i].base, lengths[i], i));
         ops->forget(w->net, 1, 0, 0, 0, UNWANTED + 1);
-        check(w->net->edges[1]->early_bytes == 0 && !w->net->edges[1]->early);
+        check(w->net->edges[1]->unexpected_bytes == 0 && !w->net->edges[1]->unexpected);
     }
     meet(w, &w->meet->arrived, 2);
 }
@@ -224,7 +224,7 @@ static void case_credits(struct world *w)
         return;
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        while (!w->net->edges[1]->credit_bounce || !w->net->edges[1]->credit_listening)
+        while (!w->net->edges[1]->credit_bounce || !w->net->edges[1]->credit_posted)
             turn(w);
         meet(w, &w->meet->arrived, 2);
         await_forged(w, 1);
@@ -237,9 +237,9 @@ static void case_credits(struct world *w)
         meet(w, &w->meet->arrived, 2);
         keys_change(w, 1);
         flow->received = 1000;
-        while (hx_credit_tell(w->net, edge, flow) != 0 && hx_now_s() < limit)
+        while (hx_credit_send(w->net, edge, flow) != 0 && hx_now_s() < limit)
             turn(w);
-        flow->received = flow->told = 0;
+        flow->received = flow->reported = 0;
         meet(w, &w->meet->arrived, 3);
         keys_change(w, 0);
         check(finish(w, post(w, &op, HX_NET_RECV, 0, 1, &part, 1)) == 1 && holds(buffer, bytes, 9));
@@ -269,7 +269,7 @@ static void case_invitations(struct world *w)
     check(op.done == 0 && (w->me == 0 || buffer[0] == 0));
     for (uint32_t i = 0; i < 1000; i++) {
         uint32_t number = i * 2654435761u;
-        check(hx_number_show(w->net, hx_number_hide(w->net, number)) == number && hx_number_hide(w->net, i) != i);
+        check(hx_number_decrypt(w->net, hx_number_encrypt(w->net, number)) == number && hx_number_encrypt(w->net, i) != i);
     }
     _exit(0); /* it is never written */
 }

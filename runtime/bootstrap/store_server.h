@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One client's connection to the store's server: whole requests in, answers out, never blocking. */
-#ifndef HX_BOOTSTRAP_STORE_WIRE_H
-#define HX_BOOTSTRAP_STORE_WIRE_H
+/* Inside the store's server: the connection of one client (store_wire.c), and the store itself. */
+#ifndef HX_BOOTSTRAP_STORE_SERVER_H
+#define HX_BOOTSTRAP_STORE_SERVER_H
 #include "runtime/bootstrap/store_keys.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/keyvalue.h"
+#include "runtime/hierax.h"
 
 #define HX_STORE_TEXT_BYTES 512
 
@@ -16,7 +18,7 @@ struct hx_store_client {
     double deadline;            /* for the proof */
     struct hx_store_greeting greeting;
     struct hx_store_keys keys;
-    int fenced, left;           /* waits at the fence; has said BYE */
+    int fenced, left;           /* waits at the fence; has sent BYE */
     int closing, dead;          /* close when all is sent; close now */
     struct hx_store_frame head; /* in host order once complete */
     char *body;                 /* key and value */
@@ -40,5 +42,30 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
 /* Answer the request with a text and hang up. */
 void hx_store_client_refuse(struct hx_store_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+struct hx_store {
+    int listen_fd, epoll_fd;
+    int size, fenced, left, connected; /* ranks: in all, at the fence, left by BYE, ever accepted */
+    int joined;                        /* ranks that are connected now */
+    unsigned wrong_secrets;            /* connections refused for a wrong HX_SECRET */
+    int strangers, strangers_max;      /* connections without a proof yet */
+    int timer_fd;                      /* ticks while there are strangers, so that their deadlines are checked */
+    uint32_t server;
+    char *secret;
+    struct hx_store_client *clients;
+    struct hx_store_client **by_rank; /* NULL before JOIN and after the end */
+    unsigned char *has_joined;              /* by rank: 1 from JOIN on, or if the rank has ended without JOIN */
+    struct hx_keyvalue values;
+    char failure[HX_STORE_TEXT_BYTES]; /* "": the job has not failed */
+    hx_status_t failure_status;
+    int aborted_rank, dead_rank;
+};
+
+/* store_requests.c */
+void hx_store_request(struct hx_store *store, struct hx_store_client *client); /* serve the one that was read */
+void hx_store_answer_failure(const struct hx_store *store, struct hx_store_client *client, enum hx_store_op op);
+/* The job has failed. Ranks at the fence learn it now, the others at their next request. Only the first reason counts. */
+void hx_store_fail(struct hx_store *store, hx_status_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void hx_store_rank_left(struct hx_store *store, int rank);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much a TCP connection takes at once. Providers over TCP cannot cancel a send, nor a receive of which a part has arrived. When a call
- * has failed, its buffers are the program's again, but such a message would still use them. So:
+ * How much a TCP connection takes at once. Providers over TCP cannot cancel a send, nor a receive of which a part has arrived. When
+ * a call has failed, its buffers belong to the program again, so no message may use them. Therefore:
  *
- *   - A send goes from the caller's memory only if the kernel surely takes all of it at once. Else a copy in a bounce buffer is sent. The
- *     copy may wait in the provider.
- *   - While a send waits in the provider, further long messages wait here. And a long message may wait in the provider only once this rank
- *     waits too. Otherwise half a chunk could leave, and the rest not as long as this rank makes no call: its receiver could not cancel.
- *   - Short messages are received into bounce buffers, which can stay behind half full.
+ *   - A send uses the caller's memory only if the kernel certainly takes all of it at once. Else a copy in a bounce buffer is sent, which may
+ *     wait in the provider.
+ *   - While a send waits in the provider, further long messages wait here. A long message may wait in the provider only when this rank waits
+ *     too. Otherwise half a chunk could leave while this rank makes no call, and its receiver could not cancel.
+ *   - Short messages are received into bounce buffers, which may stay half full.
  *
- *     look: room = free kernel memory of the socket  -- each send: room -= its cost -->  not enough: copy, or wait
+ *     look: space = free kernel memory of the socket  -- each send: space -= its cost -->  not enough: copy, or wait
  *        ^                                                                                    |
  *        `----------------------- nothing waits in the provider any more <--------------------'
  *
- * libfabric does not tell which socket belongs to a path. So all sockets that may belong to it are asked (SO_MEMINFO): those connected to
- * the peer's address, and those that the peer's host has connected to our address.
+ * libfabric does not report which socket belongs to a path. So all sockets that may belong to it are read (SO_MEMINFO): those
+ * connected to the peer's address, and those that the peer's host has connected to this rank's address.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/sockets.h"
@@ -28,11 +28,11 @@
 
 struct hx_socket {
     int fd;
-    uint64_t local, peer, host; /* hx_spot_of, hx_host_of */
+    uint64_t local, peer, host; /* hx_address_hash, hx_host_hash */
 };
 
-/* Kernel memory that a message takes: its bytes, its headers, and the heads of the kernel's buffers. cost: at most; usual_cost: as a
- * rule. */
+/* Kernel memory that a message takes: its bytes, its headers, and the heads of the kernel's buffers. cost: at most; usual_cost: as
+ * a rule. */
 static size_t cost(size_t bytes)
 {
     return bytes + bytes / 8 + 4096;
@@ -41,13 +41,6 @@ static size_t cost(size_t bytes)
 static size_t usual_cost(size_t bytes)
 {
     return bytes + bytes / 32 + 1024;
-}
-
-int hx_net_is_tcp(const struct hx_net *net)
-{
-    const char *name = net->info->fabric_attr->prov_name;
-
-    return hx_provider_is_native_tcp(net->info) || strcmp(name, "tcp;ofi_rxm") == 0 || strcmp(name, "sockets") == 0;
 }
 
 /* With tcp_notsent_lowat a socket takes less than its buffer holds. */
@@ -63,14 +56,15 @@ static int kernel_takes_all(void)
     return most >= INT32_MAX;
 }
 
-/* Only native tcp: layers above TCP pass on a long message only when the peer asks for it, so the kernel does not take it at once. */
-void hx_room_prepare(struct hx_net *net)
+/* Only native tcp: layers above TCP pass on a long message only when the peer asks for it, so the kernel does not take it at
+ * once. */
+void hx_tcp_space_prepare(struct hx_net *net)
 {
-    if (hx_net_is_tcp(net))
-        net->refers = hx_provider_is_native_tcp(net->info) && kernel_takes_all() ? HX_REFERS_WITH_ROOM : HX_REFERS_NEVER;
+    if (hx_provider_is_tcp(net->info))
+        net->direct = hx_provider_is_native_tcp(net->info) && kernel_takes_all() ? HX_DIRECT_IF_SPACE : HX_DIRECT_NEVER;
 }
 
-/* ---- whose sockets */
+/* ---- finding sockets */
 
 struct finding {
     const struct hx_net *net;
@@ -79,8 +73,8 @@ struct finding {
 
 static int is_late(const struct hx_net *net, int fd)
 {
-    for (int i = 0; i < HX_LATE_MAX; i++)
-        if (net->late[i].edge && net->late[i].fd == fd)
+    for (int i = 0; i < HX_LATE_PEERS_MAX; i++)
+        if (net->late_peers[i].edge && net->late_peers[i].fd == fd)
             return 1;
     return 0;
 }
@@ -98,7 +92,7 @@ static int socket_add(const void *ctx, int fd)
     if (!grown)
         return 0; /* sends of a path whose socket is not found are copied */
     grown[rail->nsockets++] =
-        (struct hx_socket){fd, hx_spot_of(&local, sizeof(local)), hx_spot_of(&peer, sizeof(peer)), hx_host_of(&peer, sizeof(peer))};
+        (struct hx_socket){fd, hx_address_hash(&local, sizeof(local)), hx_address_hash(&peer, sizeof(peer)), hx_host_hash(&peer, sizeof(peer))};
     rail->sockets = grown;
     return 0; /* there is no visitor to call */
 }
@@ -112,7 +106,7 @@ static void sockets_find(const struct hx_net *net, struct hx_rail *rail)
     hx_files_visit(socket_add, &finding, NULL);
 }
 
-/* ---- looking */
+/* ---- reading their space */
 
 /* Returns 0, or -1: this descriptor is no longer the socket that was found. */
 static int socket_ask(int fd, size_t *room)
@@ -135,20 +129,20 @@ static int sockets_ask(struct hx_path *path, size_t wanted)
     size_t room;
     int found = 0;
 
-    path->room = SIZE_MAX;
-    path->most = 0;
+    path->space = SIZE_MAX;
+    path->most_space = 0;
     for (size_t i = 0; i < rail->nsockets; i++) {
         const struct hx_socket *s = &rail->sockets[i];
-        if (s->peer != path->spot && (s->local != rail->spot || s->host != path->host))
+        if (s->peer != path->address_hash && (s->local != rail->address_hash || s->host != path->host_hash))
             continue;
         if (socket_ask(s->fd, &room) != 0)
             return 0;
         if (room < wanted)
             poll(&(struct pollfd){.fd = s->fd, .events = POLLOUT}, 1, 0);
-        if (room < path->room)
-            path->room = room;
-        if (room > path->most)
-            path->most = room;
+        if (room < path->space)
+            path->space = room;
+        if (room > path->most_space)
+            path->most_space = room;
         found = 1;
     }
     return found;
@@ -162,47 +156,47 @@ static void look(const struct hx_net *net, struct hx_path *path, size_t wanted)
         path->found = sockets_ask(path, wanted);
     }
     if (!path->found) {
-        path->room = 0;
-        path->most = SIZE_MAX;
+        path->space = 0;
+        path->most_space = SIZE_MAX;
     }
 }
 
 /* Has this rank waited since the path was first found without room? */
 static int waits(const struct hx_net *net, struct hx_path *path)
 {
-    if (!path->lacks) {
-        path->lacks = 1;
+    if (!path->lacks_space) {
+        path->lacks_space = 1;
         path->lacks_since = net->rounds;
     }
     return net->rounds - path->lacks_since >= PATIENT_ROUNDS || net->rounds - path->lacks_since > net->rounds - net->armed;
 }
 
-enum hx_takes hx_path_takes(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large)
+enum hx_send_mode hx_path_send_mode(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large)
 {
-    if (net->refers != HX_REFERS_WITH_ROOM)
-        return net->refers == HX_REFERS ? HX_TAKES_ALL : HX_TAKES_COPY;
-    if (cost(bytes) <= path->room)
-        return HX_TAKES_ALL;
+    if (net->direct != HX_DIRECT_IF_SPACE)
+        return net->direct == HX_DIRECT_ALWAYS ? HX_SEND_DIRECT : HX_SEND_COPY;
+    if (cost(bytes) <= path->space)
+        return HX_SEND_DIRECT;
     if (path->posted == 0) /* the path may not be connected yet */
-        return HX_TAKES_COPY;
+        return HX_SEND_COPY;
     if (path->ended < path->waits)
-        return is_large && path->ended < path->tracked ? HX_TAKES_LATER : HX_TAKES_COPY;
+        return is_large && path->ended < path->tracked ? HX_SEND_LATER : HX_SEND_COPY;
     look(net, path, cost(bytes));
-    if (cost(bytes) <= path->room)
-        return HX_TAKES_ALL;
-    return is_large && path->most < usual_cost(bytes) && !waits(net, path) ? HX_TAKES_SOON : HX_TAKES_COPY;
+    if (cost(bytes) <= path->space)
+        return HX_SEND_DIRECT;
+    return is_large && path->most_space < usual_cost(bytes) && !waits(net, path) ? HX_SEND_SOON : HX_SEND_COPY;
 }
 
 void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk)
 {
     path->posted++;
-    path->lacks = 0;
+    path->lacks_space = 0;
     if (chunk)
         chunk->order = path->tracked = path->posted;
-    if (cost(bytes) <= path->room) {
-        path->room -= cost(bytes);
+    if (cost(bytes) <= path->space) {
+        path->space -= cost(bytes);
     } else {
-        path->room = 0;
+        path->space = 0;
         path->waits = path->posted;
     }
 }

@@ -1,18 +1,64 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The machine's RDMA devices, as rdma-core lists them: name, PCI address, link rate and state.
+ * Network interfaces as the kernel describes them (/sys/class/net), and RDMA devices as rdma-core lists them.
  *
- * A device that cannot be opened or asked (no permission, driver gone) is listed as down instead of hidden, so that
- * coll_info can show it.
+ * An RDMA device that cannot be opened or queried (no permission, no driver) is listed as down, so that coll_info can show it.
  */
+#include <dirent.h>
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "topo/nic.h"
+
+#define LAYERS 8 /* most interfaces stacked on each other */
+
+/* Is this interface a device, or stacked on one? -1: there is no such interface. *stacked: number of interfaces directly below
+ * it. */
+static int is_device(const char *sys, const char *name, int layers, int *stacked)
+{
+    char path[PATH_MAX];
+    int found, below;
+
+    snprintf(path, sizeof path, "%s/class/net/%s/device", sys, name);
+    found = access(path, F_OK) == 0;
+    *strrchr(path, '/') = 0;
+    DIR *folder = opendir(path);
+    *stacked = 0;
+    if (!folder)
+        return -1;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (!strncmp(entry->d_name, "lower_", 6)) { /* a link to the interface below: lower_eth0 */
+            ++*stacked;
+            found |= layers > 0 && is_device(sys, entry->d_name + 6, layers - 1, &below) > 0;
+        }
+    closedir(folder);
+    return found;
+}
+
+void hx_nic_kernel_read(const char *sys, struct hx_nic *nic)
+{
+    char path[PATH_MAX];
+    long mbit = 0;
+
+    snprintf(path, sizeof path, "%s/class/net/%s/speed", sys, nic->name);
+    FILE *file = fopen(path, "r");
+    if (file) { /* unknown: -1, or an error on reading */
+        if (fscanf(file, "%ld", &mbit) != 1 || mbit < 0)
+            mbit = 0;
+        fclose(file);
+    }
+    nic->rate_bits = (uint64_t)mbit * 1000000;
+
+    nic->software = is_device(sys, nic->name, LAYERS, &nic->stacked) == 0;
+    nic->stacked = nic->stacked > 0;
+}
+
+/* ---- rdma-core */
 
 uint64_t hx_nic_rdma_rate(unsigned speed, unsigned width)
 {

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Paths: which interfaces of this rank reach which interfaces of a peer. Both ends compute the same paths. */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
+#include "runtime/base/files.h"
+#include "runtime/base/log.h"
+#include <arpa/inet.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#define FILES_SPARE 8        /* for the program */
+#define CONNECTIONS_LEAST 32 /* connections that any job may use */
+
+const void *hx_ip_of(const void *name, size_t bytes, size_t *length)
+{
+    const struct sockaddr *address = name;
+
+    if (name && bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
+        *length = sizeof(struct in_addr);
+        return &((const struct sockaddr_in *)name)->sin_addr;
+    }
+    if (name && bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
+        *length = sizeof(struct in6_addr);
+        return &((const struct sockaddr_in6 *)name)->sin6_addr;
+    }
+    *length = 0;
+    return NULL;
+}
+
+struct ip {
+    const void *address;
+    size_t length;
+};
+
+static struct ip ip_of_rail(const struct hx_rail *rail)
+{
+    struct ip ip;
+
+    ip.address = hx_ip_of(rail->info->src_addr, rail->info->src_addrlen, &ip.length);
+    return ip;
+}
+
+static struct ip ip_of_peer(const struct hx_rail_address *rail)
+{
+    struct ip ip;
+
+    ip.address = hx_ip_of(rail->name, rail->name_bytes, &ip.length);
+    return ip;
+}
+
+static int ip_compare(struct ip a, struct ip b)
+{
+    if (a.length != b.length)
+        return a.length < b.length ? -1 : 1;
+    return a.length > 0 ? memcmp(a.address, b.address, a.length) : 0;
+}
+
+static int is_of_this_host(const struct hx_rail *rail, const struct hx_rail_address *peer)
+{
+    struct ip own = ip_of_rail(rail);
+
+    return own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0;
+}
+
+/* The sockets provider leaves the head of a message in TCP's receive buffer until all of its 24 bytes have arrived. Over loopback
+ * one segment of up to 64 KiB can fill more than half of the buffer. Then TCP closes its receive window until the segment is read
+ * to the end. If the segment ends within a head, both sides wait for ever. Longer buffers prevent this, but FI_SOCKETS_MAX_BUF_SZ
+ * sets them only on accepted connections. So send nothing over an accepted connection: open one first, by a message. */
+static void connect_first(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct hx_rail_address *peer)
+{
+    struct hx_credit none = {.sum = 0};
+
+    if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
+        hx_credit_inject(net, edge, path, &none);
+}
+
+/* A provider over sockets opens one for each peer on the first message, and reports no error if it cannot. So check the limit
+ * beforehand. Above CONNECTIONS_LEAST only warn, because a job of many ranks may never use all connections. */
+static hx_status_t files_reserve(struct hx_net *net)
+{
+    if (!hx_offer_is_routed(net->info) || net->files == INT_MAX)
+        return HX_SUCCESS;
+    if (net->files == 0)
+        net->files = hx_files_open() + FILES_SPARE;
+    net->connections++;
+    if (net->connections <= CONNECTIONS_LEAST)
+        return hx_files_reserve(net->rank, net->files + net->connections);
+    if (hx_files_allow(net->files + net->connections) < net->files + net->connections) {
+        hx_warn("rank %d may open %d files (ulimit -Hn): not enough for a connection to each of the %d ranks", net->rank, hx_files_allow(0),
+                net->nranks);
+        net->files = INT_MAX;
+    }
+    return HX_SUCCESS;
+}
+
+/* The scope of an IPv6 link-local address is the index of an interface on its own host. Use this host's index. */
+static const void *name_from_here(const struct hx_rail *rail, const struct hx_rail_address *to, struct sockaddr_in6 *scoped)
+{
+    struct sockaddr_in6 own;
+
+    if (ip_of_peer(to).length != sizeof(struct in6_addr) || ip_of_rail(rail).length != sizeof(struct in6_addr))
+        return to->name;
+    memcpy(scoped, to->name, sizeof(*scoped));
+    memcpy(&own, rail->info->src_addr, sizeof(own));
+    if (!IN6_IS_ADDR_LINKLOCAL(&scoped->sin6_addr))
+        return to->name;
+    scoped->sin6_scope_id = own.sin6_scope_id;
+    return scoped;
+}
+
+static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_rail *rail, const struct hx_rail_address *to)
+{
+    struct hx_path *path = &edge->paths[edge->npaths++];
+    struct sockaddr_in6 scoped;
+    int rc;
+
+    path->rail = rail;
+    path->address_hash = hx_address_hash(to->name, to->name_bytes);
+    path->host_hash = hx_host_hash(to->name, to->name_bytes);
+    hx_status_t status = files_reserve(net);
+    if (status != HX_SUCCESS)
+        return status;
+    rc = fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL);
+    if (rc != 1)
+        return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s does not take the address of rank %d of the job: %s%s",
+                       rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
+                       rc < 0 ? fi_strerror(-rc) : "it gives no reason",
+                       hx_provider_is_efa(rail->info) ? " (is the rank in another subnet or availability zone?)" : "");
+    connect_first(net, edge, path, to);
+    return HX_SUCCESS;
+}
+
+/* The index of the address that is at `place` in ascending order. */
+static int nth_address(const struct ip *ips, int n, int place)
+{
+    for (int i = 0; i < n; i++) {
+        int smaller = 0;
+        for (int k = 0; k < n; k++) {
+            int order = ip_compare(ips[k], ips[i]);
+            smaller += order < 0 || (order == 0 && k < i);
+        }
+        if (smaller == place)
+            return i;
+    }
+    return 0;
+}
+
+/* If two hosts have the same address, it belongs to a container bridge or a tunnel, and they cannot reach each other by it. */
+static int is_mirror(const struct hx_path_end *a, int i, const struct hx_path_end *b, int k)
+{
+    struct ip ip = ip_of_peer(a->rails[i]);
+
+    return a->host != 0 && b->host != 0 && a->host != b->host && ip.length > 0 && ip_compare(ip, ip_of_peer(b->rails[k])) == 0;
+}
+
+static int is_usable(const struct hx_path_end *end, int i, const struct hx_path_end *other)
+{
+    for (int k = 0; k < other->n; k++)
+        if (is_mirror(end, i, other, k))
+            return 0;
+    return 1;
+}
+
+/* For each interface, find the first address that can be used. Returns their number. */
+static int usable_find(const struct hx_path_end *end, const struct hx_path_end *other, int places[HX_RAILS_MAX], struct ip ips[HX_RAILS_MAX])
+{
+    int n = 0;
+
+    for (int i = 0; i < end->n; i++) {
+        int is_first = is_usable(end, i, other);
+        for (int k = 0; k < end->n; k++)
+            is_first &= end->rails[k]->interface != end->rails[i]->interface || end->rails[k]->address >= end->rails[i]->address ||
+                        !is_usable(end, k, other);
+        if (!is_first)
+            continue;
+        places[n] = i;
+        ips[n++] = ip_of_peer(end->rails[i]);
+    }
+    return n;
+}
+
+/* Ranks without a common network may still reach each other through routers. Pair the first address with the first, the second with
+ * the second, because the planes of a fabric are numbered so. Different seats use different pairs. */
+static hx_status_t path_across_networks(struct hx_net *net, struct hx_edge *edge, const struct hx_path_end *mine, const struct hx_path_end *theirs)
+{
+    uint32_t own_seat = (uint32_t)net->seat, seat = own_seat > theirs->seat ? own_seat : theirs->seat;
+    struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];
+    int places[HX_RAILS_MAX], their_places[HX_RAILS_MAX];
+    int n = usable_find(mine, theirs, places, own), m = usable_find(theirs, mine, their_places, other);
+
+    if (n == 0 || m == 0) {
+        char text[INET6_ADDRSTRLEN] = "";
+        struct ip ip = ip_of_peer(mine->rails[0]);
+        if (ip.length > 0)
+            inet_ntop(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, ip.address, text, sizeof(text));
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts that have the same address %s; name another "
+                                         "interface or network in HX_NIC", net->rank, edge->peer, text);
+    }
+    int place = (int)(seat % (uint32_t)(n < m ? n : m));
+    return path_add(net, edge, &net->rails[places[nth_address(own, n, place)]], theirs->rails[their_places[nth_address(other, m, place)]]);
+}
+
+/* Make a path for each pair of interfaces with addresses in the same network. Both ends loop in the order of the lower rank, so
+ * they find the same paths. */
+hx_status_t hx_paths_make(struct hx_net *net, struct hx_edge *edge, const struct hx_path_end *mine, const struct hx_path_end *theirs)
+{
+    int mine_first = net->rank < edge->peer;
+    const struct hx_path_end *a = mine_first ? mine : theirs, *b = mine_first ? theirs : mine;
+    unsigned used_a = 0, used_b = 0; /* a bit for each interface */
+    hx_status_t status = HX_SUCCESS;
+
+    for (int i = 0; i < a->n; i++)
+        for (int k = 0; k < b->n && status == HX_SUCCESS; k++) {
+            unsigned of_a = 1u << a->rails[i]->interface, of_b = 1u << b->rails[k]->interface;
+            if ((used_a & of_a) || (used_b & of_b) || a->rails[i]->network != b->rails[k]->network || is_mirror(a, i, b, k))
+                continue;
+            used_a |= of_a;
+            used_b |= of_b;
+            status = path_add(net, edge, &net->rails[mine_first ? i : k], theirs->rails[mine_first ? k : i]);
+        }
+    return edge->npaths == 0 ? path_across_networks(net, edge, mine, theirs) : status;
+}

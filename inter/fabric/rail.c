@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rail: one interface in use. It has a reliable-datagram endpoint, a completion queue, an address table, and an event queue.
+ * Without an event queue EFA aborts the process on internal errors.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+static hx_status_t failed(const struct hx_rail *rail, const char *call, int rc)
+{
+    return hx_fail(rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT, "%s of libfabric provider %s on %s: %s%s", call,
+                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc),
+                   rc == -FI_ENOMEM ? " (see ulimit -l)" : "");
+}
+
+static int sockets_fd_once(struct hx_rail *rail, int wait_ms)
+{
+    struct pollfd fds[8];
+    struct fi_wait_pollfd wait = {.nfds = 8, .fd = fds};
+    struct fi_cq_tagged_entry entry;
+    struct sockaddr_storage name;
+    int found = -1;
+
+    fi_cq_sread(rail->cq, &entry, 1, NULL, wait_ms); /* the provider lists its descriptors only after a first wait */
+    if (fi_control(&rail->cq->fid, FI_GETWAIT, &wait) != 0)
+        return -1;
+    for (size_t i = 0; i < wait.nfds; i++) {
+        socklen_t bytes = sizeof(name);
+        if (getsockname(fds[i].fd, (struct sockaddr *)&name, &bytes) == 0)
+            continue; /* the queue's own signal is a socket */
+        if (found >= 0)
+            return -1;
+        found = fds[i].fd;
+    }
+    return found;
+}
+
+/* Before libfabric 1.20, fi_trywait of native tcp never clears the queue's own signal, so the queue's descriptor stays readable for
+ * ever. No other thread writes completions, so the signal is useless. Wait on the provider's other descriptor, the epoll of its
+ * sockets. */
+static int sockets_fd(struct hx_rail *rail)
+{
+    int fd = -1;
+
+    for (int ms = 1; fd < 0 && ms <= 1000; ms *= 10) /* on a busy machine a short wait ends before the provider waits */
+        fd = sockets_fd_once(rail, ms);
+    return fd;
+}
+
+/* EFA has a wait object since libfabric 2.5. But only fi_cq_sread clears its descriptor, fi_trywait does not. It stays readable, so
+ * a rank that sleeps on it spins. */
+static enum fi_wait_obj wait_object(const struct hx_net *net)
+{
+    if (hx_provider_is_efa(net->info))
+        return FI_WAIT_NONE;
+    return hx_provider_is_old_tcp(net->info) ? FI_WAIT_POLLFD : FI_WAIT_FD;
+}
+
+static int queue_open(const struct hx_net *net, struct hx_rail *rail)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
+    int rc;
+
+    attr.size += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
+    attr.size++; /* for a control message */
+    if (rail->info->caps & FI_RMA) /* completions of the peers' writes */
+        attr.size += rail->info->rx_attr->size;
+    attr.wait_obj = wait_object(net);
+    rail->wait_fd = -1;
+    rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
+    if (rc != 0) {
+        if (attr.wait_obj == FI_WAIT_NONE) /* EFA: the device's queue may be shorter. libfabric keeps what does not fit */
+            attr.size = 0;
+        attr.wait_obj = FI_WAIT_NONE;
+        return fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
+    }
+    if (attr.wait_obj == FI_WAIT_POLLFD) {
+        rail->wait_fd = sockets_fd(rail);
+        rail->no_trywait = 1;
+    } else if (attr.wait_obj != FI_WAIT_FD || fi_control(&rail->cq->fid, FI_GETWAIT, &rail->wait_fd) != 0) {
+        rail->wait_fd = -1;
+    }
+    return 0;
+}
+
+hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail)
+{
+    struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = (size_t)net->nranks};
+    int rc;
+
+    if ((rc = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL)) != 0)
+        return failed(rail, "fi_fabric", rc);
+    if ((rc = fi_domain(rail->fabric, rail->info, &rail->domain, NULL)) != 0)
+        return failed(rail, "fi_domain", rc);
+    if ((rc = fi_eq_open(rail->fabric, &eq_attr, &rail->eq, NULL)) != 0)
+        return failed(rail, "fi_eq_open", rc);
+    if ((rc = queue_open(net, rail)) != 0)
+        return failed(rail, "fi_cq_open", rc);
+    if ((rc = fi_av_open(rail->domain, &av_attr, &rail->av, NULL)) != 0)
+        return failed(rail, "fi_av_open", rc);
+    if ((rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL)) != 0)
+        return failed(rail, "fi_endpoint", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->eq->fid, 0)) != 0)
+        return failed(rail, "fi_ep_bind of the event queue", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
+        return failed(rail, "fi_ep_bind of the completion queue", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->av->fid, 0)) != 0)
+        return failed(rail, "fi_ep_bind of the addresses", rc);
+    if ((rc = fi_enable(rail->ep)) != 0)
+        return failed(rail, "fi_enable", rc);
+    return hx_bounce_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
+}
+
+int hx_rail_may_sleep(const struct hx_rail *rail)
+{
+    struct fid *fid = &rail->cq->fid;
+
+    return !rail->unread && (rail->no_trywait || fi_trywait(rail->fabric, &fid, 1) == 0);
+}
+
+static void fid_close(const struct hx_rail *rail, const char *what, struct fid *fid)
+{
+    int rc = fid ? fi_close(fid) : 0;
+
+    if (rc != 0)
+        hx_debug("closing the %s of %s: %s", what, rail->info->fabric_attr->prov_name, fi_strerror(-rc));
+}
+
+void hx_rail_close(struct hx_rail *rail) /* but the endpoint */
+{
+    fid_close(rail, "address table", rail->av ? &rail->av->fid : NULL);
+    fid_close(rail, "completion queue", rail->cq ? &rail->cq->fid : NULL);
+    fid_close(rail, "event queue", rail->eq ? &rail->eq->fid : NULL);
+    fid_close(rail, "domain", rail->domain ? &rail->domain->fid : NULL);
+    fid_close(rail, "fabric", rail->fabric ? &rail->fabric->fid : NULL);
+    fi_freeinfo(rail->info);
+    free(rail->sockets);
+}
