@@ -179,7 +179,7 @@ def texts(root):
                     file = os.path.join(path, name)
                     with open(file, encoding="utf-8") as opened:
                         codes[os.path.relpath(file, root)] = opened.read()
-    for file in ("README.md", "HACKING.md"):
+    for file in ("README.md", "runtime/HACKING.md"):
         if os.path.exists(os.path.join(root, file)):
             with open(os.path.join(root, file), encoding="utf-8") as opened:
                 codes[file] = opened.read()

@@ -32,5 +32,5 @@ uninstall-hook:
 clean-local:
 	rm -rf man
 EXTRA_DIST += tools/man/manpages.awk tools/man/hierax-launch.7.md tools/man/hierax-operations.7.md \
-    tools/man/hierax-security.7.md tools/man/hierax-tuning.7.md HACKING.md tests/tools/man_examples.c
+    tools/man/hierax-security.7.md tools/man/hierax-tuning.7.md runtime/HACKING.md tests/tools/man_examples.c
 dist_tests_list += tests/tools/man.sh
