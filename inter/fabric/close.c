@@ -115,6 +115,7 @@ int hx_net_close(struct hx_net *net, int orderly)
         close(net->wait_fd);
     hx_regions_close(net);
     hx_bounce_close(net);
+    hx_chunks_close(net);
     for (int i = 0; i < net->nrails; i++)
         hx_rail_close(&net->rails[i]);
     for (int i = 0; net->edges && i < net->nranks; i++)
