@@ -4,7 +4,7 @@
 #include "runtime/api/lock.h"
 #include "runtime/engine/shared_alloc.h"
 
-/* Has every rank its memory? Else the lowest that has not is told to all. */
+/* Does every rank have its memory? If not, every rank gets an error that names the lowest rank without it. */
 static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
 {
     int32_t lacks = mine == HX_SUCCESS ? comm->members.size : comm->members.rank, lowest = lacks;

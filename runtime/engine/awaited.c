@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ranks a call waits for, and what the program is told of them: see awaited.h. */
+/* The ranks that a call waits for, and the warnings and errors that name them. See awaited.h. */
 #include "runtime/engine/awaited.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/whereabouts.h"

@@ -344,7 +344,7 @@ struct hx_counts {
     double calls, fetched;            /* by single copy: system calls of each member, and what it reads by them */
     struct hx_work work[2];           /* one after the other */
     int runs_ahead;                   /* but the first of these work on the next slice while the second work on this one */
-    int elects;                       /* whoever comes last works for all: others may wake before it has */
+    int elects;                       /* the last arriver works for all; others may wake earlier */
     /* what members read from each other's memory, from each of the others: */
     double read_by_all, read_by_one;  /* every member the same, or one member */
     double read_in_parts;             /* every member another part */
